@@ -1,0 +1,46 @@
+# Everything a fresh machine needs is set up by these targets; the only things taken for granted
+# are Python 3.11+, make and access to PyPI (and apt, for Java, when Spark is first needed).
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+EXTRAS := broker,pipeline,figures,peers,dev
+
+.PHONY: help setup demo check test test-slow format clean
+
+help:  ## show this list
+	@grep -hE '^[a-z-]+%?:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
+
+setup: $(READY)  ## virtual environment with pinned dependencies
+
+$(READY): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[$(EXTRAS)]"
+	@touch $@
+
+demo: $(READY)  ## run the demo: a router, sensors and subscribers in Milano
+	$(BIN)/zonal demo
+
+check: $(READY)  ## ruff, formatting, mypy --strict, import layers
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+test: $(READY)  ## all tests but the slow ones
+	tools/system-packages test
+	$(BIN)/python -m pytest -m "not slow"
+
+test-slow: $(READY)  ## the slow extras
+	tools/system-packages test
+	$(BIN)/python -m pytest -m slow
+
+bench-%: $(READY)  ## a benchmark: human lines, then one JSON line (bench-session, …)
+	$(BIN)/python benchmarks/bench_$*.py
+
+format: $(READY)  ## apply the formatter and the safe fixes
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:  ## remove what the other targets made
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache out

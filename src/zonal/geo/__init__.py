@@ -1,0 +1,1 @@
+"""Points, areas, cells and grids: pure functions, no I/O."""

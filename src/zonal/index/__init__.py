@@ -1,0 +1,1 @@
+"""Which subscriptions want this message? A topic tree and a raster answer."""

@@ -1,0 +1,1 @@
+"""Location keys: a place as ordinary key-expression chunks that stock Zenoh routers filter by."""

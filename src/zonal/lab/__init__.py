@@ -1,0 +1,1 @@
+"""Emulated networks, workloads, experiments and their figures."""

@@ -1,0 +1,1 @@
+"""Self-stabilizing publish/subscribe without infrastructure (PSVR)."""

@@ -1,0 +1,1 @@
+"""From live messages to history and back: recorder, log, Spark jobs, lake."""

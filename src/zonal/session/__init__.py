@@ -1,0 +1,1 @@
+"""The location-aware Zenoh session."""
