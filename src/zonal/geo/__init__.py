@@ -1,1 +1,54 @@
-"""Points, areas, cells and grids: pure functions, no I/O."""
+"""Points, areas, cells and grids: pure functions, no I/O.
+
+Latitude comes before longitude, both in degrees (WGS 84); lengths are in metres on a sphere.
+Only well-known text and GeoJSON, by their standards, put the longitude first.
+"""
+
+from zonal.geo.area import Area, Everywhere
+from zonal.geo.box import Box
+from zonal.geo.cell import MAX_LEVEL, Cell, cell_id_of, cell_of, level_for_size, outline
+from zonal.geo.cell_array import cell_ids_of
+from zonal.geo.circle import Circle
+from zonal.geo.cover import DEFAULT_MAX_CELLS, cell_intersects, cover
+from zonal.geo.formats import (
+    area_from_dict,
+    area_from_geojson,
+    area_from_wkb,
+    area_from_wkt,
+    point_from_wkt,
+)
+from zonal.geo.grid import Grid, GridCell
+from zonal.geo.intersection import planar_of
+from zonal.geo.point import EARTH_RADIUS_M, Point, destination, distance_m
+from zonal.geo.polygon import MultiPolygon, Polygon
+
+__all__ = [
+    "DEFAULT_MAX_CELLS",
+    "EARTH_RADIUS_M",
+    "MAX_LEVEL",
+    "Area",
+    "Box",
+    "Cell",
+    "Circle",
+    "Everywhere",
+    "Grid",
+    "GridCell",
+    "MultiPolygon",
+    "Point",
+    "Polygon",
+    "area_from_dict",
+    "area_from_geojson",
+    "area_from_wkb",
+    "area_from_wkt",
+    "cell_id_of",
+    "cell_ids_of",
+    "cell_intersects",
+    "cell_of",
+    "cover",
+    "destination",
+    "distance_m",
+    "level_for_size",
+    "outline",
+    "planar_of",
+    "point_from_wkt",
+]

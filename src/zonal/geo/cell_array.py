@@ -1,0 +1,105 @@
+"""S2 cell ids of whole arrays of places, in numpy: the projection and the Hilbert curve of S2.
+
+The same ids as the S2 library gives, a few hundred nanoseconds each instead of microseconds.
+The projection is S2's quadratic one; the curve is walked four levels at a time with tables.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from zonal.errors import GeometryError
+from zonal.geo.cell import MAX_LEVEL
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+_LEVELS_A_STEP = 4
+_SWAP, _INVERT = 1, 2
+_IJ_OF_POSITION = ((0, 1, 3, 2), (0, 2, 3, 1), (3, 2, 0, 1), (3, 1, 0, 2))
+_TURN_OF_POSITION = (_SWAP, 0, 0, _INVERT | _SWAP)
+
+
+def cell_ids_of(lats: ArrayLike, lons: ArrayLike, level: int = MAX_LEVEL) -> NDArray[np.uint64]:
+    """The ids of the cells of this level that contain the places (degrees), as unsigned 64 bits."""
+    if not 0 <= level <= MAX_LEVEL:
+        raise GeometryError(f"level {level} is not between 0 and {MAX_LEVEL}")
+    lat, lon = np.broadcast_arrays(np.asarray(lats, np.float64), np.asarray(lons, np.float64))
+    if not ((np.abs(lat) <= 90.0).all() and (np.abs(lon) <= 180.0).all()):
+        raise GeometryError("latitudes must be within ±90 and longitudes within ±180 degrees")
+    face, u, v = _face_uv(np.radians(lat), np.radians(lon))
+    ids = _walk_curve(face, _st_to_ij(_uv_to_st(u)), _st_to_ij(_uv_to_st(v)))
+    lowest = np.uint64(1 << 2 * (MAX_LEVEL - level))
+    parents: NDArray[np.uint64] = (ids & (~lowest + np.uint64(1))) | lowest
+    return parents
+
+
+def _face_uv(
+    lat: NDArray[np.float64], lon: NDArray[np.float64]
+) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
+    """The face with the largest component, and the gnomonic projection onto it."""
+    cos_lat = np.cos(lat)
+    xyz = np.stack([np.cos(lon) * cos_lat, np.sin(lon) * cos_lat, np.sin(lat)])
+    size = np.abs(xyz)
+    x_largest = (size[0] > size[1]) & (size[0] > size[2])
+    axis = np.where(x_largest, 0, np.where((size[0] <= size[1]) & (size[1] > size[2]), 1, 2))
+    largest = np.take_along_axis(xyz, axis[np.newaxis], axis=0)[0]
+    face = axis + 3 * (largest < 0)
+    x, y, z = xyz
+    u = np.choose(face, [y, -x, -x, z, z, -y])
+    v = np.choose(face, [z, z, -y, y, -x, -x])
+    return face, u / np.choose(face, [x, y, z, x, y, z]), v / np.choose(face, [x, y, z, x, y, z])
+
+
+def _uv_to_st(u: NDArray[np.float64]) -> NDArray[np.float64]:
+    root = np.sqrt(1 + 3 * np.abs(u))
+    st: NDArray[np.float64] = np.where(u >= 0, 0.5 * root, 1 - 0.5 * root)
+    return st
+
+
+def _st_to_ij(s: NDArray[np.float64]) -> NDArray[np.int64]:
+    return np.clip(np.floor(s * (1 << MAX_LEVEL)), 0, (1 << MAX_LEVEL) - 1).astype(np.int64)
+
+
+def _walk_curve(
+    face: NDArray[np.int64], i: NDArray[np.int64], j: NDArray[np.int64]
+) -> NDArray[np.uint64]:
+    table = _curve_table()
+    mask = (1 << _LEVELS_A_STEP) - 1
+    turn = face & _SWAP
+    ids = face.astype(np.uint64) << np.uint64(60)
+    for step in range(7, -1, -1):
+        shift = step * _LEVELS_A_STEP
+        key = (((i >> shift) & mask) << 6) | (((j >> shift) & mask) << 2) | turn
+        entry = table[key]
+        ids |= (entry >> 2).astype(np.uint64) << np.uint64(2 * shift)
+        turn = entry & 3
+    return ids * np.uint64(2) + np.uint64(1)
+
+
+@cache
+def _curve_table() -> NDArray[np.int64]:
+    """Position and new orientation for four levels: index (i, j, turn), entry (position, turn)."""
+    table = np.zeros(1 << (2 * _LEVELS_A_STEP + 2), dtype=np.int64)
+
+    def fill(depth: int, i: int, j: int, start: int, position: int, turn: int) -> None:
+        if depth == _LEVELS_A_STEP:
+            table[(i << 6) | (j << 2) | start] = (position << 2) | turn
+            return
+        for child in range(4):
+            ij = _IJ_OF_POSITION[turn][child]
+            fill(
+                depth + 1,
+                (i << 1) | (ij >> 1),
+                (j << 1) | (ij & 1),
+                start,
+                (position << 2) | child,
+                turn ^ _TURN_OF_POSITION[child],
+            )
+
+    for start in range(4):
+        fill(0, 0, 0, start, 0, start)
+    return table

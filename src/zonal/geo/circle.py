@@ -1,0 +1,126 @@
+"""Circles in metres on the sphere, with or without a centre."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from zonal.errors import GeometryError
+from zonal.geo.area import Area
+from zonal.geo.box import Box
+from zonal.geo.point import (
+    EARTH_RADIUS_M,
+    HALF_CIRCUMFERENCE_M,
+    Point,
+    unit_vector,
+)
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+EDGE_TOLERANCE_M = 1e-6
+"""A point this near to a circle's edge is on it: a micrometre, well above rounding errors."""
+
+
+@dataclass(frozen=True, slots=True)
+class Circle(Area):
+    """All points at most `radius_m` metres (great-circle distance) away from the centre.
+
+    Without a centre the circle is *ego-centric*: it follows whoever uses it, and has to be
+    placed with `at()` before it can be asked anything.
+    """
+
+    center: Point | None = None
+    radius_m: float = field(kw_only=True)
+    # The test as a plane through the sphere: squared chord from (ax, ay, az), and whether the
+    # inside is the near or (for circles of more than a hemisphere) the far side of it.
+    _plane: tuple[float, float, float, float, bool] = field(
+        init=False, repr=False, compare=False, default=(0.0, 0.0, 0.0, 0.0, False)
+    )
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.radius_m, int | float | np.number):
+            raise GeometryError(f"a radius is a number of metres, not {self.radius_m!r}")
+        if not 0.0 <= self.radius_m <= HALF_CIRCUMFERENCE_M:
+            raise GeometryError(
+                f"radius {self.radius_m} m is not between 0 and {HALF_CIRCUMFERENCE_M:.0f} m "
+                "(half the Earth's circumference); use Everywhere() for the whole globe"
+            )
+        if self.center is not None:
+            if not isinstance(self.center, Point):
+                raise GeometryError(f"a centre is a Point, not {self.center!r}")
+            object.__setattr__(self, "_plane", _plane_of(self.center, float(self.radius_m)))
+
+    @property
+    def is_ego_centric(self) -> bool:
+        """Whether the circle has no centre of its own."""
+        return self.center is None
+
+    def at(self, center: Point) -> Circle:
+        """The same circle around this centre."""
+        return Circle(center, radius_m=self.radius_m)
+
+    def _placed(self) -> Point:
+        if self.center is None:
+            raise GeometryError(
+                f"a circle of {self.radius_m} m without a centre has no place yet; give it one "
+                "with at(point), or give the session a position"
+            )
+        return self.center
+
+    def contains(self, point: Point) -> bool:
+        """Whether the point is inside or on the edge."""
+        if self.center is None:
+            self._placed()
+        ax, ay, az, limit, far_side = self._plane
+        lat, lon = math.radians(point.lat), math.radians(point.lon)
+        cos_lat = math.cos(lat)
+        dx = cos_lat * math.cos(lon) - ax
+        dy = cos_lat * math.sin(lon) - ay
+        dz = math.sin(lat) - az
+        return (dx * dx + dy * dy + dz * dz <= limit) is not far_side
+
+    def contains_many(self, lats: ArrayLike, lons: ArrayLike) -> NDArray[np.bool_]:
+        """The same answers as `contains`, for arrays."""
+        self._placed()
+        ax, ay, az, limit, far_side = self._plane
+        lat, lon = np.radians(lats), np.radians(lons)
+        cos_lat = np.cos(lat)
+        dx, dy, dz = cos_lat * np.cos(lon) - ax, cos_lat * np.sin(lon) - ay, np.sin(lat) - az
+        inside: NDArray[np.bool_] = (dx * dx + dy * dy + dz * dz <= limit) ^ far_side
+        return inside
+
+    @property
+    def bounds(self) -> Box:
+        """The smallest box around the circle, a hair wider than the edge's tolerance."""
+        center = self._placed()
+        angle = (self.radius_m + 2 * EDGE_TOLERANCE_M) / EARTH_RADIUS_M
+        lat_deg = math.degrees(angle) + 1e-12
+        south, north = center.lat - lat_deg, center.lat + lat_deg
+        if south <= -90.0 or north >= 90.0:
+            return Box(max(-90.0, south), -180.0, min(90.0, north), 180.0)
+        ratio = math.sin(angle) / math.cos(math.radians(center.lat))
+        lon_deg = math.degrees(math.asin(min(1.0, ratio))) + 1e-9
+        if lon_deg >= 180.0:
+            return Box(south, -180.0, north, 180.0)
+        west, east = center.lon - lon_deg, center.lon + lon_deg
+        return Box(
+            south,
+            west + 360.0 if west < -180.0 else west,
+            north,
+            east - 360.0 if east > 180.0 else east,
+        )
+
+
+def _plane_of(center: Point, radius_m: float) -> tuple[float, float, float, float, bool]:
+    x, y, z = unit_vector(center)
+    reach = min(radius_m + EDGE_TOLERANCE_M, HALF_CIRCUMFERENCE_M) / EARTH_RADIUS_M
+    if reach <= math.pi / 2:
+        return x, y, z, (2 * math.sin(reach / 2)) ** 2, False
+    # The chord hardly grows near the antipode, so measure from there: inside is what is not
+    # strictly nearer to the antipode than the rest of the half circumference.
+    rest = max(0.0, math.pi - reach)
+    return -x, -y, -z, math.nextafter((2 * math.sin(rest / 2)) ** 2, -1.0), True

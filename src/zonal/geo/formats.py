@@ -1,0 +1,268 @@
+"""Areas from and to well-known text, GeoJSON and plain dictionaries."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+import shapely
+
+from zonal.errors import GeometryError
+from zonal.geo.area import Area, Everywhere
+from zonal.geo.box import Box
+from zonal.geo.circle import Circle
+from zonal.geo.point import Point
+from zonal.geo.polygon import MultiPolygon, Polygon
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+_NUMBER = r"([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)"
+_CIRCLE_WKT = re.compile(
+    rf"\s*CIRCLE\s*\(\s*{_NUMBER}\s+{_NUMBER}\s*,\s*{_NUMBER}\s*\)\s*", re.IGNORECASE
+)
+_EVERYWHERE_WKT = re.compile(r"\s*EVERYWHERE\s*", re.IGNORECASE)
+_SHOWN = 80
+
+
+def area_from_wkt(text: str) -> Area:
+    """The area of a well-known text: POLYGON, MULTIPOLYGON, or a POINT (a circle of radius 0).
+
+    Two extensions of ours: `CIRCLE (lon lat, metres)` and `EVERYWHERE`. As in all well-known
+    text, longitude comes first.
+    """
+    if not isinstance(text, str):
+        raise GeometryError(f"well-known text is a string, not {type(text).__name__}")
+    if match := _CIRCLE_WKT.fullmatch(text):
+        lon, lat, radius_m = (float(number) for number in match.groups())
+        return Circle(Point(lat, lon), radius_m=radius_m)
+    if _EVERYWHERE_WKT.fullmatch(text):
+        return Everywhere()
+    try:
+        return _area_of_planar(shapely.from_wkt(text))
+    except shapely.errors.ShapelyError as error:
+        raise GeometryError(f"cannot read {_shown(text)} as well-known text: {error}") from error
+
+
+def point_from_wkt(text: str) -> Point:
+    """The point of a text `POINT (lon lat)`."""
+    try:
+        planar = shapely.from_wkt(text)
+    except (shapely.errors.ShapelyError, TypeError) as error:
+        raise GeometryError(f"cannot read {_shown(str(text))} as a POINT: {error}") from error
+    if planar.geom_type != "Point" or planar.is_empty:
+        raise GeometryError(f"expected POINT (lon lat), got {_shown(text)}")
+    return Point(planar.y, planar.x)
+
+
+def area_from_wkb(data: bytes) -> Area:
+    """The area of a well-known binary (polygons and multipolygons)."""
+    try:
+        return _area_of_planar(shapely.from_wkb(data))
+    except (shapely.errors.ShapelyError, TypeError) as error:
+        raise GeometryError(
+            f"cannot read {len(data)} bytes as well-known binary: {error}"
+        ) from error
+
+
+def area_to_wkt(area: Area) -> str:
+    """Well-known text with all digits of the numbers, so that it reads back equal."""
+    match area:
+        case Everywhere():
+            return "EVERYWHERE"
+        case Circle(center=Point(lat, lon), radius_m=radius_m):
+            return f"CIRCLE ({lon!r} {lat!r}, {radius_m!r})"
+        case Box():
+            return area_to_wkt(_polygon_of_box(area))
+        case Polygon():
+            return f"POLYGON {_rings_to_wkt(area)}"
+        case MultiPolygon(polygons):
+            return f"MULTIPOLYGON ({', '.join(_rings_to_wkt(part) for part in polygons)})"
+    raise GeometryError(f"{area} cannot be written as well-known text")
+
+
+def _rings_to_wkt(polygon: Polygon) -> str:
+    rings = (
+        ", ".join(f"{lon!r} {lat!r}" for lat, lon in ring)
+        for ring in (polygon.shell, *polygon.holes)
+    )
+    return f"({', '.join(f'({ring})' for ring in rings)})"
+
+
+def _polygon_of_box(box: Box) -> Polygon:
+    """The same area as a polygon; its longitudes go beyond 180 where the box crosses it."""
+    south, west, north = box.min_lat, box.min_lon, box.max_lat
+    east = west + box.width_deg
+    return Polygon(((south, west), (south, east), (north, east), (north, west), (south, west)))
+
+
+def area_from_geojson(geometry: Mapping[str, Any] | str) -> Area:
+    """The area of a GeoJSON geometry, feature, or collection (whose parts become one area).
+
+    A `Point` with the member (or property) `radius_m` is a circle.
+    """
+    if isinstance(geometry, str):
+        try:
+            geometry = json.loads(geometry)
+        except json.JSONDecodeError as error:
+            raise GeometryError(f"cannot read GeoJSON: {error}") from error
+    try:
+        return _from_geojson(geometry)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        if isinstance(error, GeometryError):
+            raise
+        raise GeometryError(f"cannot read GeoJSON: {type(error).__name__} {error}") from error
+
+
+def _from_geojson(geometry: Any) -> Area:
+    match geometry["type"]:
+        case "Feature":
+            radius = (geometry.get("properties") or {}).get("radius_m")
+            inner = dict(geometry["geometry"])
+            return _from_geojson(inner if radius is None else {**inner, "radius_m": radius})
+        case "FeatureCollection":
+            return _united(_from_geojson(feature) for feature in geometry["features"])
+        case "GeometryCollection":
+            return _united(_from_geojson(part) for part in geometry["geometries"])
+        case "Point":
+            lon, lat, *_ = geometry["coordinates"]
+            return Circle(Point(lat, lon), radius_m=float(geometry.get("radius_m", 0.0)))
+        case "Polygon":
+            return _polygon_of_lon_lat(geometry["coordinates"])
+        case "MultiPolygon":
+            return MultiPolygon(tuple(_polygon_of_lon_lat(p) for p in geometry["coordinates"]))
+    raise GeometryError(
+        f"a GeoJSON {geometry['type']} is no area; Polygon, MultiPolygon and Point (radius_m) are"
+    )
+
+
+def _polygon_of_lon_lat(rings: Any) -> Polygon:
+    shell, *holes = ([(lat, lon) for lon, lat, *_ in ring] for ring in rings)
+    return Polygon(tuple(shell), tuple(tuple(hole) for hole in holes))
+
+
+def _united(areas: Iterable[Area]) -> Area:
+    parts = list(areas)
+    if len(parts) == 1:
+        return parts[0]
+    polygons: list[Polygon] = []
+    for part in parts:
+        match part:
+            case Polygon():
+                polygons.append(part)
+            case MultiPolygon():
+                polygons.extend(part.polygons)
+            case _:
+                raise GeometryError("a collection of several areas may hold polygons only")
+    return MultiPolygon(tuple(polygons))
+
+
+def area_to_geojson(area: Area) -> dict[str, Any]:
+    """A GeoJSON geometry; boxes become polygons, circles a `Point` with `radius_m`."""
+    match area:
+        case Circle(center=Point(lat, lon), radius_m=radius_m):
+            return {"type": "Point", "coordinates": [lon, lat], "radius_m": radius_m}
+        case Everywhere():
+            return area_to_geojson(area.bounds)
+        case Box():
+            return area_to_geojson(_polygon_of_box(area))
+        case Polygon():
+            return {"type": "Polygon", "coordinates": _rings_to_lists(area)}
+        case MultiPolygon(polygons):
+            return {
+                "type": "MultiPolygon",
+                "coordinates": [_rings_to_lists(part) for part in polygons],
+            }
+    raise GeometryError(f"{area} cannot be written as GeoJSON")
+
+
+def _rings_to_lists(polygon: Polygon) -> list[list[list[float]]]:
+    return [[[lon, lat] for lat, lon in ring] for ring in (polygon.shell, *polygon.holes)]
+
+
+def area_from_dict(values: Mapping[str, Any]) -> Area:
+    """The area of a dictionary that `to_dict` made (or a person wrote)."""
+    try:
+        match values["type"]:
+            case "everywhere":
+                return Everywhere()
+            case "circle":
+                center = values.get("center")
+                place = None if center is None else Point(center["lat"], center["lon"])
+                return Circle(place, radius_m=values["radius_m"])
+            case "box":
+                names = ("min_lat", "min_lon", "max_lat", "max_lon")
+                return Box(*(values[name] for name in names))
+            case "polygon":
+                return _polygon_of_dict(values)
+            case "multipolygon":
+                return MultiPolygon(tuple(_polygon_of_dict(part) for part in values["polygons"]))
+            case other:
+                raise GeometryError(
+                    f"unknown area type {other!r}; known: circle, box, polygon, multipolygon, "
+                    "everywhere"
+                )
+    except (KeyError, TypeError, AttributeError) as error:
+        raise GeometryError(f"an area's dictionary lacks or misuses {error}") from error
+
+
+def _polygon_of_dict(values: Mapping[str, Any]) -> Polygon:
+    return Polygon(
+        tuple((lat, lon) for lat, lon in values["shell"]),
+        tuple(tuple((lat, lon) for lat, lon in hole) for hole in values.get("holes", ())),
+    )
+
+
+def area_to_dict(area: Area) -> dict[str, Any]:
+    """A plain dictionary: `type` and the shape's own fields, latitude before longitude."""
+    match area:
+        case Everywhere():
+            return {"type": "everywhere"}
+        case Circle(center=center, radius_m=radius_m):
+            place = None if center is None else {"lat": center.lat, "lon": center.lon}
+            return {"type": "circle", "center": place, "radius_m": radius_m}
+        case Box(min_lat, min_lon, max_lat, max_lon):
+            return {
+                "type": "box",
+                "min_lat": min_lat,
+                "min_lon": min_lon,
+                "max_lat": max_lat,
+                "max_lon": max_lon,
+            }
+        case Polygon(shell, holes):
+            return {"type": "polygon", "shell": _lists(shell), "holes": [_lists(h) for h in holes]}
+        case MultiPolygon(polygons):
+            return {"type": "multipolygon", "polygons": [area_to_dict(part) for part in polygons]}
+    raise GeometryError(f"{area} cannot be written as a dictionary")
+
+
+def _lists(ring: tuple[tuple[float, float], ...]) -> list[list[float]]:
+    return [[lat, lon] for lat, lon in ring]
+
+
+def _area_of_planar(planar: shapely.Geometry) -> Area:
+    match planar.geom_type:
+        case _ if planar.is_empty:
+            raise GeometryError("an empty geometry is no area; use Everywhere() for no limit")
+        case "Point":
+            return Circle(Point(planar.y, planar.x), radius_m=0.0)
+        case "Polygon":
+            return _polygon_of_planar(planar)
+        case "MultiPolygon":
+            return MultiPolygon(tuple(_polygon_of_planar(part) for part in planar.geoms))
+    raise GeometryError(
+        f"a {planar.geom_type} is no area; POLYGON, MULTIPOLYGON, POINT and CIRCLE are"
+    )
+
+
+def _polygon_of_planar(planar: shapely.Geometry) -> Polygon:
+    rings = [
+        tuple((lat, lon) for lon, lat in shapely.get_coordinates(ring).tolist())
+        for ring in (planar.exterior, *planar.interiors)
+    ]
+    return Polygon(rings[0], tuple(rings[1:]))
+
+
+def _shown(text: str) -> str:
+    return repr(text if len(text) <= _SHOWN else text[:_SHOWN] + "…")

@@ -1,0 +1,217 @@
+"""Polygons and multipolygons whose edges are straight in longitude and latitude."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+import shapely
+from shapely.validation import explain_validity
+
+from zonal.errors import GeometryError
+from zonal.geo.area import Area
+from zonal.geo.box import Box
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from zonal.geo.point import Point
+
+AreaT = TypeVar("AreaT", bound=Area)
+
+Ring = tuple[tuple[float, float], ...]
+"""Vertices as (latitude, longitude); the last one equals the first."""
+
+MAX_VERTICES = 1_000_000
+"""More vertices than this are refused: a coastline of the whole Earth has fewer."""
+
+
+class _PlanarArea(Area):
+    """An area that is a planar figure in longitude and latitude (x = lon, y = lat)."""
+
+    __slots__ = ()
+    _planar: shapely.Geometry
+
+    @property
+    def planar(self) -> shapely.Geometry:
+        """The figure as a prepared shapely geometry, x = longitude, y = latitude."""
+        return self._planar
+
+    def contains(self, point: Point) -> bool:
+        """Whether the point is inside or on the edge."""
+        lat, lon = point.lat, point.lon
+        if abs(lat) == 90.0:
+            return self._touches_pole(lat)
+        west, _, east, _ = self._planar.bounds
+        return any(
+            west <= x <= east and bool(shapely.intersects_xy(self._planar, x, lat))
+            for x in (lon, lon + 360.0, lon - 360.0)
+        )
+
+    def contains_many(self, lats: ArrayLike, lons: ArrayLike) -> NDArray[np.bool_]:
+        """The same answers as `contains`, for arrays."""
+        lat, lon = np.broadcast_arrays(
+            np.asarray(lats, dtype=np.float64), np.asarray(lons, dtype=np.float64)
+        )
+        west, _, east, _ = self._planar.bounds
+        inside: NDArray[np.bool_] = np.array(shapely.intersects_xy(self._planar, lon, lat))
+        for shift in (360.0, -360.0):
+            shifted = lon + shift
+            beyond = (shifted >= west) & (shifted <= east) & ~inside
+            if beyond.any():
+                inside[beyond] = shapely.intersects_xy(self._planar, shifted[beyond], lat[beyond])
+        poles = np.abs(lat) == 90.0
+        if poles.any():
+            inside[poles] = [self._touches_pole(value) for value in lat[poles]]
+        return inside
+
+    def _touches_pole(self, lat: float) -> bool:
+        _, south, _, north = self._planar.bounds
+        return bool(north == 90.0 if lat > 0 else south == -90.0)
+
+    @property
+    def bounds(self) -> Box:
+        """The box around the vertices; all longitudes where the figure spans them."""
+        west, south, east, north = (float(value) for value in self._planar.bounds)
+        if east - west >= 360.0:
+            return Box(south, -180.0, north, 180.0)
+        return Box(south, _wrapped(west, outward=-1e-12), north, _wrapped(east, outward=1e-12))
+
+
+@dataclass(frozen=True, slots=True)
+class Polygon(_PlanarArea):
+    """A polygon with straight edges in longitude and latitude, as GeoJSON defines them.
+
+    Rings are sequences of points or (lat, lon) pairs; the last vertex repeats the first. Edges
+    are taken as written: a polygon that crosses the antimeridian uses longitudes beyond ±180
+    (170 … 190), or is cut in two (`MultiPolygon`; RFC 7946, 3.1.9). One that contains a pole
+    has vertices at latitude ±90.
+    """
+
+    shell: Ring
+    holes: tuple[Ring, ...] = ()
+    _planar: shapely.Geometry = field(init=False, repr=False, compare=False, default=None)
+
+    def __post_init__(self) -> None:
+        shell = _ring(self.shell, "shell")
+        holes = tuple(_ring(hole, f"hole {number}") for number, hole in enumerate(self.holes, 1))
+        planar = shapely.Polygon(_lon_lat(shell), [_lon_lat(hole) for hole in holes])
+        _check_valid(planar)
+        object.__setattr__(self, "shell", shell)
+        object.__setattr__(self, "holes", holes)
+        object.__setattr__(self, "_planar", _prepared(planar))
+
+    def __reduce__(self) -> tuple[type[Polygon], tuple[Any, ...]]:
+        # Rebuilt from its vertices, since a pickled geometry is no longer prepared.
+        return Polygon, (self.shell, self.holes)
+
+    @classmethod
+    def from_wkt(cls, text: str) -> Polygon:
+        """The polygon that a `POLYGON (…)` text describes."""
+        from zonal.geo.formats import area_from_wkt
+
+        return _expect(area_from_wkt(text), cls)
+
+    @classmethod
+    def from_geojson(cls, geometry: Mapping[str, Any] | str) -> Polygon:
+        """The polygon of a GeoJSON geometry or feature."""
+        from zonal.geo.formats import area_from_geojson
+
+        return _expect(area_from_geojson(geometry), cls)
+
+
+@dataclass(frozen=True, slots=True)
+class MultiPolygon(_PlanarArea):
+    """Several polygons as one area; they may be apart, touch or overlap."""
+
+    polygons: tuple[Polygon, ...]
+    _planar: shapely.Geometry = field(init=False, repr=False, compare=False, default=None)
+
+    def __post_init__(self) -> None:
+        polygons = tuple(self.polygons)
+        if not polygons:
+            raise GeometryError("a multipolygon needs at least one polygon")
+        if not all(isinstance(polygon, Polygon) for polygon in polygons):
+            raise GeometryError("a multipolygon consists of Polygon objects")
+        planar = shapely.MultiPolygon([polygon.planar for polygon in polygons])
+        if not planar.is_valid:
+            planar = shapely.union_all([polygon.planar for polygon in polygons])
+        object.__setattr__(self, "polygons", polygons)
+        object.__setattr__(self, "_planar", _prepared(planar))
+
+    def __reduce__(self) -> tuple[type[MultiPolygon], tuple[Any, ...]]:
+        # Rebuilt from its vertices, since a pickled geometry is no longer prepared.
+        return MultiPolygon, (self.polygons,)
+
+    @classmethod
+    def from_wkt(cls, text: str) -> MultiPolygon:
+        """The multipolygon that a `MULTIPOLYGON (…)` text describes."""
+        from zonal.geo.formats import area_from_wkt
+
+        return _expect(area_from_wkt(text), cls)
+
+    @classmethod
+    def from_geojson(cls, geometry: Mapping[str, Any] | str) -> MultiPolygon:
+        """The multipolygon of a GeoJSON geometry or feature."""
+        from zonal.geo.formats import area_from_geojson
+
+        return _expect(area_from_geojson(geometry), cls)
+
+
+def _expect(area: Area, kind: type[AreaT]) -> AreaT:
+    if not isinstance(area, kind):
+        raise GeometryError(f"expected a {kind.__name__}, got a {type(area).__name__}")
+    return area
+
+
+def _ring(vertices: Iterable[Point | Sequence[float]], name: str) -> Ring:
+    try:
+        ring = tuple((float(lat), float(lon)) for lat, lon in vertices)
+    except (TypeError, ValueError) as error:
+        raise GeometryError(f"{name}: a ring is a sequence of points or (lat, lon)") from error
+    if len(ring) > MAX_VERTICES:
+        raise GeometryError(f"{name}: {len(ring):,} vertices exceed the limit of {MAX_VERTICES:,}")
+    if len(ring) < 4:
+        raise GeometryError(f"{name}: a closed ring needs at least 4 vertices, not {len(ring)}")
+    if ring[0] != ring[-1]:
+        raise GeometryError(
+            f"{name}: the ring is open; its last vertex {ring[-1]} must repeat the first {ring[0]}"
+        )
+    lats, lons = np.array(ring).T
+    if not (np.abs(lats) <= 90.0).all():
+        raise GeometryError(f"{name}: latitudes (which come first) must be between -90 and 90")
+    if not (np.abs(lons) <= 360.0).all() or lons.max() - lons.min() > 360.0:
+        raise GeometryError(
+            f"{name}: longitudes must be between -180 and 180 degrees, or go on to ±360 where the "
+            "polygon crosses the antimeridian, and span at most 360 degrees"
+        )
+    return ring
+
+
+def _lon_lat(ring: Ring) -> list[tuple[float, float]]:
+    return [(lon, lat) for lat, lon in ring]
+
+
+def _check_valid(planar: shapely.Geometry) -> None:
+    if planar.is_valid and planar.area > 0.0:
+        return
+    reason = explain_validity(planar) if not planar.is_valid else "no area"
+    raise GeometryError(
+        f"the polygon is not simple: {reason} (as x = longitude, y = latitude); rings must not "
+        "cross themselves or each other, and holes lie inside the shell"
+    )
+
+
+def _prepared(planar: shapely.Geometry) -> shapely.Geometry:
+    shapely.prepare(planar)
+    # The first question builds GEOS' lazy index; asking it here keeps later ones thread-safe.
+    shapely.intersects_xy(planar, 0.0, 0.0)
+    return planar
+
+
+def _wrapped(lon: float, *, outward: float) -> float:
+    """The meridian between −180 and 180, a hair outward where wrapping has rounded."""
+    return lon if -180.0 <= lon <= 180.0 else (lon + outward + 180.0) % 360.0 - 180.0
