@@ -82,7 +82,7 @@ def rect_of(box: Box) -> s2.S2LatLngRect:
     whole = abs(box.min_lat) == 90.0 or abs(box.max_lat) == 90.0 or box.width_deg >= 360.0
     west, east = (-180.0, 180.0) if whole else (box.min_lon, box.max_lon)
     if not whole and west == 180.0:  # S2 takes the interval from 180 to −180 for the empty one
-        west = -180.0 if east > -180.0 else east
+        west = min(east, -180.0)
     return s2.S2LatLngRect(
         s2.S2LatLng.FromDegrees(box.min_lat, west), s2.S2LatLng.FromDegrees(box.max_lat, east)
     )

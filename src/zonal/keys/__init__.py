@@ -1,1 +1,46 @@
-"""Location keys: a place as ordinary key-expression chunks that stock Zenoh routers filter by."""
+"""Location keys: a place as ordinary key-expression chunks that stock Zenoh routers filter by.
+
+`<topic>/@<encoding>/<chunks>`: topic first, location last, behind a verbatim chunk, which Zenoh's
+wildcards never match. So plain and location-aware traffic live side by side.
+"""
+
+from zonal.keys.bloom import BloomDomain, BloomEncoding
+from zonal.keys.encoding import DEFAULT_MAX_EXPRESSIONS, Encoding, Place, Role, refine
+from zonal.keys.location_key import (
+    FENCE_CHUNK,
+    LocationKey,
+    check_topic,
+    encode_area,
+    encode_place,
+    join,
+    match,
+    split,
+)
+from zonal.keys.registry import (
+    encoding_named,
+    encoding_of_expression,
+    encodings,
+    register_encoding,
+)
+
+__all__ = [
+    "DEFAULT_MAX_EXPRESSIONS",
+    "FENCE_CHUNK",
+    "BloomDomain",
+    "BloomEncoding",
+    "Encoding",
+    "LocationKey",
+    "Place",
+    "Role",
+    "check_topic",
+    "encode_area",
+    "encode_place",
+    "encoding_named",
+    "encoding_of_expression",
+    "encodings",
+    "join",
+    "match",
+    "refine",
+    "register_encoding",
+    "split",
+]

@@ -1,0 +1,209 @@
+"""Bloom filters over a grid as key chunks (thesis, 5.3 and 6.2.3).
+
+A domain is a grid with a name, shared by publishers and subscribers, and a probability of false
+positives. Its parameters follow the thesis: m = −n·ln p / (ln 2)², rounded up to a multiple of
+32 bits, and k = ⌈(m/n)·ln 2⌉ hash functions. The hash is one that any language reproduces: the
+SHA-256 digest of the ASCII text `<column>-<row>`; its first and second eight bytes are the
+unsigned big-endian integers a and b, b is made odd, and bit number i (of k) is (a + i·b) mod m.
+
+In the key the bits are grouped into chunks of one hexadecimal digit each (bit 0 is the highest
+bit of the first digit). A publisher writes the digits of its one field; a subscriber writes `*`
+where its filter has a bit in the digit and `0` where it has none. So routers filter by digit, and
+the edge by bit: subscriber & publisher == publisher.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from zonal.errors import EncodingError, GeometryError, LocationKeyError
+from zonal.geo import Area, Box, Grid, GridCell, MultiPolygon, Point, Polygon, outline
+from zonal.keys.encoding import DEFAULT_MAX_EXPRESSIONS, Place, Role
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from zonal.keys.location_key import LocationKey
+
+_WORD_BITS = 32
+_DIGIT_BITS = 4
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+_MAX_BITS = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class BloomDomain:
+    """A named grid with a probability of false positives, and the filter's size that follows."""
+
+    name: str
+    grid: Grid
+    probability: float = 0.25
+    bits: int = field(init=False)
+    hashes: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        if not _NAME.fullmatch(self.name):
+            raise EncodingError(
+                f"a domain's name is letters, digits, -, _ and ., not {self.name!r}"
+            )
+        if not 0.0 < self.probability < 1.0:
+            raise EncodingError(f"a probability lies between 0 and 1, not {self.probability}")
+        ideal = -len(self.grid) * math.log(self.probability) / math.log(2) ** 2
+        bits = math.ceil(ideal / _WORD_BITS) * _WORD_BITS
+        if bits > _MAX_BITS:
+            raise EncodingError(
+                f"{len(self.grid)} fields at {self.probability:%} need {bits} bits, more than "
+                f"{_MAX_BITS}; use fewer fields or a higher probability"
+            )
+        object.__setattr__(self, "bits", bits)
+        object.__setattr__(self, "hashes", math.ceil(bits / len(self.grid) * math.log(2)))
+
+    def filter_of(self, cells: Iterable[GridCell]) -> int:
+        """The filter of some fields as an integer of `bits` bits, bit 0 highest."""
+        result = 0
+        for cell in cells:
+            result |= _bits_of_field(cell.column, cell.row, self.bits, self.hashes)
+        return result
+
+    def dotted(self, filter_bits: int) -> str:
+        """The thesis' own writing: hexadecimal words of 32 bits, separated by dots."""
+        words = range(self.bits - _WORD_BITS, -1, -_WORD_BITS)
+        return ".".join(f"{(filter_bits >> shift) & 0xFFFF_FFFF:x}" for shift in words)
+
+    def undotted(self, text: str) -> int:
+        """The filter of such a text."""
+        words = text.split(".")
+        if len(words) * _WORD_BITS != self.bits:
+            raise LocationKeyError(f"{len(words)} words given, the domain has {self.bits} bits")
+        try:
+            return int("".join(f"{int(word, 16):08x}" for word in words), 16)
+        except ValueError as error:
+            raise LocationKeyError(f"{text!r} is no list of hexadecimal words") from error
+
+
+@lru_cache(maxsize=65536)
+def _bits_of_field(column: int, row: int, bits: int, hashes: int) -> int:
+    digest = hashlib.sha256(f"{column}-{row}".encode("ascii")).digest()
+    start = int.from_bytes(digest[:8], "big")
+    step = int.from_bytes(digest[8:16], "big") | 1
+    result = 0
+    for number in range(hashes):
+        result |= 1 << (bits - 1 - (start + number * step) % bits)
+    return result
+
+
+def filters_match(subscriber: int, publisher: int) -> bool:
+    """The thesis' test: every bit of the publisher is set in the subscriber's filter."""
+    return subscriber & publisher == publisher
+
+
+@dataclass(frozen=True, slots=True)
+class BloomEncoding:
+    """Filters over one domain."""
+
+    domain: BloomDomain
+    announces_areas: bool = False
+
+    @property
+    def name(self) -> str:
+        """`bloom` for the built-in world grid, `bloom:<domain>` for others."""
+        return "bloom" if self.domain == WORLD else f"bloom:{self.domain.name}"
+
+    @property
+    def prefix(self) -> str:
+        """The verbatim chunk and the domain's name."""
+        return f"@bloom/{self.domain.name}"
+
+    def place_expressions(self, place: Place) -> tuple[str, ...]:
+        """The filter of the point's field; one for each field that a blurred place touches."""
+        return tuple(
+            f"{self.prefix}/{'/'.join(self._digits(self.domain.filter_of([cell])))}"
+            for cell in self._fields_of_place(place)
+        )
+
+    def _fields_of_place(self, place: Place) -> list[GridCell]:
+        try:
+            if isinstance(place, Point):
+                return [self.domain.grid.cell_of(place)]
+            fields = list(self.domain.grid.cells_of(outline(place)))
+        except GeometryError as error:
+            raise LocationKeyError(f"domain {self.domain.name!r}: {error}") from error
+        if not fields:
+            raise LocationKeyError(f"{place} lies outside the domain {self.domain.name!r}")
+        return fields
+
+    def filter_of_area(self, area: Area) -> int:
+        """The filter of the fewest fields that cover the area inside the domain."""
+        return self.domain.filter_of(self.domain.grid.cells_of(area))
+
+    def area_expressions(
+        self,
+        area: Area,
+        role: Role,
+        max_expressions: int = DEFAULT_MAX_EXPRESSIONS,  # noqa: ARG002  (one is enough)
+    ) -> tuple[str, ...]:
+        """One expression, whatever the shape; none where the area misses the domain."""
+        bits = self.filter_of_area(area)
+        if not bits:
+            return ()
+        # Gets and queryables are both areas: two of them meet where some digit of both is open.
+        zero = "0" if role in {Role.SUBSCRIBER, Role.PULL_SUBSCRIBER} else None
+        if zero is None:
+            return (f"{self.prefix}/**",)
+        chunks = ("*" if digit != "0" else zero for digit in self._digits(bits))
+        return (f"{self.prefix}/{'/'.join(chunks)}",)
+
+    def _digits(self, bits: int) -> str:
+        return f"{bits:0{self.domain.bits // _DIGIT_BITS}x}"
+
+    def decode(self, expression: str, role: Role) -> Place | Area:  # noqa: ARG002
+        """The fields whose bits are all open in the expression, as one area."""
+        bits = self._bits_of(expression)
+        grid = self.domain.grid
+        boxes = [
+            grid.box_of(GridCell(row, column)).expanded(1e-9)  # fields' edges are rounded
+            for row in range(grid.rows)
+            for column in range(grid.columns)
+            if filters_match(bits, self.domain.filter_of([GridCell(row, column)]))
+        ]
+        if not boxes:
+            raise LocationKeyError(f"{expression!r} holds no field of {self.domain.name!r}")
+        return boxes[0] if len(boxes) == 1 else MultiPolygon(tuple(map(_polygon_of, boxes)))
+
+    def _bits_of(self, expression: str) -> int:
+        rest = expression.removeprefix(self.prefix).removeprefix("/")
+        if rest == "**":
+            return (1 << self.domain.bits) - 1
+        digits = ["f" if chunk == "*" else chunk for chunk in rest.split("/")]
+        if len(digits) * _DIGIT_BITS != self.domain.bits:
+            raise LocationKeyError(
+                f"{expression!r} has {len(digits)} digits, the domain {self.domain.name!r} has "
+                f"{self.domain.bits // _DIGIT_BITS}"
+            )
+        try:
+            return int("".join(digits), 16)
+        except ValueError as error:
+            raise LocationKeyError(f"{expression!r} is no Bloom filter: {error}") from error
+
+    def match(self, a: LocationKey, b: LocationKey) -> bool:
+        """Publisher's bits all open for the subscriber; for two areas, some digit open in both."""
+        bits_a, bits_b = self._bits_of(a.expression), self._bits_of(b.expression)
+        if a.role is Role.PUBLISHER:
+            return filters_match(bits_b, bits_a)
+        if b.role is Role.PUBLISHER:
+            return filters_match(bits_a, bits_b)
+        return bool(bits_a & bits_b)
+
+
+def _polygon_of(box: Box) -> Polygon:
+    south, west, north, east = box.min_lat, box.min_lon, box.max_lat, box.min_lon + box.width_deg
+    return Polygon(((south, west), (south, east), (north, east), (north, west), (south, west)))
+
+
+WORLD = BloomDomain("world", Grid(Box(-90.0, -180.0, 90.0, 180.0), rows=10, columns=10))
+"""A coarse built-in domain (fields of 18° × 36°); register one of your own for real use."""

@@ -1,0 +1,63 @@
+"""The encodings by name; users can add their own."""
+
+from __future__ import annotations
+
+from zonal.errors import EncodingError, LocationKeyError
+from zonal.keys.bloom import WORLD, BloomEncoding
+from zonal.keys.encoding import Encoding
+from zonal.keys.json_base64 import JsonEncoding
+from zonal.keys.mgrs_grid import MgrsEncoding
+from zonal.keys.s2 import S2Encoding
+
+_ENCODINGS: dict[str, Encoding] = {}
+_RESERVED_CHUNKS = frozenset({"@to", "@adv"})
+
+
+def register_encoding(encoding: Encoding) -> Encoding:
+    """Make an encoding known in this process; publishers and subscribers need the same ones."""
+    if not isinstance(encoding, Encoding):
+        raise EncodingError(f"{encoding!r} does not follow the Encoding protocol")
+    chunk = encoding.prefix.partition("/")[0]
+    if not chunk.startswith("@") or len(chunk) < 2 or chunk in _RESERVED_CHUNKS:
+        raise EncodingError(
+            f"prefix {encoding.prefix!r} must start with a verbatim chunk such as '@s2' "
+            f"(and none of {', '.join(sorted(_RESERVED_CHUNKS))})"
+        )
+    known = _ENCODINGS.get(encoding.name)
+    if known is not None and known != encoding:
+        raise EncodingError(f"an encoding named {encoding.name!r} is already registered")
+    _ENCODINGS[encoding.name] = encoding
+    return encoding
+
+
+def encoding_named(name: str) -> Encoding:
+    """The encoding registered under this name."""
+    try:
+        return _ENCODINGS[name]
+    except KeyError as error:
+        known = ", ".join(sorted(_ENCODINGS))
+        raise EncodingError(
+            f"no encoding named {name!r}; known here: {known} (add others, such as a Bloom "
+            "domain of your own, with register_encoding)"
+        ) from error
+
+
+def encodings() -> tuple[Encoding, ...]:
+    """All registered encodings, in the order of their registration."""
+    return tuple(_ENCODINGS.values())
+
+
+def encoding_of_expression(expression: str) -> Encoding:
+    """The encoding whose prefix an expression (`@s2/…`) carries."""
+    for encoding in _ENCODINGS.values():
+        prefix = encoding.prefix
+        if expression == prefix or expression.startswith(f"{prefix}/"):
+            return encoding
+    raise LocationKeyError(
+        f"{expression!r} is no location expression of a known encoding; it should start with one "
+        f"of {', '.join(encoding.prefix for encoding in _ENCODINGS.values())}"
+    )
+
+
+for _encoding in (S2Encoding(), MgrsEncoding(), BloomEncoding(WORLD), JsonEncoding()):
+    register_encoding(_encoding)
