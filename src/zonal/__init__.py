@@ -1,7 +1,55 @@
-"""Location-aware publish/subscribe, query and history on stock Eclipse Zenoh."""
+"""Location-aware publish/subscribe, query and history on stock Eclipse Zenoh.
 
-from zonal.errors import ZonalError
+```python
+import zonal
+
+with zonal.open(position=zonal.Point(45.4642, 9.19)) as session:
+    session.put("city/airquality", b'{"pm10": 21}')
+```
+"""
+
+from zonal.errors import (
+    AttachmentError,
+    ClosedError,
+    EncodingError,
+    GeometryError,
+    LocationKeyError,
+    PositionError,
+    TopicError,
+    ZonalError,
+)
+from zonal.geo import Area, Box, Circle, Everywhere, MultiPolygon, Point, Polygon
+from zonal.keys import BloomDomain, BloomEncoding, register_encoding
+from zonal.session import Memory, Overflow, Router, Sample, Session, Subscriber, config, open  # noqa: A004
 
 __version__ = "0.1.0"
 
-__all__ = ["ZonalError", "__version__"]
+__all__ = [
+    "Area",
+    "AttachmentError",
+    "BloomDomain",
+    "BloomEncoding",
+    "Box",
+    "Circle",
+    "ClosedError",
+    "EncodingError",
+    "Everywhere",
+    "GeometryError",
+    "LocationKeyError",
+    "Memory",
+    "MultiPolygon",
+    "Overflow",
+    "Point",
+    "Polygon",
+    "PositionError",
+    "Router",
+    "Sample",
+    "Session",
+    "Subscriber",
+    "TopicError",
+    "ZonalError",
+    "__version__",
+    "config",
+    "open",
+    "register_encoding",
+]

@@ -6,14 +6,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from zonal.errors import LocationKeyError, TopicError
+from zonal.geo import Everywhere, cover
 from zonal.keys.encoding import DEFAULT_MAX_EXPRESSIONS, Place, Role
 from zonal.keys.registry import encoding_named, encoding_of_expression
+from zonal.keys.s2 import KEY_LEVEL, path_of_cell
 
 if TYPE_CHECKING:
     from zonal.geo import Area
 
 FENCE_CHUNK = "@to"
 """The verbatim chunk behind which a message names the cells of its producer geofence."""
+
+FENCE_LEVEL = KEY_LEVEL
+"""The finest level of cells in fences."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +96,17 @@ def check_topic(topic: str) -> str:
 
 
 def split(key: str) -> tuple[str, str, str]:
-    """A key's topic, its location expression and its fence cells' path (empty where missing)."""
+    """A key's topic, its location expression and the cells of its fence (empty where missing)."""
     topic, at, rest = key.partition("/@")
     if not at:
         return topic, "", ""
-    location, fence_at, fence = rest.partition(f"/{FENCE_CHUNK}/")
-    return topic, f"@{location}", fence if fence_at else ""
+    location, fence_at, fence = f"@{rest}".partition(f"{FENCE_CHUNK}/")
+    return topic, location.rstrip("/"), fence if fence_at else ""
+
+
+def fence_expressions(fence: Area) -> tuple[str, ...]:
+    """What a message with this producer geofence appends to its key: one for each cell."""
+    if isinstance(fence, Everywhere):
+        return (f"{FENCE_CHUNK}/**",)
+    cells = cover(fence, max_level=FENCE_LEVEL)
+    return tuple(f"{FENCE_CHUNK}/{path_of_cell(cell)}/**" for cell in cells)

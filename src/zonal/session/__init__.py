@@ -1,1 +1,44 @@
-"""The location-aware Zenoh session."""
+"""The location-aware Zenoh session: the same operations, with places.
+
+```python
+with zonal.open(position=zonal.Point(45.4642, 9.19)) as session:
+    session.put("city/airquality", b'{"pm10": 21}')
+```
+"""
+
+from zonal.session.config import config
+from zonal.session.geo_context import GeoContext
+from zonal.session.liveliness import Liveliness, Presence, PresenceSubscriber
+from zonal.session.mailbox import Overflow
+from zonal.session.position import Position
+from zonal.session.publisher import Memory, Publisher
+from zonal.session.query import Querier, Query, Queryable, Replies, ReplyFailure
+from zonal.session.router import Router
+from zonal.session.sample import Sample, Source
+from zonal.session.session import Session, open  # noqa: A004  (Zenoh's own name)
+from zonal.session.subscriber import Counters, PullSubscriber, Subscriber
+
+__all__ = [
+    "Counters",
+    "GeoContext",
+    "Liveliness",
+    "Memory",
+    "Overflow",
+    "Position",
+    "Presence",
+    "PresenceSubscriber",
+    "Publisher",
+    "PullSubscriber",
+    "Querier",
+    "Query",
+    "Queryable",
+    "Replies",
+    "ReplyFailure",
+    "Router",
+    "Sample",
+    "Session",
+    "Source",
+    "Subscriber",
+    "config",
+    "open",
+]

@@ -1,0 +1,185 @@
+"""A bounded box between the threads that receive and the code of the user."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import enum
+import threading
+from collections import deque
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from zonal.errors import ClosedError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator, Sequence
+
+T = TypeVar("T")
+
+DEFAULT_CAPACITY = 65_536
+
+
+class Overflow(enum.Enum):
+    """What happens when the user's code is slower than the network."""
+
+    DROP_OLDEST = "drop-oldest"
+    DROP_NEWEST = "drop-newest"
+    BLOCK = "block"
+    """Nothing is dropped; the network is held up, and Zenoh closes a link held up for long."""
+
+
+class Mailbox(Generic[T]):
+    """Items for one reader: bounded, countable, closable; for threads and for asyncio."""
+
+    def __init__(
+        self, capacity: int = DEFAULT_CAPACITY, overflow: Overflow = Overflow.DROP_OLDEST
+    ) -> None:
+        if capacity < 1:
+            raise ValueError(f"a capacity is at least 1, not {capacity}")
+        self._items: deque[T] = deque()
+        self._capacity = capacity
+        self._overflow = overflow
+        self._changed = threading.Condition(threading.Lock())
+        self._readers_waiting = 0
+        self._async_waiters: set[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = set()
+        self._closed = False
+        self.overflowed = 0
+        self.taken = 0
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether nothing more will come."""
+        return self._closed
+
+    def put(self, items: Sequence[T]) -> None:
+        """Add items; what does not fit is handled as `overflow` says, and counted."""
+        with self._changed:
+            if self._closed:
+                return
+            room = self._capacity - len(self._items)
+            if len(items) > room:
+                items = self._make_room(items, room)
+            self._items.extend(items)
+            if self._readers_waiting:
+                self._changed.notify_all()
+            waiters = tuple(self._async_waiters)
+        for loop, event in waiters:
+            with contextlib.suppress(RuntimeError):  # the loop may just have been closed
+                loop.call_soon_threadsafe(event.set)
+
+    def _make_room(self, items: Sequence[T], room: int) -> Sequence[T]:
+        match self._overflow:
+            case Overflow.DROP_OLDEST:
+                excess = len(items) - room
+                self.overflowed += excess
+                from_box = min(excess, len(self._items))
+                for _ in range(from_box):
+                    self._items.popleft()
+                return items[excess - from_box :]
+            case Overflow.DROP_NEWEST:
+                self.overflowed += len(items) - room
+                return items[:room]
+            case Overflow.BLOCK:
+                return self._put_as_room_comes(items)
+
+    def _put_as_room_comes(self, items: Sequence[T]) -> Sequence[T]:
+        rest = deque(items)
+        while rest and not self._closed:
+            while rest and len(self._items) < self._capacity:
+                self._items.append(rest.popleft())
+            self._changed.notify_all()
+            if rest:
+                self._changed.wait()
+        return ()
+
+    def take(self, timeout: float | None = None) -> T | None:
+        """The next item, waiting for it; None when the time is over.
+
+        A closed box still gives what is in it, then raises `ClosedError`.
+        """
+        with self._changed:
+            if not self._items and not self._closed:
+                self._readers_waiting += 1
+                try:
+                    self._changed.wait_for(lambda: self._items or self._closed, timeout)
+                finally:
+                    self._readers_waiting -= 1
+            return self._pop()
+
+    def take_all(self, timeout: float | None = None) -> list[T]:
+        """All items that are there, waiting for the first; empty when the time is over."""
+        first = self.take(timeout)
+        if first is None:
+            return []
+        with self._changed:
+            rest = list(self._items)
+            self._items.clear()
+            self.taken += len(rest)
+            self._notify_writers()
+        return [first, *rest]
+
+    def _pop(self) -> T | None:
+        if self._items:
+            self.taken += 1
+            item = self._items.popleft()
+            self._notify_writers()
+            return item
+        if self._closed:
+            raise ClosedError("nothing more will come: the subscriber or session was closed")
+        return None
+
+    def _notify_writers(self) -> None:
+        if self._overflow is Overflow.BLOCK:
+            self._changed.notify_all()
+
+    def close(self) -> None:
+        """Nothing more will come; readers get what is left and then an end."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+            waiters = tuple(self._async_waiters)
+        for loop, event in waiters:
+            with contextlib.suppress(RuntimeError):
+                loop.call_soon_threadsafe(event.set)
+
+    def __iter__(self) -> Iterator[T]:
+        while True:
+            try:
+                batch = self.take_all()
+            except ClosedError:
+                return
+            batch.reverse()
+            try:
+                while batch:
+                    yield batch.pop()
+            finally:  # what a loop that ends early leaves behind goes back to the box
+                if batch:
+                    self._put_back(batch)
+
+    def _put_back(self, reversed_batch: list[T]) -> None:
+        with self._changed:
+            self._items.extendleft(reversed_batch)
+            self.taken -= len(reversed_batch)
+
+    async def __aiter__(self) -> AsyncIterator[T]:
+        event = asyncio.Event()
+        waiter = (asyncio.get_running_loop(), event)
+        with self._changed:
+            self._async_waiters.add(waiter)
+        try:
+            while True:
+                event.clear()
+                try:
+                    item = self.take(timeout=0)
+                except ClosedError:
+                    return
+                if item is None:
+                    await event.wait()
+                else:
+                    yield item
+        finally:
+            with self._changed:
+                self._async_waiters.discard(waiter)

@@ -1,0 +1,130 @@
+"""Where the session is: a position handler with a lifetime, or a fixed place."""
+
+from __future__ import annotations
+
+import logging
+import math
+import threading
+import time
+from collections.abc import Callable
+from typing import TypeAlias
+
+from zonal.errors import GeometryError, PositionError
+from zonal.geo import Point
+
+logger = logging.getLogger(__name__)
+
+PositionHandler: TypeAlias = Callable[[], "Point | tuple[float, float]"]
+"""Asked for the current position: returns a `Point`, or latitude and longitude."""
+
+TOO_OLD_LIFETIMES = 3.0
+"""A last good position is used for so many lifetimes while the handler fails."""
+
+
+class Position:
+    """The last known position and the handler that renews it (thesis, 4.2.1 and 6.3).
+
+    A *physical* position comes from a handler and is asked anew when its lifetime is over; a
+    *virtual* one is a fixed `Point` and lives for ever. While a handler raises or returns
+    nonsense, the last good position stands in until it is `TOO_OLD_LIFETIMES` lifetimes old.
+    """
+
+    def __init__(
+        self,
+        source: PositionHandler | Point | None = None,
+        lifetime: float = math.inf,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._clock = clock
+        self._lock = threading.RLock()
+        self._point: Point | None = None
+        self._read_at = -math.inf
+        self.failures = 0
+        self._handler: PositionHandler | None = None
+        self._lifetime = math.inf
+        self.declare(source, lifetime)
+
+    def declare(self, source: PositionHandler | Point | None, lifetime: float) -> None:
+        """Replace the source; what was known from the old one is forgotten."""
+        if source is not None and not isinstance(source, Point) and not callable(source):
+            raise PositionError(f"a position is a Point or a callable, not {source!r}")
+        with self._lock:
+            self.lifetime = lifetime
+            self._point, self._read_at = None, -math.inf
+            self._handler = None
+            if isinstance(source, Point):
+                self._point, self._read_at = source, math.inf
+            else:
+                self._handler = source
+
+    @property
+    def lifetime(self) -> float:
+        """How long a position is valid, in seconds."""
+        return self._lifetime
+
+    @lifetime.setter
+    def lifetime(self, lifetime: float) -> None:
+        if not lifetime >= 0:
+            raise PositionError(f"a lifetime is a number of seconds, 0 or more, not {lifetime!r}")
+        self._lifetime = float(lifetime)
+
+    @property
+    def is_known(self) -> bool:
+        """Whether there is a source at all."""
+        return self._handler is not None or self._point is not None
+
+    @property
+    def moves(self) -> bool:
+        """Whether the position is asked anew from time to time."""
+        return self._handler is not None and math.isfinite(self._lifetime)
+
+    @property
+    def last(self) -> Point | None:
+        """The last good position, without asking the handler."""
+        return self._point
+
+    def current(self, *, renew: bool = False) -> Point:
+        """The position, asked anew when its lifetime is over (or when `renew` says so)."""
+        with self._lock:
+            if self._handler is None:
+                if self._point is None:
+                    raise PositionError(
+                        "a position is needed; give zonal.open() a position (a Point or a "
+                        "handler), call declare_position_handler(), or pass location="
+                    )
+                return self._point
+            age = self._clock() - self._read_at
+            if renew or self._point is None or age > self._lifetime:
+                self._ask(self._handler, age)
+            assert self._point is not None
+            return self._point
+
+    def _ask(self, handler: PositionHandler, age: float) -> None:
+        try:
+            self._point = _as_point(handler())
+            self._read_at = self._clock()
+        except Exception as error:  # whatever a user's handler raises
+            self.failures += 1
+            logger.warning("the position handler failed: %s: %s", type(error).__name__, error)
+            if self._point is None:
+                raise PositionError(
+                    f"the position handler failed and no position is known yet: {error}"
+                ) from error
+            if age > TOO_OLD_LIFETIMES * self._lifetime:
+                raise PositionError(
+                    f"the position handler failed, and the last good position is {age:.1f} s old "
+                    f"(lifetime {self._lifetime:g} s): {error}"
+                ) from error
+
+
+def _as_point(value: object) -> Point:
+    if isinstance(value, Point):
+        return value
+    try:
+        lat, lon = value  # type: ignore[misc]
+        return Point(float(lat), float(lon))  # type: ignore[has-type]
+    except (TypeError, ValueError) as error:
+        if isinstance(error, GeometryError):
+            raise
+        raise PositionError(f"a Point or (lat, lon) was expected, not {value!r}") from error

@@ -1,0 +1,194 @@
+"""Publishers: messages of one topic from the session's position or a fixed place."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+import zenoh
+import zenoh.ext
+
+from zonal.errors import ClosedError
+from zonal.keys import Encoding, check_topic
+from zonal.session.routing import Origin, Route, blurred, route
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from zonal.geo import Area, Point
+    from zonal.session.announcements import Announcements
+    from zonal.session.position import Position
+
+_KEPT_PUBLISHERS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """How Zenoh should carry messages; None is Zenoh's own default."""
+
+    congestion_control: zenoh.CongestionControl | None = None
+    priority: zenoh.Priority | None = None
+    express: bool | None = None
+    reliability: zenoh.Reliability | None = None
+    allowed_destination: zenoh.Locality | None = None
+
+    def of_publisher(self) -> dict[str, Any]:
+        """Zenoh's keyword arguments for a declared publisher."""
+        given = {
+            "congestion_control": self.congestion_control,
+            "priority": self.priority,
+            "express": self.express,
+            "reliability": self.reliability,
+            "allowed_destination": self.allowed_destination,
+        }
+        return {name: value for name, value in given.items() if value is not None}
+
+    def of_put(self) -> dict[str, Any]:
+        """Zenoh's keyword arguments for a single put or delete."""
+        given = self.of_publisher()
+        given.pop("reliability", None)
+        return given
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What a publisher keeps for late or interrupted subscribers (Zenoh's advanced publisher)."""
+
+    cache: int = 0
+    """How many messages to keep per place."""
+    heartbeat_s: float | None = 0.5
+    """How often to tell the number of the last message, so that a loss at the end is noticed."""
+
+
+class Publisher:
+    """Publishes to one topic, each message from where the session is (or from a fixed place)."""
+
+    def __init__(
+        self,
+        topic: str,
+        *,
+        session: zenoh.Session,
+        origin: Origin,
+        position: Position,
+        announcements: Announcements,
+        encoding: Encoding,
+        location: Point | None,
+        geofence: Area | None,
+        precision_m: float | None,
+        delivery: Delivery,
+        content_encoding: zenoh.Encoding | str | None,
+        memory: Memory | None,
+        on_close: Callable[[Publisher], None],
+    ) -> None:
+        self.key = check_topic(topic)
+        self._session = session
+        self._origin = origin
+        self._position = position
+        self._announcements = announcements
+        self._encoding = encoding
+        self._location = location
+        self._geofence = geofence
+        self._precision_m = precision_m
+        self._delivery = delivery
+        self._content_encoding = content_encoding
+        self._memory = memory
+        self._on_close = on_close
+        self._lock = threading.Lock()
+        self._publishers: OrderedDict[str, Any] = OrderedDict()
+        self._last: tuple[Point | None, Area | None, Route] | None = None
+        self._closed = False
+
+    def put(
+        self,
+        payload: Any,
+        *,
+        location: Point | None = None,
+        geofence: Area | None = None,
+        content_encoding: zenoh.Encoding | str | None = None,
+        attachment: bytes | None = None,
+        timestamp: zenoh.Timestamp | None = None,
+    ) -> None:
+        """Publish a message; `location` and `geofence` override the publisher's own."""
+        way = self._route(location, geofence)
+        data = way.attachment(self._origin, attachment)
+        encoding = content_encoding if content_encoding is not None else self._content_encoding
+        for key in way.keys:
+            self._publisher(key).put(
+                payload, encoding=encoding, attachment=data, timestamp=timestamp
+            )
+
+    def delete(
+        self,
+        *,
+        location: Point | None = None,
+        geofence: Area | None = None,
+        attachment: bytes | None = None,
+        timestamp: zenoh.Timestamp | None = None,
+    ) -> None:
+        """Tell that the topic has no value at this place any more."""
+        way = self._route(location, geofence)
+        data = way.attachment(self._origin, attachment)
+        for key in way.keys:
+            self._publisher(key).delete(attachment=data, timestamp=timestamp)
+
+    def _route(self, location: Point | None, geofence: Area | None) -> Route:
+        point = location or self._location
+        if point is None and self._position.is_known:
+            point = self._position.current()
+        fence = geofence if geofence is not None else self._geofence
+        last = self._last
+        if last is not None and last[0] == point and last[1] is fence:
+            return last[2]
+        place = None if point is None else blurred(point, self._precision_m)
+        way = route(self.key, place, fence, self._encoding, self._announcements)
+        # Who wants an announcing encoding's messages changes without our doing.
+        self._last = None if self._encoding.announces_areas else (point, fence, way)
+        return way
+
+    def _publisher(self, key: str) -> Any:
+        publisher = self._publishers.get(key)
+        if publisher is not None and not self._closed:
+            return publisher
+        with self._lock:
+            if self._closed:
+                raise ClosedError(f"the publisher of {self.key!r} is closed")
+            if key not in self._publishers:
+                self._publishers[key] = self._declare(key)
+                if len(self._publishers) > _KEPT_PUBLISHERS:
+                    self._publishers.popitem(last=False)[1].undeclare()
+            return self._publishers[key]
+
+    def _declare(self, key: str) -> Any:
+        options = self._delivery.of_publisher()
+        if self._memory is None:
+            return self._session.declare_publisher(key, **options)
+        return zenoh.ext.declare_advanced_publisher(
+            self._session,
+            key,
+            cache=zenoh.ext.CacheConfig(max_samples=self._memory.cache),
+            sample_miss_detection=zenoh.ext.MissDetectionConfig(
+                heartbeat=self._memory.heartbeat_s, sporadic_heartbeat=None
+            ),
+            publisher_detection=True,
+            **options,
+        )
+
+    def undeclare(self) -> None:
+        """Stop publishing; what a cache kept is gone with it."""
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+            publishers = list(self._publishers.values())
+            self._publishers.clear()
+        for publisher in publishers:
+            publisher.undeclare()
+        self._on_close(self)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.undeclare()

@@ -1,0 +1,67 @@
+"""A stock Zenoh router in this process, for tests, demos and small installations."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Self
+
+import zenoh
+
+from zonal.errors import ZonalError
+from zonal.session.config import config
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+DEFAULT_ENDPOINT = "tcp/127.0.0.1:7447"
+"""Zenoh's own port, on loopback."""
+
+
+class Router:
+    """An unmodified Zenoh router; port 0 in an endpoint takes a free one (see `endpoints`)."""
+
+    def __init__(
+        self,
+        listen: Iterable[str] = (DEFAULT_ENDPOINT,),
+        *,
+        connect: Iterable[str] = (),
+        scouting: bool = False,
+        settings: dict[str, Any] | None = None,
+    ) -> None:
+        given = {"adminspace/enabled": True, **(settings or {})}
+        listen = list(listen)
+        try:
+            self.zenoh = zenoh.open(
+                config("router", listen=listen, connect=connect, scouting=scouting, settings=given)
+            )
+        except zenoh.ZError as error:
+            raise ZonalError(f"cannot start a router on {', '.join(listen)}: {error}") from error
+
+    @property
+    def endpoints(self) -> tuple[str, ...]:
+        """Where clients and other routers can connect."""
+        return tuple(self._state()["locators"])
+
+    @property
+    def neighbours(self) -> int:
+        """How many sessions are connected: clients, peers and other routers."""
+        return len(self._state()["sessions"])
+
+    def _state(self) -> dict[str, Any]:
+        zid = str(self.zenoh.zid())
+        for reply in self.zenoh.get(f"@/{zid}/router", timeout=5.0):
+            if reply.ok is not None:
+                state: dict[str, Any] = json.loads(reply.ok.payload.to_string())
+                return state
+        raise ZonalError("the router does not answer about itself; is its adminspace disabled?")
+
+    def close(self) -> None:
+        """Stop routing; safe to call twice."""
+        if not self.zenoh.is_closed():
+            self.zenoh.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

@@ -1,0 +1,105 @@
+"""The keys that a message travels under, and the geo-context that travels with it."""
+
+from __future__ import annotations
+
+import itertools
+import secrets
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from zonal.errors import GeometryError
+from zonal.geo import Area, Cell, Circle, Point, cell_of, level_for_size
+from zonal.keys import (
+    FENCE_CHUNK,
+    Encoding,
+    encoding_named,
+    fence_expressions,
+    join,
+)
+from zonal.session.geo_context import GeoContext
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from zonal.keys import Place
+    from zonal.session.announcements import Announcements
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """The sending side of a session: a random number for itself, rising ones for its messages."""
+
+    id: int = field(default_factory=lambda: secrets.randbits(64))
+    _numbers: itertools.count[int] = field(default_factory=itertools.count)
+
+    def next_sequence(self) -> int:
+        """The number of the next message."""
+        return next(self._numbers) & 0xFFFF_FFFF
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """The keys of all messages from one place to one fence, and what is attached to each."""
+
+    keys: tuple[str, ...]
+    place: Place | None
+    fence: Area | None
+
+    @property
+    def copies(self) -> bool:
+        """Whether a receiver may get the same message under several keys."""
+        return len(self.keys) > 1 or isinstance(self.place, Cell)
+
+    def attachment(self, origin: Origin, user: bytes | None) -> bytes | None:
+        """What to attach; a message with neither place nor fence stays a plain Zenoh message."""
+        if self.place is None and self.fence is None:
+            return user
+        context = GeoContext(
+            origin.id, origin.next_sequence(), self.place, self.fence, None, self.copies, user
+        )
+        return context.to_bytes()
+
+
+def blurred(place: Point, precision_m: float | None) -> Place:
+    """The place to give away: the point, or only the cell that is at least so wide."""
+    if precision_m is None:
+        return place
+    return cell_of(place, level_for_size(precision_m, step=2))
+
+
+def route(
+    topic: str,
+    place: Place | None,
+    fence: Area | None,
+    encoding: Encoding,
+    announcements: Announcements,
+) -> Route:
+    """The keys of a message; none where an announcing encoding knows that nobody wants it."""
+    if isinstance(fence, Circle) and fence.is_ego_centric:
+        raise GeometryError("a geofence without a centre has no place; place it with at(point)")
+    if place is None:
+        expressions: tuple[str, ...] = ("",)
+    elif encoding.announces_areas:
+        expressions = announcements.matching(topic, encoding, place)
+    else:
+        expressions = encoding.place_expressions(place)
+    fences = ("",) if fence is None else fence_expressions(fence)
+    keys = [_joined(topic, place_part, to) for place_part in expressions for to in fences]
+    return Route(tuple(keys), place, fence)
+
+
+def _joined(topic: str, *expressions: str) -> str:
+    key = topic
+    for expression in filter(None, expressions):
+        key = join(key, expression)
+    return key
+
+
+def encodings_named(names: str | Iterable[str]) -> tuple[Encoding, ...]:
+    """One or several encodings."""
+    return tuple(encoding_named(name) for name in ([names] if isinstance(names, str) else names))
+
+
+def fenced_key(topic: str, location: str, to: str) -> str:
+    """The key under which fenced messages are heard: from `location`, to the cells `to`."""
+    return _joined(topic, location, f"{FENCE_CHUNK}/{to}")
