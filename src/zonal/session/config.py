@@ -29,7 +29,7 @@ def config(
     entries: dict[str, Any] = {"mode": mode}
     if connect:
         entries["connect/endpoints"] = connect
-    if listen or mode != "router":
+    if listen:
         entries["listen/endpoints"] = listen
     if scouting is False or (scouting is None and (connect or mode == "router")):
         entries["scouting/multicast/enabled"] = False

@@ -46,7 +46,7 @@ class Liveliness:
         encoding: Encoding | None = None,
         precision_m: float | None = None,
     ) -> zenoh.LivelinessToken:
-        """Be there, at a location or at the session's position, until undeclared or closed."""
+        """Be there, at a location or at the session's position, as long as the token is kept."""
         topic = check_topic(key)
         point = location
         if point is None and self._asking.position.is_known:
@@ -146,6 +146,8 @@ class PresenceSubscriber:
             raise LocationKeyError("the area has no centre yet; place it with at(point)")
         self._area = area
         self._mailbox: Mailbox[Presence] = Mailbox()
+        self._lock = threading.Lock()
+        self._alive: set[str] = set()
         self._subscribers: list[Any] = []
         self._thread: threading.Thread | None = None
 
@@ -155,8 +157,12 @@ class PresenceSubscriber:
 
     def take(self, sample: zenoh.Sample) -> None:
         """From Zenoh: a token came or went."""
-        alive = sample.kind == zenoh.SampleKind.PUT
-        presence = presence_of(str(sample.key_expr), alive=alive)
+        key, alive = str(sample.key_expr), sample.kind == zenoh.SampleKind.PUT
+        with self._lock:
+            if (key in self._alive) == alive:
+                return  # a token that was there already comes both as history and as news
+            self._alive ^= {key}
+        presence = presence_of(key, alive=alive)
         if presence is not None and is_inside(presence, self._area):
             self._mailbox.put([presence])
 

@@ -239,8 +239,9 @@ class Query:
 
     @property
     def parameters(self) -> zenoh.Parameters:
-        """What stands behind the question mark."""
-        return self.zenoh.parameters
+        """What stands behind the question mark (without what we added for replies of any key)."""
+        entries = str(self.zenoh.parameters).split(";")
+        return zenoh.Parameters(";".join(entry for entry in entries if entry != "_anyke"))
 
     @property
     def payload(self) -> zenoh.ZBytes | None:

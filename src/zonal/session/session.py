@@ -69,7 +69,7 @@ class Session:
         self._announcements = Announcements(session)
         self._asking = Asking(session, self._origin, position, self._announcements)
         self._lock = threading.RLock()
-        self._interests: dict[tuple[str, bool, int], Interest] = {}
+        self._interests: dict[tuple[str | int, ...], Interest] = {}
         self._subscribers: list[Subscriber] = []
         self._others: list[Publisher | Queryable] = []
         self._closed = threading.Event()
@@ -320,12 +320,13 @@ class Session:
             raise GeometryError(f"an area is a Circle, Box, Polygon, …, not {area!r}")
         if self._position.is_known and self._position.last is None:
             self._first_position(required=isinstance(area, Circle) and area.is_ego_centric)
+        kinds = self._encodings_for(area, encoding)
         with self._lock:
             subscriber = kind(
                 topic,
                 area,
-                interest=self._interest(topic, history, recovery),
-                encodings=self._encodings_for(area, encoding),
+                interest=self._interest(topic, kinds, history, recovery),
+                encodings=kinds,
                 position=self._position,
                 announcements=self._announcements,
                 fenced=fenced,
@@ -350,12 +351,13 @@ class Session:
     def _interest(
         self,
         topic: str,
+        kinds: tuple[Encoding, ...],
         history: zenoh.ext.HistoryConfig | None,
         recovery: zenoh.ext.RecoveryConfig | None,
     ) -> Interest:
-        """Plain subscribers of a topic share one; those with a memory have their own."""
+        """Subscribers of a topic and encodings share one; those with a memory have their own."""
         if history is None and recovery is None:
-            name = (topic, False, 0)
+            name = (topic, *sorted(kind.name for kind in kinds))
             if name not in self._interests:
                 self._interests[name] = Interest(self.zenoh.declare_subscriber)
             return self._interests[name]
@@ -371,7 +373,7 @@ class Session:
             )
 
         interest = Interest(declare, may_repeat=True)
-        self._interests[topic, True, id(interest)] = interest
+        self._interests[topic, id(interest)] = interest
         return interest
 
     def _encodings_for(
