@@ -1,0 +1,43 @@
+"""`zonal get`: ask what is known in an area."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from zonal.cli.connection import (
+    LOCAL_ROUTER,
+    Connect,
+    Encoding,
+    JsonLines,
+    Mode,
+    Position,
+    connected,
+)
+from zonal.cli.notation import AREA_HELP, parse_area
+from zonal.cli.output import as_json, as_line
+
+
+def get(
+    selector: Annotated[
+        str, typer.Argument(help="Topic and parameters: 'city/**?_time=[now(-1h)..]'.")
+    ],
+    area: Annotated[str | None, typer.Option("--area", "-a", help=AREA_HELP)] = None,
+    timeout: Annotated[float, typer.Option(help="Seconds to wait for replies.")] = 10.0,
+    position: Position = None,
+    connect: Connect = LOCAL_ROUTER,
+    mode: Mode = "client",
+    encoding: Encoding = "s2",
+    json_lines: JsonLines = False,
+) -> None:
+    """Ask the queryables of an area, and print their replies."""
+    wanted = None if area is None else parse_area(area)
+    with connected(connect, mode, encoding, position) as session:
+        replies = session.get(selector, area=wanted, timeout=timeout)
+        for reply in replies:
+            typer.echo(as_json(reply) if json_lines else as_line(reply))
+        for failure in replies.failures:
+            typer.echo(f"a queryable failed: {failure}", err=True)
+    if replies.failures:
+        raise typer.Exit(1)

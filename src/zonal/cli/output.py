@@ -1,0 +1,56 @@
+"""Samples as lines: for people, or as JSON."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import TYPE_CHECKING, Any
+
+from zonal.geo import Cell
+
+if TYPE_CHECKING:
+    from zonal.session import Sample
+
+
+def as_line(sample: Sample) -> str:
+    """`city/airquality  45.46420, 9.19000  {"pm10": 21}`."""
+    place = sample.location
+    where = "nowhere" if place is None else f"{place.lat:.5f}, {place.lon:.5f}"
+    if sample.is_blurred:
+        where = f"near {where}"
+    if str(sample.kind).endswith("DELETE"):
+        return f"{sample.key}  {where}  (deleted)"
+    return f"{sample.key}  {where}  {_text(sample)}"
+
+
+def as_json(sample: Sample) -> str:
+    """One JSON object with the message and its geo-context."""
+    place = sample.location
+    record: dict[str, Any] = {
+        "key": sample.key,
+        "kind": str(sample.kind).rpartition(".")[2],
+        "lat": None if place is None else place.lat,
+        "lon": None if place is None else place.lon,
+        "encoding": str(sample.content_encoding),
+        "timestamp": None if sample.timestamp is None else str(sample.timestamp),
+    }
+    if isinstance(sample.place, Cell):
+        record["cell"] = sample.place.token
+    if sample.geofence is not None:
+        record["geofence"] = sample.geofence.to_wkt()
+    if sample.source is not None:
+        record["source"], record["sequence"] = sample.source
+    raw = sample.payload.to_bytes()
+    try:
+        record["payload"] = raw.decode()
+    except UnicodeDecodeError:
+        record["payload_base64"] = base64.b64encode(raw).decode()
+    return json.dumps(record, ensure_ascii=False)
+
+
+def _text(sample: Sample) -> str:
+    raw = sample.payload.to_bytes()
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        return f"<{len(raw)} bytes>"

@@ -1,0 +1,70 @@
+"""`zonal pub`: publish from a place, as handy as `mosquitto_pub`."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+import zenoh
+
+from zonal.cli.connection import LOCAL_ROUTER, Connect, Encoding, Mode, connected
+from zonal.cli.notation import AREA_HELP, parse_area, parse_length, parse_point
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+def pub(
+    key: Annotated[str, typer.Argument(help="The topic, such as city/airquality.")],
+    message: Annotated[
+        str | None, typer.Argument(help="The message; without it, one a line from standard input.")
+    ] = None,
+    at: Annotated[
+        str | None, typer.Option("--at", help="Where the message comes from: lat,lon.")
+    ] = None,
+    geofence: Annotated[
+        str | None, typer.Option("--geofence", "-g", help=f"Only those inside hear it. {AREA_HELP}")
+    ] = None,
+    precision: Annotated[
+        str | None,
+        typer.Option(
+            "--precision", help="Give the place only to a cell of this size, such as 1km."
+        ),
+    ] = None,
+    content: Annotated[
+        str | None, typer.Option("--content", help="What the payload is, such as application/json.")
+    ] = None,
+    count: Annotated[int, typer.Option("--count", "-n", min=1, help="How often to send it.")] = 1,
+    interval: Annotated[
+        float, typer.Option("--interval", "-i", min=0.0, help="Seconds between messages.")
+    ] = 1.0,
+    connect: Connect = LOCAL_ROUTER,
+    mode: Mode = "client",
+    encoding: Encoding = "s2",
+) -> None:
+    """Publish a message (or the lines of standard input) from a place."""
+    place = None if at is None else parse_point(at)
+    fence = None if geofence is None else parse_area(geofence)
+    with connected(connect, mode, encoding) as session:
+        publisher = session.declare_publisher(
+            key,
+            location=place,
+            geofence=fence,
+            precision_m=None if precision is None else parse_length(precision),
+            content_encoding=content,
+            congestion_control=zenoh.CongestionControl.BLOCK,
+        )
+        for number, text in enumerate(_messages(message, count)):
+            if number and message is not None:
+                time.sleep(interval)
+            publisher.put(text)
+
+
+def _messages(message: str | None, count: int) -> Iterator[str]:
+    if message is not None:
+        yield from [message] * count
+        return
+    for line in sys.stdin:
+        yield line.rstrip("\n")
