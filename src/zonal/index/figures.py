@@ -1,0 +1,137 @@
+"""Figures: what the raster needs to know of an area: its extent, its numbers, its fields."""
+
+from __future__ import annotations
+
+import math
+from enum import Enum
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from zonal.geo import EARTH_RADIUS_M, Area, Box, Circle
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from zonal.geo import Point
+    from zonal.index.columns import Numbers
+
+EDGE_M = 1e-6
+"""A circle's edge is a micrometre wide (as in `zonal.geo`): points on it are inside."""
+
+_HAIR = 1e-9  # degrees (0.1 mm): extents are a hair wider than the area, never narrower
+_NO_NUMBERS = (math.inf, math.inf, math.inf, math.inf)
+
+
+class Kind(Enum):
+    """Which table of a field a figure belongs to."""
+
+    CIRCLE = 0
+    BOX = 1
+    SHAPE = 2
+
+
+class Figure(NamedTuple):
+    """An area's kind, the numbers of its column, and the box around it (`west > east` wraps)."""
+
+    kind: Kind
+    numbers: Numbers
+    south: float
+    west: float
+    north: float
+    east: float
+
+    @property
+    def lon_ranges(self) -> tuple[tuple[float, float], ...]:
+        """The longitudes as ranges that do not wrap; −180 stands for the whole antimeridian."""
+        if self.west > self.east:
+            return ((self.west, 180.0), (-180.0, self.east))
+        if self.east == 180.0 and self.west > -180.0:
+            return ((self.west, 180.0), (-180.0, -180.0))
+        return ((self.west, self.east),)
+
+    @property
+    def extent_deg(self) -> float:
+        """The longer side of the box around the area, in degrees."""
+        width = self.east - self.west
+        return max(self.north - self.south, width + 360.0 if width < 0.0 else width)
+
+
+def figure_of(area: Area) -> Figure:
+    """The figure of a placed area."""
+    if isinstance(area, Circle) and area.center is not None:
+        return _circle(area.center, area.radius_m)
+    box = area.bounds
+    sides = (box.min_lat, box.min_lon, box.max_lat, box.max_lon)
+    numbers = (-box.min_lat, box.max_lat, -box.min_lon, box.max_lon)
+    touches_seam = abs(box.min_lat) == 90.0 or abs(box.max_lat) == 90.0
+    touches_seam = touches_seam or abs(box.min_lon) == 180.0 or abs(box.max_lon) == 180.0
+    if touches_seam or box.min_lon > box.max_lon:
+        # A pole has all longitudes and the antimeridian two: left to the area's own test.
+        return Figure(Kind.SHAPE, _NO_NUMBERS, *sides)
+    return Figure(Kind.BOX if isinstance(area, Box) else Kind.SHAPE, numbers, *sides)
+
+
+def plane_of(center: Point, radius_m: float) -> Numbers:
+    """A circle as the half space that cuts it out of the unit sphere (any radius)."""
+    lat, lon = math.radians(center.lat), math.radians(center.lon)
+    cos_lat = math.cos(lat)
+    reach = min((radius_m + EDGE_M) / EARTH_RADIUS_M, math.pi)
+    return cos_lat * math.cos(lon), cos_lat * math.sin(lon), math.sin(lat), -math.cos(reach)
+
+
+def vector_of(point: Point) -> NDArray[np.float64]:
+    """A point as x, y, z, 1: what a plane is multiplied with."""
+    lat, lon = math.radians(point.lat), math.radians(point.lon)
+    cos_lat = math.cos(lat)
+    return np.array((cos_lat * math.cos(lon), cos_lat * math.sin(lon), math.sin(lat), 1.0))
+
+
+def _circle(center: Point, radius_m: float) -> Figure:
+    lat, lon = center.lat, center.lon
+    plane = plane_of(center, radius_m)
+    angle = (radius_m + 2 * EDGE_M) / EARTH_RADIUS_M
+    reach = math.degrees(angle) + _HAIR
+    south, north = lat - reach, lat + reach
+    if south <= -90.0 or north >= 90.0:
+        return Figure(Kind.CIRCLE, plane, max(south, -90.0), -180.0, min(north, 90.0), 180.0)
+    ratio = min(1.0, math.sin(angle) / math.cos(math.radians(lat)))
+    width = math.degrees(math.asin(ratio)) + _HAIR
+    west, east = lon - width, lon + width
+    if west < -180.0:
+        west += 360.0
+    if east > 180.0:
+        east -= 360.0
+    return Figure(Kind.CIRCLE, plane, south, west, north, east)
+
+
+def circle_reaches(circle: Circle, south: float, west: float, north: float, east: float) -> bool:
+    """Whether a circle meets a field; never a false no (a hair of tolerance).
+
+    The nearest point of a field lies on the meridian of the centre if the field spans it, and
+    else on the nearer side: at the foot of the perpendicular from the centre, or at the corner
+    next to it; beyond a quarter turn, where that meridian leads away over the poles, at a corner.
+    """
+    center = circle.center
+    assert center is not None
+    lat, low, high = map(math.radians, (center.lat, south, north))
+    across = math.radians(_turn_to(center.lon, west, east))
+    reach = min((circle.radius_m + 2 * EDGE_M) / EARTH_RADIUS_M + 1e-10, math.pi)
+    limit = math.sin(reach / 2) ** 2 * (1 + 1e-12)
+    if across >= math.pi / 2:
+        return min(_haversine(lat, low, across), _haversine(lat, high, across)) <= limit
+    foot = math.atan2(math.sin(lat), math.cos(lat) * math.cos(across))
+    return _haversine(lat, min(max(foot, low), high), across) <= limit
+
+
+def _haversine(lat: float, other_lat: float, lon_difference: float) -> float:
+    """The squared sine of half the angle between two points (all in radians)."""
+    along, across = math.sin((other_lat - lat) / 2), math.sin(lon_difference / 2)
+    return along * along + math.cos(lat) * math.cos(other_lat) * across * across
+
+
+def _turn_to(lon: float, west: float, east: float) -> float:
+    """Degrees from a meridian to the nearest one of a range; 0 inside."""
+    if west <= lon <= east:
+        return 0.0
+    return min((west - lon) % 360.0, (lon - east) % 360.0)
