@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import shapely
 
-from zonal.index.columns import Circles, Question
-from zonal.index.figures import Figure, Kind, figure_of, vector_of
+from zonal.index.columns import Circles, Question, sift_circles
+from zonal.index.figures import Figure, figure_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -47,14 +47,14 @@ class _Candidates:
         while row >= len(self._planes):
             self._planes = np.concatenate([self._planes, np.zeros_like(self._planes)])
             self._is_circle = np.concatenate([self._is_circle, np.zeros_like(self._is_circle)])
-        self._is_circle[row] = figure.kind is Kind.CIRCLE
-        self._planes[row] = figure.numbers if figure.kind is Kind.CIRCLE else 0.0
+        self._is_circle[row] = figure.kind is Circles
+        self._planes[row] = figure.numbers if figure.kind is Circles else 0.0
 
     def sift(self, rows: Rows, point: Point) -> Rows:
         circular = self._is_circle[rows]
         circles = rows[circular]
         planes = self._planes[circles].T
-        inside = Circles.sift(Question(point, vector_of(point)), planes, circles, self.areas)
+        inside = sift_circles(Question(point), planes, circles, self.areas)
         others = [row for row in rows[~circular].tolist() if self.areas[row].contains(point)]
         return np.concatenate([inside, np.array(others, dtype=np.intp)])
 

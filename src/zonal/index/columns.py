@@ -1,14 +1,16 @@
 """Columns: the numbers of many geofences side by side, so that one test answers for all.
 
-A raster field holds one table per kind of figure. A table is four numbers wide and one column
-per geofence; columns beyond the count are filled so that they never match, which keeps the
-table in one piece for the vectorized tests. A handful of geofences stays in a plain dictionary,
-since up to there a loop is faster than numpy's fixed costs.
+A raster field has one table for each kind of figure. A table is four numbers wide and has one
+column per geofence; spare columns are filled so that they never match, which keeps the table in
+one piece for the vectorized tests. A handful of geofences stays in a plain dictionary, since up
+to there a loop is faster than numpy's fixed costs.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+import math
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -28,52 +30,64 @@ FEW = 8
 DOUBT = 4e-15
 """Nearer to a circle's plane than this, rounding could decide; then the area itself is asked."""
 
-NEVER = -np.inf
+_NEVER = -math.inf
 
 
 class Question:
-    """A point, prepared once for all the tables it meets."""
+    """A point, prepared once for all the tables that it is put to."""
 
-    __slots__ = ("edges", "point", "vector")
+    __slots__ = ("point", "vector", "x", "y", "z")
 
-    def __init__(self, point: Point, vector: NDArray[np.float64]) -> None:
+    def __init__(self, point: Point) -> None:
+        lat, lon = math.radians(point.lat), math.radians(point.lon)
+        cos_lat = math.cos(lat)
         self.point = point
-        self.vector = vector  # x, y, z, 1
-        lat, lon = point.lat, point.lon
-        self.edges: Numbers = (-lat, lat, -lon, lon)
+        self.x = cos_lat * math.cos(lon)
+        self.y = cos_lat * math.sin(lon)
+        self.z = math.sin(lat)
+        self.vector = np.array((self.x, self.y, self.z, 1.0))
 
 
-class Columns:
+class Columns(ABC):
     """Four numbers for each of many rows, with constant-time put and drop."""
 
-    __slots__ = ("_count", "_few", "_positions", "_rows", "_table")
-    _blank: ClassVar[Numbers] = (NEVER, NEVER, NEVER, NEVER)
+    __slots__ = ("_capacity", "_cells", "_count", "_few", "_positions", "_rows", "_table")
 
     def __init__(self) -> None:
         self._few: dict[int, Numbers] | None = {}
-        self._count = 0
-        self._positions: dict[int, int] = {}
+        self._count = self._capacity = 0
+        self._positions: dict[int, int]
         self._rows: NDArray[np.intp]
         self._table: NDArray[np.float64]
+        self._cells: memoryview[float]  # the table again: writes single numbers faster
 
     def __len__(self) -> int:
         return self._count if self._few is None else len(self._few)
 
+    @abstractmethod
+    def find(self, question: Question, areas: Mapping[int, Area]) -> list[int] | Rows:
+        """The rows of the geofences that contain the point."""
+
     def put(self, row: int, numbers: Numbers) -> None:
         """Add a row, or give it new numbers."""
-        if self._few is not None:
-            self._few[row] = numbers
-            if len(self._few) > FEW:
-                self._tabulate()
+        few = self._few
+        if few is not None:
+            few[row] = numbers
+            if len(few) > FEW:
+                self._tabulate(few)
             return
         position = self._positions.get(row)
         if position is None:
             position = self._positions[row] = self._count
-            if position == len(self._rows):
-                self._grow()
+            if position == self._capacity:
+                self._make_room(self._capacity + self._capacity // 2)
             self._count += 1
             self._rows[position] = row
-        self._table[:, position] = numbers
+        cells, capacity = self._cells, self._capacity
+        cells[position] = numbers[0]
+        cells[position + capacity] = numbers[1]
+        cells[position + 2 * capacity] = numbers[2]
+        cells[position + 3 * capacity] = numbers[3]
 
     def drop(self, row: int) -> None:
         """Remove a row; the last column takes its place."""
@@ -87,65 +101,60 @@ class Columns:
             self._rows[position] = moved
             self._positions[moved] = position
             self._table[:, position] = self._table[:, last]
-        self._table[:, last] = self._blank
+        self._cells[last + 3 * self._capacity] = _NEVER
 
-    def _tabulate(self) -> None:
-        few, self._few = self._few or {}, None
-        capacity = 2 * len(few)
-        self._rows = np.zeros(capacity, dtype=np.intp)
-        self._table = self._blanks(capacity)
+    def _tabulate(self, few: dict[int, Numbers]) -> None:
+        self._few = None
         self._count = len(few)
+        self._rows = np.array(list(few), dtype=np.intp)
+        self._table = np.array(list(few.values())).T
         self._positions = {row: position for position, row in enumerate(few)}
-        self._rows[: self._count] = list(few)
-        self._table[:, : self._count] = np.array(list(few.values())).T
+        self._make_room(2 * len(few))
 
-    def _grow(self) -> None:
-        more = len(self._rows) // 2
-        self._rows = np.concatenate([self._rows, np.zeros(more, dtype=np.intp)])
-        self._table = np.concatenate([self._table, self._blanks(more)], axis=1)
-
-    def _blanks(self, count: int) -> NDArray[np.float64]:
-        return np.repeat(np.array(self._blank)[:, np.newaxis], count, axis=1)
+    def _make_room(self, capacity: int) -> None:
+        rows = np.zeros(capacity, dtype=np.intp)
+        table = np.zeros((4, capacity))
+        table[3] = _NEVER
+        rows[: self._count] = self._rows[: self._count]
+        table[:, : self._count] = self._table[:, : self._count]
+        self._rows, self._table, self._capacity = rows, table, capacity
+        self._cells = memoryview(table.reshape(-1))
 
 
 class Circles(Columns):
     """Circles as half spaces: inside where x·a + y·b + z·c + d is not negative."""
 
     __slots__ = ()
-    _blank: ClassVar[Numbers] = (0.0, 0.0, 0.0, NEVER)
 
     def find(self, question: Question, areas: Mapping[int, Area]) -> list[int] | Rows:
         """The rows of the circles that contain the point."""
-        if self._few is not None:
-            return self._find_in_few(question, areas)
-        return self.sift(question, self._table, self._rows, areas)
-
-    @staticmethod
-    def sift(
-        question: Question,
-        table: NDArray[np.float64],
-        rows: NDArray[np.intp],
-        areas: Mapping[int, Area],
-    ) -> Rows:
-        """The rows of those circles, given as columns of a table, that contain the point."""
-        side = question.vector.dot(table)
-        hits = (side >= -DOUBT).nonzero()[0]
-        found: Rows = rows[hits]
-        if len(hits) and np.minimum.reduce(side[hits]) <= DOUBT:
-            keep = side[hits] > DOUBT
-            for position in (~keep).nonzero()[0].tolist():
-                keep[position] = areas[int(found[position])].contains(question.point)
-            found = found[keep]
-        return found
-
-    def _find_in_few(self, question: Question, areas: Mapping[int, Area]) -> list[int]:
-        x, y, z, _ = question.vector.tolist()
+        if self._few is None:
+            return sift_circles(question, self._table, self._rows, areas)
+        x, y, z = question.x, question.y, question.z
         found = []
-        for row, (a, b, c, d) in (self._few or {}).items():
+        for row, (a, b, c, d) in self._few.items():
             side = x * a + y * b + z * c + d
             if side > DOUBT or (side >= -DOUBT and areas[row].contains(question.point)):
                 found.append(row)
         return found
+
+
+def sift_circles(
+    question: Question,
+    table: NDArray[np.float64],
+    rows: NDArray[np.intp],
+    areas: Mapping[int, Area],
+) -> Rows:
+    """The rows of those circles, given as the columns of a table, that contain the point."""
+    side = question.vector.dot(table)
+    hits = (side >= -DOUBT).nonzero()[0]
+    found: Rows = rows[hits]
+    if np.count_nonzero(side > DOUBT) != len(hits):
+        keep = side[hits] > DOUBT
+        for position in (~keep).nonzero()[0].tolist():
+            keep[position] = areas[int(found[position])].contains(question.point)
+        found = found[keep]
+    return found
 
 
 class Boxes(Columns):
@@ -153,16 +162,28 @@ class Boxes(Columns):
 
     __slots__ = ()
 
-    def find(self, question: Question) -> list[int] | Rows:
+    def find(self, question: Question, areas: Mapping[int, Area]) -> list[int] | Rows:  # noqa: ARG002  (a box is settled by its numbers)
         """The rows of the boxes that contain the point."""
+        lat, lon = question.point.lat, question.point.lon
         if self._few is not None:
-            s, n, w, e = question.edges
             return [
                 row
                 for row, (south, north, west, east) in self._few.items()
-                if south >= s and north >= n and west >= w and east >= e
+                if south >= -lat and north >= lat and west >= -lon and east >= lon
             ]
-        edges = np.array(question.edges)[:, np.newaxis]
+        edges = np.array(((-lat,), (lat,), (-lon,), (lon,)))
         inside = np.logical_and.reduce(self._table >= edges, axis=0)
         rows: Rows = self._rows[inside.nonzero()[0]]
         return rows
+
+
+class Shapes(Boxes):
+    """Any other areas: the boxes around them, then the areas' own test."""
+
+    __slots__ = ()
+
+    def find(self, question: Question, areas: Mapping[int, Area]) -> list[int]:
+        """The rows of the areas that contain the point."""
+        near = super().find(question, areas)
+        rows: list[int] = near if isinstance(near, list) else near.tolist()
+        return [row for row in rows if areas[row].contains(question.point)]

@@ -1,40 +1,33 @@
-"""Figures: what the raster needs to know of an area: its extent, its numbers, its fields."""
+"""Figures: what the raster needs to know of an area: its kind, its numbers, its extent."""
 
 from __future__ import annotations
 
 import math
-from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-
 from zonal.geo import EARTH_RADIUS_M, Area, Box, Circle
+from zonal.index.columns import Boxes, Circles, Columns, Shapes
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from zonal.geo import Point
     from zonal.index.columns import Numbers
 
 EDGE_M = 1e-6
 """A circle's edge is a micrometre wide (as in `zonal.geo`): points on it are inside."""
 
-_HAIR = 1e-9  # degrees (0.1 mm): extents are a hair wider than the area, never narrower
-_NO_NUMBERS = (math.inf, math.inf, math.inf, math.inf)
+HAIR = 1e-9
+"""Degrees (0.1 mm) by which extents and fields are widened: a field is never missed."""
 
-
-class Kind(Enum):
-    """Which table of a field a figure belongs to."""
-
-    CIRCLE = 0
-    BOX = 1
-    SHAPE = 2
+_ANYWHERE = (math.inf, math.inf, math.inf, math.inf)
 
 
 class Figure(NamedTuple):
-    """An area's kind, the numbers of its column, and the box around it (`west > east` wraps)."""
+    """An area's kind of table, the numbers of its column, and the box around it.
 
-    kind: Kind
+    The box wraps around the antimeridian where `west > east`.
+    """
+
+    kind: type[Columns]
     numbers: Numbers
     south: float
     west: float
@@ -60,16 +53,15 @@ class Figure(NamedTuple):
 def figure_of(area: Area) -> Figure:
     """The figure of a placed area."""
     if isinstance(area, Circle) and area.center is not None:
-        return _circle(area.center, area.radius_m)
+        return _figure_of_circle(area.center, area.radius_m)
     box = area.bounds
     sides = (box.min_lat, box.min_lon, box.max_lat, box.max_lon)
-    numbers = (-box.min_lat, box.max_lat, -box.min_lon, box.max_lon)
-    touches_seam = abs(box.min_lat) == 90.0 or abs(box.max_lat) == 90.0
-    touches_seam = touches_seam or abs(box.min_lon) == 180.0 or abs(box.max_lon) == 180.0
-    if touches_seam or box.min_lon > box.max_lon:
+    on_seam = box.min_lon > box.max_lon or 180.0 in (-box.min_lon, box.min_lon, box.max_lon)
+    if on_seam or box.min_lat == -90.0 or box.max_lat == 90.0:
         # A pole has all longitudes and the antimeridian two: left to the area's own test.
-        return Figure(Kind.SHAPE, _NO_NUMBERS, *sides)
-    return Figure(Kind.BOX if isinstance(area, Box) else Kind.SHAPE, numbers, *sides)
+        return Figure(Shapes, _ANYWHERE, *sides)
+    kind = Boxes if isinstance(area, Box) else Shapes
+    return Figure(kind, (-box.min_lat, box.max_lat, -box.min_lon, box.max_lon), *sides)
 
 
 def plane_of(center: Point, radius_m: float) -> Numbers:
@@ -80,29 +72,22 @@ def plane_of(center: Point, radius_m: float) -> Numbers:
     return cos_lat * math.cos(lon), cos_lat * math.sin(lon), math.sin(lat), -math.cos(reach)
 
 
-def vector_of(point: Point) -> NDArray[np.float64]:
-    """A point as x, y, z, 1: what a plane is multiplied with."""
-    lat, lon = math.radians(point.lat), math.radians(point.lon)
-    cos_lat = math.cos(lat)
-    return np.array((cos_lat * math.cos(lon), cos_lat * math.sin(lon), math.sin(lat), 1.0))
-
-
-def _circle(center: Point, radius_m: float) -> Figure:
+def _figure_of_circle(center: Point, radius_m: float) -> Figure:
     lat, lon = center.lat, center.lon
     plane = plane_of(center, radius_m)
     angle = (radius_m + 2 * EDGE_M) / EARTH_RADIUS_M
-    reach = math.degrees(angle) + _HAIR
+    reach = math.degrees(angle) + HAIR
     south, north = lat - reach, lat + reach
     if south <= -90.0 or north >= 90.0:
-        return Figure(Kind.CIRCLE, plane, max(south, -90.0), -180.0, min(north, 90.0), 180.0)
-    ratio = min(1.0, math.sin(angle) / math.cos(math.radians(lat)))
-    width = math.degrees(math.asin(ratio)) + _HAIR
+        return Figure(Circles, plane, max(south, -90.0), -180.0, min(north, 90.0), 180.0)
+    ratio = math.sin(angle) / math.cos(math.radians(lat))
+    width = math.degrees(math.asin(ratio)) + HAIR if ratio < 1.0 else 90.0 + HAIR
     west, east = lon - width, lon + width
     if west < -180.0:
         west += 360.0
     if east > 180.0:
         east -= 360.0
-    return Figure(Kind.CIRCLE, plane, south, west, north, east)
+    return Figure(Circles, plane, south, west, north, east)
 
 
 def circle_reaches(circle: Circle, south: float, west: float, north: float, east: float) -> bool:
@@ -114,7 +99,7 @@ def circle_reaches(circle: Circle, south: float, west: float, north: float, east
     """
     center = circle.center
     assert center is not None
-    lat, low, high = map(math.radians, (center.lat, south, north))
+    lat, low, high = map(math.radians, (center.lat, max(south, -90.0), min(north, 90.0)))
     across = math.radians(_turn_to(center.lon, west, east))
     reach = min((circle.radius_m + 2 * EDGE_M) / EARTH_RADIUS_M + 1e-10, math.pi)
     limit = math.sin(reach / 2) ** 2 * (1 + 1e-12)
@@ -131,7 +116,6 @@ def _haversine(lat: float, other_lat: float, lon_difference: float) -> float:
 
 
 def _turn_to(lon: float, west: float, east: float) -> float:
-    """Degrees from a meridian to the nearest one of a range; 0 inside."""
-    if west <= lon <= east:
-        return 0.0
-    return min((west - lon) % 360.0, (lon - east) % 360.0)
+    """Degrees from a meridian to the nearest one of a range (which may pass ±180); 0 inside."""
+    offset, width = (lon - west) % 360.0, east - west
+    return 0.0 if offset <= width else min(offset - width, 360.0 - offset)

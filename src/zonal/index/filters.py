@@ -7,6 +7,7 @@ Zenoh key expressions follow Zenoh's own rules, as `zenoh.KeyExpr` answers them.
 from __future__ import annotations
 
 from enum import Enum
+from functools import lru_cache
 from typing import NamedTuple
 
 from zonal.errors import TopicError
@@ -56,6 +57,7 @@ class TopicFilter(NamedTuple):
         return "/".join(step.text for step in self.steps)
 
 
+@lru_cache(maxsize=1 << 14)
 def read_filter(text: str, syntax: Syntax) -> TopicFilter:
     """Read a subscription's filter; raises TopicError with the rule that it breaks."""
     if syntax is Syntax.MQTT:
