@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -118,7 +118,7 @@ class Columns(ABC):
         rows[: self._count] = self._rows[: self._count]
         table[:, : self._count] = self._table[:, : self._count]
         self._rows, self._table, self._capacity = rows, table, capacity
-        self._cells = memoryview(table.reshape(-1))
+        self._cells = cast("memoryview[float]", table.reshape(-1).data)
 
 
 class Circles(Columns):
@@ -147,9 +147,10 @@ def sift_circles(
 ) -> Rows:
     """The rows of those circles, given as the columns of a table, that contain the point."""
     side = question.vector.dot(table)
-    hits = (side >= -DOUBT).nonzero()[0]
+    possible, sure = side >= -DOUBT, side > DOUBT
+    hits = possible.nonzero()[0]
     found: Rows = rows[hits]
-    if np.count_nonzero(side > DOUBT) != len(hits):
+    if possible.tobytes() != sure.tobytes():  # by far the fastest way to compare two masks
         keep = side[hits] > DOUBT
         for position in (~keep).nonzero()[0].tolist():
             keep[position] = areas[int(found[position])].contains(question.point)

@@ -6,18 +6,18 @@ import math
 from typing import TYPE_CHECKING
 
 from zonal.geo import Area, Box, Circle
-from zonal.index.columns import Boxes, Circles, Shapes
+from zonal.index.columns import Boxes, Shapes
 from zonal.index.figures import HAIR, Figure, circle_reaches
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from zonal.geo import Point
 
 NORTH_POLE, SOUTH_POLE = -1, -2
 """The poles are fields of their own, since a pole has every longitude."""
 
 _ROW_SHIFT = 32
+_ROW = 1 << _ROW_SHIFT
 _OFFSET = 1 << 30  # makes row and column numbers positive
 _SMALL_DEG = 1.0  # up to this extent the Earth is flat enough for the quick corner test
 _FLATNESS = 0.9999  # lower bound of sin²x / x² at that extent, with room to spare
@@ -40,58 +40,77 @@ def field_count(figure: Figure, granularity: float) -> int:
 
 def fields_of(area: Area, figure: Figure, granularity: float) -> tuple[int, ...]:
     """The keys of the fields that an area intersects: those in its box, then the exact test."""
-    if -180.0 < figure.west <= figure.east < 180.0 and -90.0 < figure.south <= figure.north < 90.0:
-        south, north = (
-            math.floor(figure.south * granularity),
-            math.floor(figure.north * granularity),
-        )
-        west, east = math.floor(figure.west * granularity), math.floor(figure.east * granularity)
-        if figure.kind is not Shapes and (south == north or west == east):
-            return _block(south, west, north, east)
-        if figure.kind is Circles and figure.north - figure.south <= _SMALL_DEG:
-            return _fields_of_small_circle(figure, granularity, south, west, north, east)
+    kind, _, south, west, north, east = figure
+    if kind is not Shapes and -180.0 < west <= east < 180.0 and -90.0 < south <= north < 90.0:
+        floor = math.floor
+        low, high = floor(south * granularity), floor(north * granularity)
+        left, right = floor(west * granularity), floor(east * granularity)
+        if kind is Boxes or low == high or left == right:
+            return _block(low, left, high, right)
+        if north - south <= _SMALL_DEG:
+            if high - low == 1 == right - left:
+                return _four_fields(figure, granularity, low, left)
+            return _fields_of_small_circle(figure, granularity, low, left, high, right)
     return tuple(dict.fromkeys(_fields_one_by_one(area, figure, granularity)))
 
 
-def _block(south: int, west: int, north: int, east: int) -> tuple[int, ...]:
+def _block(low: int, left: int, high: int, right: int) -> tuple[int, ...]:
     """The keys from one corner to the other."""
-    first = (south + _OFFSET << _ROW_SHIFT) + west + _OFFSET
-    if south == north:
-        return tuple(range(first, first + east - west + 1))
+    first = (low + _OFFSET << _ROW_SHIFT) + left + _OFFSET
+    if low == high:
+        return tuple(range(first, first + right - left + 1))
     return tuple(
         key
-        for start in range(first, first + (north - south << _ROW_SHIFT) + 1, 1 << _ROW_SHIFT)
-        for key in range(start, start + east - west + 1)
+        for start in range(first, first + (high - low << _ROW_SHIFT) + 1, _ROW)
+        for key in range(start, start + right - left + 1)
     )
 
 
+def _four_fields(figure: Figure, granularity: float, low: int, left: int) -> tuple[int, ...]:
+    """As below, for the usual circle around or beside the meeting point of four fields.
+
+    Only the field across from the centre can be beyond the circle.
+    """
+    _, _, south, west, north, east = figure
+    up = (low + 1) / granularity - (south + north) / 2
+    over = (left + 1) / granularity - (west + east) / 2
+    reach = (north - south) / 2 + 3 * HAIR
+    stretch = math.cos(math.radians(max(-south, north)))
+    key = (low + _OFFSET << _ROW_SHIFT) + left + _OFFSET
+    above = key + _ROW
+    if (up * up + over * over * stretch * stretch) * _FLATNESS <= reach * reach:
+        return key, key + 1, above, above + 1
+    if up >= 0:
+        return (key, key + 1, above) if over >= 0 else (key, key + 1, above + 1)
+    return (key, above, above + 1) if over >= 0 else (key + 1, above, above + 1)
+
+
 def _fields_of_small_circle(
-    figure: Figure, granularity: float, south: int, west: int, north: int, east: int
+    figure: Figure, granularity: float, low: int, left: int, high: int, right: int
 ) -> tuple[int, ...]:
     """The fields of a circle that are not all in a strip, without those beyond its corners.
 
     For small angles the distance is at least √(dlat² + (c·dlon)²), c the smallest cosine of a
     latitude in the circle: a field whose corner is farther away than that is left out.
     """
-    lat, lon = (figure.south + figure.north) / 2, (figure.west + figure.east) / 2
-    reach = (figure.north - figure.south) / 2 + HAIR
-    stretch = math.cos(math.radians(max(-figure.south, figure.north))) ** 2
+    _, _, south, west, north, east = figure
+    lat, lon = (south + north) / 2, (west + east) / 2
+    reach = (north - south) / 2 + 3 * HAIR
+    stretch = math.cos(math.radians(max(-south, north)))
     limit = reach * reach / _FLATNESS
     side = 1.0 / granularity
-    across = [_gap(lon, column * side, side) ** 2 * stretch for column in range(west, east + 1)]
-    keys = []
-    for row in range(south, north + 1):
+    across = [(_gap(lon, column * side, side) * stretch) ** 2 for column in range(left, right + 1)]
+    keys: list[int] = []
+    for row in range(low, high + 1):
         rest = limit - _gap(lat, row * side, side) ** 2
-        start = (row + _OFFSET << _ROW_SHIFT) + west + _OFFSET
+        start = (row + _OFFSET << _ROW_SHIFT) + left + _OFFSET
         keys += [start + number for number, squared in enumerate(across) if squared <= rest]
     return tuple(keys)
 
 
 def _gap(value: float, start: float, side: float) -> float:
-    """The distance from a value to a range, less a hair; 0 inside."""
-    if value < start:
-        return max(0.0, start - value - HAIR)
-    return max(0.0, value - start - side - HAIR)
+    """The distance from a value to a range; 0 inside."""
+    return max(0.0, start - value, value - start - side)
 
 
 def _columns(figure: Figure, granularity: float) -> Iterator[range]:

@@ -43,12 +43,6 @@ class Figure(NamedTuple):
             return ((self.west, 180.0), (-180.0, -180.0))
         return ((self.west, self.east),)
 
-    @property
-    def extent_deg(self) -> float:
-        """The longer side of the box around the area, in degrees."""
-        width = self.east - self.west
-        return max(self.north - self.south, width + 360.0 if width < 0.0 else width)
-
 
 def figure_of(area: Area) -> Figure:
     """The figure of a placed area."""

@@ -71,6 +71,8 @@ class Raster:
             )
         self._fixed = granularity
         self._layers: dict[tuple[type[Columns], float], Layer] = {}
+        # By the binary exponent of an extent: which layer has fields of about that size.
+        self._nearest: dict[tuple[type[Columns], int], Layer] = {}
         self._areas: dict[int, Area] = {}
         self._places: dict[int, tuple[Layer, tuple[int, ...]]] = {}
 
@@ -120,6 +122,7 @@ class Raster:
         del self._areas[row]
         if not layer.tables:
             del self._layers[layer.kind, layer.granularity]
+            self._nearest.clear()
 
     def containing(self, point: Point) -> Rows:
         """The rows of the geofences that contain the point."""
@@ -134,20 +137,27 @@ class Raster:
         return _joined(found)
 
     def _layer_for(self, figure: Figure) -> Layer:
-        granularity = self._granularity_for(figure)
-        layer = self._layers.get((figure.kind, granularity))
-        if layer is None:
-            layer = self._layers[figure.kind, granularity] = Layer(figure.kind, granularity)
+        kind, _, south, west, north, east = figure
+        width = east - west if west <= east else east - west + 360.0
+        height = north - south
+        exponent = math.frexp(max(height, width))[1]
+        layer = self._nearest.get((kind, exponent))
+        if layer is None or self._fixed is not None:
+            granularity = self._granularity_for(figure, exponent)
+            layer = self._layers.get((kind, granularity))
+            if layer is None:
+                layer = self._layers[kind, granularity] = Layer(kind, granularity)
+                self._nearest.clear()
+            self._nearest[kind, exponent] = layer
         return layer
 
-    def _granularity_for(self, figure: Figure) -> float:
+    def _granularity_for(self, figure: Figure, exponent: int) -> float:
         if self._fixed is not None:
             granularity = self._fixed
             while field_count(figure, granularity) > MAX_FIELDS:
                 granularity /= 4.0
             return granularity
-        exponent = max(math.frexp(figure.extent_deg)[1], FINEST_SIDE_EXPONENT)
-        best: float = 2.0**-exponent
+        best: float = 2.0 ** -max(exponent, FINEST_SIDE_EXPONENT)
         # A level near enough that is in use already spares every look-up another field.
         for granularity in (best, best / 2.0, best * 2.0):
             if (figure.kind, granularity) in self._layers:
@@ -157,7 +167,8 @@ class Raster:
 
 def _joined(found: list[Rows | list[int]]) -> Rows:
     if len(found) == 1:
-        return np.asarray(found[0], dtype=np.intp)
+        only = found[0]
+        return np.array(only, dtype=np.intp) if isinstance(only, list) else only
     if not found:
         return np.empty(0, dtype=np.intp)
     return np.concatenate([np.asarray(part, dtype=np.intp) for part in found])

@@ -185,9 +185,14 @@ class SubscriptionIndex(Generic[V]):
             self._records[row] = _Record(id_, read, audience, area, client)
             self._values[row] = id_ if value is ... else value
             self._seats[row] = self._clients.seat(client)
-            self._set_fenced(row, fenced=fenced)
+            if fenced:
+                self._set_fenced(row, fenced=True)
             if client is not None:
-                self._rows_of_client.setdefault(client, set()).add(row)
+                rows = self._rows_of_client.get(client)
+                if rows is None:
+                    self._rows_of_client[client] = {row}
+                else:
+                    rows.add(row)
 
     def update(
         self,
