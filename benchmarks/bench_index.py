@@ -13,15 +13,17 @@ import random
 import statistics
 import sys
 import time
-from collections.abc import Callable, Iterator
 from itertools import cycle, islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # one thread means one thread
 
-import index_figures as figures
 import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+import index_figures as figures
 from index_workload import (
     Trajectory,
     Workload,
@@ -30,12 +32,13 @@ from index_workload import (
     load_trajectories,
     scattered_circles,
 )
-from rich.console import Console
-from rich.table import Table
-
-from zonal.geo import Circle, Point
 from zonal.index import Fences, InterestCover, LinearFences, Raster, SubscriptionIndex
 from zonal.index.alternatives import RTreeFences, STRTreeFences
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from zonal.geo import Circle, Point
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 RATIOS = {"99/1": (99, 1), "1/1": (1, 1), "1/10": (1, 10), "1/99": (1, 99)}
@@ -119,7 +122,9 @@ def bench_workload(trajectories: list[Trajectory], args: argparse.Namespace) -> 
     rows["hits a get, median"] = float(np.median(first[:, 0]))
     rows["linear, a get"] = linear_get_s(workload)
     rows["values, a get"] = values_get_s(workload)
-    rows["rtree / raster"] = rows["R-tree (rtree)"]["total_s"] / rows["raster (automatic)"]["total_s"]
+    rows["rtree / raster"] = (
+        rows["R-tree (rtree)"]["total_s"] / rows["raster (automatic)"]["total_s"]
+    )
     print_workload(rows, makers)
     return rows
 

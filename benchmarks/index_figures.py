@@ -40,7 +40,9 @@ def _draw_workload(rows: dict[str, Any], path: Path) -> None:
         left = [start + width for start, width in zip(left, widths, strict=True)]
     for position, total in enumerate(left):
         axes.text(total * 1.02 + 0.3, position, f"{total:.2f} s", va="center")
-    axes.axvline(1.6, color="black", linewidth=0.8, linestyle=":", label="the paper's raster, 1.6 s")
+    axes.axvline(
+        1.6, color="black", linewidth=0.8, linestyle=":", label="the paper's raster, 1.6 s"
+    )
     axes.invert_yaxis()
     axes.set_xlim(0, max(left) * 1.15)
     axes.set_xlabel("seconds for 35 k adds, 25 k updates and 50 k gets (one thread)")
@@ -65,7 +67,9 @@ def _grouped_bars(axes: Any, table: dict[str, dict[str, float]], colours: list[s
     width = 0.8 / len(table)
     for number, (name, row) in enumerate(table.items()):
         places = [place + number * width - 0.4 + width / 2 for place in range(len(columns))]
-        axes.bar(places, [row[column] for column in columns], width, color=colours[number], label=name)
+        axes.bar(
+            places, [row[column] for column in columns], width, color=colours[number], label=name
+        )
     axes.set_xticks(range(len(columns)), columns)
 
 

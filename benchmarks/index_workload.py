@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 import random
-from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from zonal.geo import EARTH_RADIUS_M, Circle, Point
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 RADIUS_M = math.radians(0.01) * EARTH_RADIUS_M
 """GeoBroker's geofences: a circle with a radius of 0.01 degrees of latitude, about 1.1 km."""

@@ -213,7 +213,7 @@ def test_seats_of_clients_are_given_back() -> None:
         index.locate(number, None)
     assert len(index._clients) == 0
     assert len(index._clients._points) < 10
-    assert len(index._records) == 1
+    assert len(index._roster._records) == 1
 
 
 def test_remembered_topics_follow_every_change_of_filters() -> None:
@@ -235,12 +235,12 @@ def test_remembered_topics_follow_every_change_of_filters() -> None:
 
 
 def test_remembered_topics_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("zonal.index.subscriptions.MAX_ROUTES", 10)
+    monkeypatch.setattr("zonal.index.routes.MAX_ROUTES", 10)
     index: SubscriptionIndex[str] = SubscriptionIndex()
     index.add("s", "a/*")
     for number in range(100):
         assert index.match(f"a/{number}") == ["s"]
-    assert len(index._routes[Syntax.ZENOH]) <= 10
+    assert len(index._routes.remembered(Syntax.ZENOH)) <= 10
 
 
 def test_shared_subscriptions_tell_their_group() -> None:

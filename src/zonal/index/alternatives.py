@@ -54,7 +54,7 @@ class _Candidates:
         circular = self._is_circle[rows]
         circles = rows[circular]
         planes = self._planes[circles].T
-        inside = sift_circles(Question(point), planes, circles, self.areas)
+        inside = sift_circles(Question(point, self.areas.__getitem__), planes, circles)
         others = [row for row in rows[~circular].tolist() if self.areas[row].contains(point)]
         return np.concatenate([inside, np.array(others, dtype=np.intp)])
 
@@ -78,6 +78,12 @@ class RTreeFences:
 
     def __len__(self) -> int:
         return len(self._candidates.areas)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._candidates.areas)
+
+    def __contains__(self, row: object) -> bool:
+        return row in self._candidates.areas
 
     def add(self, row: int, area: Area) -> None:
         """Insert the boxes of an area."""
@@ -114,6 +120,12 @@ class STRTreeFences:
 
     def __len__(self) -> int:
         return len(self._rectangles)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._rectangles)
+
+    def __contains__(self, row: object) -> bool:
+        return row in self._rectangles
 
     def add(self, row: int, area: Area) -> None:
         """Keep the boxes of an area for the next tree."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable
 
     from numpy.typing import NDArray
 
@@ -36,9 +36,10 @@ _NEVER = -math.inf
 class Question:
     """A point, prepared once for all the tables that it is put to."""
 
-    __slots__ = ("point", "vector", "x", "y", "z")
+    __slots__ = ("area_of", "point", "vector", "x", "y", "z")
 
-    def __init__(self, point: Point) -> None:
+    def __init__(self, point: Point, area_of: Callable[[int], Area]) -> None:
+        self.area_of = area_of  # asked where the numbers in a table do not settle a case
         lat, lon = math.radians(point.lat), math.radians(point.lon)
         cos_lat = math.cos(lat)
         self.point = point
@@ -65,7 +66,7 @@ class Columns(ABC):
         return self._count if self._few is None else len(self._few)
 
     @abstractmethod
-    def find(self, question: Question, areas: Mapping[int, Area]) -> list[int] | Rows:
+    def find(self, question: Question) -> list[int] | Rows:
         """The rows of the geofences that contain the point."""
 
     def put(self, row: int, numbers: Numbers) -> None:
@@ -126,15 +127,15 @@ class Circles(Columns):
 
     __slots__ = ()
 
-    def find(self, question: Question, areas: Mapping[int, Area]) -> list[int] | Rows:
+    def find(self, question: Question) -> list[int] | Rows:
         """The rows of the circles that contain the point."""
         if self._few is None:
-            return sift_circles(question, self._table, self._rows, areas)
+            return sift_circles(question, self._table, self._rows)
         x, y, z = question.x, question.y, question.z
         found = []
         for row, (a, b, c, d) in self._few.items():
             side = x * a + y * b + z * c + d
-            if side > DOUBT or (side >= -DOUBT and areas[row].contains(question.point)):
+            if side > DOUBT or (side >= -DOUBT and question.area_of(row).contains(question.point)):
                 found.append(row)
         return found
 
@@ -143,7 +144,6 @@ def sift_circles(
     question: Question,
     table: NDArray[np.float64],
     rows: NDArray[np.intp],
-    areas: Mapping[int, Area],
 ) -> Rows:
     """The rows of those circles, given as the columns of a table, that contain the point."""
     side = question.vector.dot(table)
@@ -153,7 +153,7 @@ def sift_circles(
     if possible.tobytes() != sure.tobytes():  # by far the fastest way to compare two masks
         keep = side[hits] > DOUBT
         for position in (~keep).nonzero()[0].tolist():
-            keep[position] = areas[int(found[position])].contains(question.point)
+            keep[position] = question.area_of(int(found[position])).contains(question.point)
         found = found[keep]
     return found
 
@@ -163,7 +163,7 @@ class Boxes(Columns):
 
     __slots__ = ()
 
-    def find(self, question: Question, areas: Mapping[int, Area]) -> list[int] | Rows:  # noqa: ARG002  (a box is settled by its numbers)
+    def find(self, question: Question) -> list[int] | Rows:
         """The rows of the boxes that contain the point."""
         lat, lon = question.point.lat, question.point.lon
         if self._few is not None:
@@ -183,8 +183,8 @@ class Shapes(Boxes):
 
     __slots__ = ()
 
-    def find(self, question: Question, areas: Mapping[int, Area]) -> list[int]:
+    def find(self, question: Question) -> list[int]:
         """The rows of the areas that contain the point."""
-        near = super().find(question, areas)
+        near = super().find(question)
         rows: list[int] = near if isinstance(near, list) else near.tolist()
-        return [row for row in rows if areas[row].contains(question.point)]
+        return [row for row in rows if question.area_of(row).contains(question.point)]

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from zonal.geo import Area, Point
     from zonal.index.columns import Rows
 
@@ -16,6 +18,12 @@ class Fences(Protocol):
 
     def __len__(self) -> int:
         """How many geofences there are."""
+
+    def __iter__(self) -> Iterator[int]:
+        """The rows."""
+
+    def __contains__(self, row: object) -> bool:
+        """Whether a row has a geofence here."""
 
     def add(self, row: int, area: Area) -> None:
         """Add a geofence under a row number that is not in use."""
@@ -38,6 +46,12 @@ class LinearFences:
 
     def __len__(self) -> int:
         return len(self._areas)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._areas)
+
+    def __contains__(self, row: object) -> bool:
+        return row in self._areas
 
     def add(self, row: int, area: Area) -> None:
         """Add a geofence."""

@@ -20,7 +20,7 @@ from zonal.index.fields import field_count, field_of, fields_of
 from zonal.index.figures import Figure, figure_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from zonal.geo import Area, Point
     from zonal.index.columns import Columns, Numbers, Rows
@@ -61,6 +61,10 @@ class Layer:
                 del self.tables[key]
 
 
+Place = tuple["Area", Layer, tuple[int, ...]]
+"""A geofence, the layer in which it stands, and the keys of its fields."""
+
+
 class Raster:
     """Geofences by row number; finds the rows whose geofence contains a point."""
 
@@ -73,11 +77,16 @@ class Raster:
         self._layers: dict[tuple[type[Columns], float], Layer] = {}
         # By the binary exponent of an extent: which layer has fields of about that size.
         self._nearest: dict[tuple[type[Columns], int], Layer] = {}
-        self._areas: dict[int, Area] = {}
-        self._places: dict[int, tuple[Layer, tuple[int, ...]]] = {}
+        self._places: dict[int, Place] = {}
 
     def __len__(self) -> int:
-        return len(self._areas)
+        return len(self._places)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._places)
+
+    def __contains__(self, row: object) -> bool:
+        return row in self._places
 
     @property
     def granularities(self) -> tuple[float, ...]:
@@ -96,14 +105,13 @@ class Raster:
         layer = self._layer_for(figure)
         keys = fields_of(area, figure, layer.granularity)
         layer.put(row, figure.numbers, keys)
-        self._areas[row] = area
-        self._places[row] = layer, keys
+        self._places[row] = area, layer, keys
 
     def update(self, row: int, area: Area) -> None:
         """Give a geofence a new area; fields of both areas are written in place."""
         figure = figure_of(area)
         layer = self._layer_for(figure)
-        old_layer, old_keys = self._places[row]
+        _, old_layer, old_keys = self._places[row]
         if layer is not old_layer:
             self.remove(row)
             self.add(row, area)
@@ -112,14 +120,12 @@ class Raster:
         layer.put(row, figure.numbers, keys)
         if keys != old_keys:
             layer.drop(row, [key for key in old_keys if key not in keys])
-            self._places[row] = layer, keys
-        self._areas[row] = area
+        self._places[row] = area, layer, keys
 
     def remove(self, row: int) -> None:
         """Take a geofence out of all its fields."""
-        layer, keys = self._places.pop(row)
+        _, layer, keys = self._places.pop(row)
         layer.drop(row, keys)
-        del self._areas[row]
         if not layer.tables:
             del self._layers[layer.kind, layer.granularity]
             self._nearest.clear()
@@ -132,9 +138,12 @@ class Raster:
         for layer in self._layers.values():
             table = layer.tables.get(field_of(lat, lon, layer.granularity))
             if table is not None:
-                question = question or Question(point)
-                found.append(table.find(question, self._areas))
+                question = question or Question(point, self._area)
+                found.append(table.find(question))
         return _joined(found)
+
+    def _area(self, row: int) -> Area:
+        return self._places[row][0]
 
     def _layer_for(self, figure: Figure) -> Layer:
         kind, _, south, west, north, east = figure

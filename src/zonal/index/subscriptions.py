@@ -4,33 +4,27 @@ from __future__ import annotations
 
 import threading
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar, cast
 
 import numpy as np
 
 from zonal.errors import SubscriptionError
 from zonal.geo import Area, Circle
-from zonal.index.audience import Audience
-from zonal.index.chunks import is_wild
 from zonal.index.clients import Clients
 from zonal.index.filters import Syntax, TopicFilter, read_filter
 from zonal.index.raster import Raster
-from zonal.index.tree import TopicTree
+from zonal.index.roster import Record, Roster
+from zonal.index.routes import Route, Routes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Sequence
     from types import EllipsisType
-
-    from numpy.typing import NDArray
 
     from zonal.geo import Point
     from zonal.index.columns import Rows
     from zonal.index.fences import Fences
 
 V = TypeVar("V")
-
-MAX_ROUTES = 1 << 16
-"""Topics whose audiences are remembered; a bound, so that topics by the million do no harm."""
 
 
 class Subscription(NamedTuple):
@@ -41,37 +35,6 @@ class Subscription(NamedTuple):
     area: Area | None
     client: Hashable | None
     fenced: bool
-
-
-class _Record:
-    """A subscription as it is kept."""
-
-    __slots__ = ("area", "audience", "client", "id", "topic_filter")
-
-    def __init__(
-        self,
-        id_: Hashable,
-        topic_filter: TopicFilter,
-        audience: Audience,
-        area: Area | None,
-        client: Hashable | None,
-    ) -> None:
-        self.id = id_
-        self.topic_filter = topic_filter
-        self.audience = audience
-        self.area = area
-        self.client = client
-
-
-class _Route:
-    """The audiences of one topic, and the values of all of them as long as nobody changes."""
-
-    __slots__ = ("audiences", "stamp", "values")
-
-    def __init__(self, audiences: list[Audience]) -> None:
-        self.audiences = audiences
-        self.stamp = -1
-        self.values: list[Any] = []
 
 
 class SubscriptionIndex(Generic[V]):
@@ -101,46 +64,33 @@ class SubscriptionIndex(Generic[V]):
             Raster(granularity)  # refuses a bad granularity here and not at the first add
         self._syntax = syntax
         self._lock = threading.Lock()
-        self._tree: TopicTree[Audience] = TopicTree()
-        self._routes: dict[Syntax, dict[str, _Route]] = {each: {} for each in Syntax}
+        self._routes = Routes()
         self._clients = Clients()
-        self._rows_of_client: dict[Hashable, set[int]] = {}
-        self._row_of: dict[Hashable, int] = {}
-        self._records: list[_Record | None] = []
-        self._free_rows: list[int] = []
-        self._values: NDArray[np.object_] = np.empty(16, dtype=np.object_)
-        self._seats: NDArray[np.intp] = np.zeros(16, dtype=np.intp)
-        self._fenced: NDArray[np.bool_] = np.zeros(16, dtype=np.bool_)
-        self._fenced_count = 0
+        self._roster = Roster()
 
     # -- what is in it ------------------------------------------------------------------------
 
     def __len__(self) -> int:
-        return len(self._row_of)
+        return len(self._roster)
 
     def __contains__(self, id_: Hashable) -> bool:
-        return id_ in self._row_of
+        return id_ in self._roster
 
     def __iter__(self) -> Iterator[Hashable]:
         with self._lock:
-            return iter(list(self._row_of))
+            return iter(self._roster)
 
     def __getitem__(self, id_: Hashable) -> Subscription:
         with self._lock:
-            row = self._row(id_)
-            record = self._record(row)
-            return Subscription(
-                id_,
-                record.topic_filter,
-                record.area,
-                record.client,
-                bool(self._fenced[row]),
-            )
+            row = self._roster.row(id_)
+            record = self._roster.record(row)
+            fenced = bool(self._roster.fenced[row])
+            return Subscription(id_, record.topic_filter, record.area, record.client, fenced)
 
     def ids_of(self, client: Hashable) -> list[Hashable]:
         """The ids of a client's subscriptions."""
         with self._lock:
-            return [self._record(row).id for row in self._rows_of_client.get(client, ())]
+            return [self._roster.record(row).id for row in self._roster.rows_of(client)]
 
     def location_of(self, client: Hashable) -> Point | None:
         """The last location of a client, None if it is unknown."""
@@ -174,25 +124,17 @@ class SubscriptionIndex(Generic[V]):
         """
         read = read_filter(topic_filter, syntax or self._syntax)
         with self._lock:
-            if id_ in self._row_of:
+            roster = self._roster
+            if id_ in roster:
                 raise SubscriptionError(
                     f"subscription {id_!r} is in the index; update() changes it"
                 )
-            audience = self._audience(read)
-            row = self._take_row()
-            audience.add(row, self._placed(area, client), self._make_fences)
-            self._row_of[id_] = row
-            self._records[row] = _Record(id_, read, audience, area, client)
-            self._values[row] = id_ if value is ... else value
-            self._seats[row] = self._clients.seat(client)
+            audience = self._routes.audience(read)
+            audience.add(roster.next_row(), self._placed(area, client), self._make_fences)
+            record = Record(id_, read, audience, area, client)
+            row = roster.enter(record, id_ if value is ... else value, self._clients.seat(client))
             if fenced:
-                self._set_fenced(row, fenced=True)
-            if client is not None:
-                rows = self._rows_of_client.get(client)
-                if rows is None:
-                    self._rows_of_client[client] = {row}
-                else:
-                    rows.add(row)
+                roster.set_fenced(row, fenced=True)
 
     def update(
         self,
@@ -205,36 +147,36 @@ class SubscriptionIndex(Generic[V]):
         syntax: Syntax | None = None,
     ) -> None:
         """Change a subscription's geofence, filter, value or exemption; the rest stays."""
-        read = read_filter(topic_filter, syntax or self._syntax) if topic_filter else None
+        read = None if topic_filter is None else read_filter(topic_filter, syntax or self._syntax)
         with self._lock:
-            row = self._row(id_)
-            record = self._record(row)
+            row = self._roster.row(id_)
+            record = self._roster.record(row)
             if read is not None and read != record.topic_filter:
                 self._change_filter(row, record, read)
             if area is not ...:
+                record.audience.move(row, self._placed(area, record.client), self._make_fences)
                 record.area = area
-                placed = self._placed(area, record.client)
-                record.audience.move(row, placed, self._make_fences)
             if value is not ...:
-                self._values[row] = value
                 record.audience.stamp += 1
+                self._roster.values[row] = value
             if fenced is not None:
-                self._set_fenced(row, fenced=fenced)
+                self._roster.set_fenced(row, fenced=fenced)
 
     def remove(self, id_: Hashable) -> None:
         """Remove a subscription."""
         with self._lock:
-            self._remove_row(self._row(id_))
+            self._remove_row(self._roster.row(id_))
 
     def locate(self, client: Hashable, point: Point | None) -> None:
         """Tell where a client is (None: unknown again); its ego-centric geofences follow it."""
         with self._lock:
-            if point is None and client not in self._rows_of_client:
+            rows = self._roster.rows_of(client)
+            if point is None and not rows:
                 self._clients.leave(client)
                 return
             self._clients.locate(self._clients.seat(client), point)
-            for row in self._rows_of_client.get(client, ()):
-                record = self._record(row)
+            for row in rows:
+                record = self._roster.record(row)
                 if isinstance(record.area, Circle) and record.area.center is None:
                     placed = self._placed(record.area, client)
                     record.audience.move(row, placed, self._make_fences)
@@ -242,8 +184,8 @@ class SubscriptionIndex(Generic[V]):
     def remove_client(self, client: Hashable) -> list[Hashable]:
         """Remove a client: its subscriptions, whose ids are returned, and its location."""
         with self._lock:
-            rows = list(self._rows_of_client.get(client, ()))
-            ids = [self._record(row).id for row in rows]
+            rows = self._roster.rows_of(client)
+            ids = [self._roster.record(row).id for row in rows]
             for row in rows:
                 self._remove_row(row)
             self._clients.leave(client)
@@ -266,14 +208,11 @@ class SubscriptionIndex(Generic[V]):
         of the subscription's client. What is missing skips its check, except that a message with
         a geofence does not reach a client whose location is unknown.
         """
+        if location is None and geofence is None:
+            return self._match_topic(topic, syntax or self._syntax)
         with self._lock:
-            route = self._route(topic, syntax or self._syntax)
-            if location is None and geofence is None:
-                return self._everyone(route)
-            rows = self._listening(route, location)
-            if geofence is not None:
-                rows = self._reached(rows, geofence)
-            return cast("list[V]", self._values[rows].tolist())
+            rows = self._match_rows(topic, location, geofence, syntax)
+            return cast("list[V]", self._roster.values[rows].tolist())
 
     def match_rows(
         self,
@@ -288,88 +227,61 @@ class SubscriptionIndex(Generic[V]):
         A row number stands for its subscription until that is removed; `values` translates.
         """
         with self._lock:
-            rows = self._listening(self._route(topic, syntax or self._syntax), location)
-            return rows if geofence is None else self._reached(rows, geofence)
+            return self._match_rows(topic, location, geofence, syntax)
 
     def row_of(self, id_: Hashable) -> int:
         """The row number of a subscription."""
-        return self._row(id_)
+        return self._roster.row(id_)
 
     def values(self, rows: Rows) -> list[V]:
         """The values of rows that `match_rows` gave."""
-        return cast("list[V]", self._values[rows].tolist())
+        return cast("list[V]", self._roster.values[rows].tolist())
+
+    def _match_topic(self, topic: str, syntax: Syntax) -> list[V]:
+        """Without places the whole answer is remembered, and read without the lock.
+
+        That is safe since an audience's stamp grows before the audience changes, and a route
+        has its values before its stamp: a fresh route is an answer of just now.
+        """
+        route = self._routes.remembered(syntax).get(topic)
+        if route is None or not route.is_fresh:
+            with self._lock:
+                route = self._routes.find(topic, syntax)
+                route.remember(self._roster.values[_everyone(route)].tolist())
+        return route.values
 
     # -- inside (the lock is held) ------------------------------------------------------------
 
-    def _everyone(self, route: _Route) -> list[V]:
-        audiences = route.audiences
-        stamp = sum([audience.stamp for audience in audiences])  # grows with every change
-        if stamp != route.stamp:
-            rows = [row for audience in audiences for row in audience.everyone()]
-            route.values = self._values[rows].tolist()
-            route.stamp = stamp
-        return route.values
-
-    def _listening(self, route: _Route, location: Point | None) -> Rows:
-        audiences = route.audiences
-        if location is None:
-            rows = [row for audience in audiences for row in audience.everyone()]
-            return np.array(rows, dtype=np.intp)
-        if len(audiences) == 1:
-            return audiences[0].listening_at(location)
-        if not audiences:
-            return np.empty(0, dtype=np.intp)
-        return np.concatenate([audience.listening_at(location) for audience in audiences])
-
-    def _reached(self, rows: Rows, geofence: Area) -> Rows:
-        if not len(rows):
+    def _match_rows(
+        self, topic: str, location: Point | None, geofence: Area | None, syntax: Syntax | None
+    ) -> Rows:
+        route = self._routes.find(topic, syntax or self._syntax)
+        rows = _everyone(route) if location is None else _listening(route, location)
+        if geofence is None or not len(rows):
             return rows
-        inside = self._clients.inside(self._seats[rows], geofence)
-        if self._fenced_count:
-            inside |= self._fenced[rows]
+        inside = self._clients.inside(self._roster.seats[rows], geofence)
+        if self._roster.fenced_count:
+            inside |= self._roster.fenced[rows]
         reached: Rows = rows[inside.nonzero()[0]]
         return reached
 
-    def _route(self, topic: str, syntax: Syntax) -> _Route:
-        routes = self._routes[syntax]
-        route = routes.get(topic)
-        if route is None:
-            route = _Route(self._tree.match(topic, syntax))
-            if syntax is Syntax.ZENOH and is_wild(topic):
-                return route  # what it meets can change with any filter: not remembered
-            if len(routes) >= MAX_ROUTES:
-                routes.clear()
-            routes[topic] = route
-        return route
-
-    def _forget_routes(self, topic_filter: TopicFilter) -> None:
-        """A filter came or went: forget what that changes."""
-        for routes in self._routes.values():
-            if topic_filter.is_literal:
-                routes.pop(topic_filter.topic, None)
-            else:
-                routes.clear()
-
-    def _audience(self, topic_filter: TopicFilter) -> Audience:
-        audience = self._tree.get(topic_filter)
-        if audience is None:
-            audience = Audience(topic_filter)
-            self._tree.set(topic_filter, audience)
-            self._forget_routes(topic_filter)
-        return audience
-
-    def _change_filter(self, row: int, record: _Record, topic_filter: TopicFilter) -> None:
-        self._leave(row, record)
+    def _change_filter(self, row: int, record: Record, topic_filter: TopicFilter) -> None:
+        record.audience.remove(row)
+        self._routes.close_if_empty(record.audience)
         record.topic_filter = topic_filter
-        record.audience = self._audience(topic_filter)
+        record.audience = self._routes.audience(topic_filter)
         placed = self._placed(record.area, record.client)
         record.audience.add(row, placed, self._make_fences)
 
-    def _leave(self, row: int, record: _Record) -> None:
+    def _remove_row(self, row: int) -> None:
+        record = self._roster.record(row)
         record.audience.remove(row)
-        if not len(record.audience):
-            self._tree.delete(record.audience.topic_filter)
-            self._forget_routes(record.audience.topic_filter)
+        self._routes.close_if_empty(record.audience)
+        self._roster.leave(row)
+        client = record.client
+        is_gone = client is not None and not self._roster.rows_of(client)
+        if is_gone and self._clients.point(client) is None:
+            self._clients.leave(client)
 
     def _placed(self, area: Area | None, client: Hashable | None) -> Area | None:
         if isinstance(area, Circle) and area.center is None and client is not None:
@@ -377,45 +289,16 @@ class SubscriptionIndex(Generic[V]):
             return area if point is None else area.at(point)
         return area
 
-    def _row(self, id_: Hashable) -> int:
-        try:
-            return self._row_of[id_]
-        except KeyError:
-            raise SubscriptionError(f"no subscription {id_!r} is in the index") from None
 
-    def _record(self, row: int) -> _Record:
-        record = self._records[row]
-        assert record is not None
-        return record
+def _everyone(route: Route) -> Rows:
+    rows = [row for audience in route.audiences for row in audience.everyone()]
+    return np.array(rows, dtype=np.intp)
 
-    def _take_row(self) -> int:
-        if self._free_rows:
-            return self._free_rows.pop()
-        row = len(self._records)
-        self._records.append(None)
-        if row == len(self._values):
-            more = row // 2
-            self._values = np.concatenate([self._values, np.empty(more, dtype=np.object_)])
-            self._seats = np.concatenate([self._seats, np.zeros(more, dtype=np.intp)])
-            self._fenced = np.concatenate([self._fenced, np.zeros(more, dtype=np.bool_)])
-        return row
 
-    def _remove_row(self, row: int) -> None:
-        record = self._record(row)
-        self._leave(row, record)
-        del self._row_of[record.id]
-        self._records[row] = None
-        self._values[row] = None
-        self._set_fenced(row, fenced=False)
-        self._free_rows.append(row)
-        if record.client is not None:
-            rows = self._rows_of_client[record.client]
-            rows.remove(row)
-            if not rows:
-                del self._rows_of_client[record.client]
-                if self._clients.point(record.client) is None:
-                    self._clients.leave(record.client)
-
-    def _set_fenced(self, row: int, *, fenced: bool) -> None:
-        self._fenced_count += int(fenced) - int(self._fenced[row])
-        self._fenced[row] = fenced
+def _listening(route: Route, location: Point) -> Rows:
+    audiences = route.audiences
+    if len(audiences) == 1:
+        return audiences[0].listening_at(location)
+    if not audiences:
+        return np.empty(0, dtype=np.intp)
+    return np.concatenate([audience.listening_at(location) for audience in audiences])
