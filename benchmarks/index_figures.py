@@ -20,7 +20,7 @@ def draw(result: dict[str, Any], folder: Path) -> None:
     plt.rcParams.update({"font.size": 10, "axes.spines.top": False, "axes.spines.right": False})
     _draw_workload(result["workload"], folder / "index-workload.png")
     _draw_granularity(result["granularity"], folder / "index-granularity.png")
-    _draw_geo_or_not(result["geo or not"]["factors"], folder / "index-geo-or-not.png")
+    _draw_geo_or_not(result["geo or not"], folder / "index-geo-or-not.png")
     _draw_growth(result["growth"]["rows"], folder / "index-growth.png")
 
 
@@ -73,19 +73,23 @@ def _grouped_bars(axes: Any, table: dict[str, dict[str, float]], colours: list[s
     axes.set_xticks(range(len(columns)), columns)
 
 
-def _draw_geo_or_not(factors: dict[str, dict[str, float]], path: Path) -> None:
+def _draw_geo_or_not(tables: dict[str, Any], path: Path) -> None:
     """As in the paper: x times faster above the line, x times slower below."""
-    signed = {
-        name: {count: f if f >= 1 else -1 / f for count, f in row.items()}
-        for name, row in factors.items()
-    }
-    figure, axes = plt.subplots(figsize=(8, 3.8))
-    _grouped_bars(axes, signed, SHADES)
-    axes.axhline(0, color="black", linewidth=0.8)
-    axes.set_yscale("symlog", linthresh=1)
-    axes.set_xlabel("clients")
-    axes.set_ylabel("times faster (+) or slower (−)\nwith geofences than without")
-    axes.legend(title="updates/gets", frameon=False, ncols=2)
+    figure, panels = plt.subplots(1, 2, figsize=(11, 3.8), sharey=True)
+    for axes, title in zip(panels, ("index alone", "every hit visited"), strict=True):
+        signed = {
+            name: {count: f if f >= 1 else -1 / f for count, f in row.items()}
+            for name, row in tables[title].items()
+        }
+        _grouped_bars(axes, signed, SHADES)
+        axes.axhline(0, color="black", linewidth=0.8)
+        axes.set_yscale("symlog", linthresh=1)
+        ticks = [-20, -10, -5, -2, -1, 1, 2, 5, 10]
+        axes.set_yticks(ticks, [str(tick) for tick in ticks])
+        axes.set_title(title)
+        axes.set_xlabel("clients")
+    panels[0].set_ylabel("times faster (+) or slower (-)\nwith geofences than without")
+    panels[1].legend(title="updates/gets", frameon=False, ncols=2, loc="upper left")
     _save(figure, path)
 
 

@@ -30,6 +30,7 @@ FEW = 8
 DOUBT = 4e-15
 """Nearer to a circle's plane than this, rounding could decide; then the area itself is asked."""
 
+_LOW, _HIGH = np.array(-DOUBT), np.array(DOUBT)  # as arrays, which numpy compares with faster
 _NEVER = -math.inf
 
 
@@ -52,7 +53,16 @@ class Question:
 class Columns(ABC):
     """Four numbers for each of many rows, with constant-time put and drop."""
 
-    __slots__ = ("_capacity", "_cells", "_count", "_few", "_positions", "_rows", "_table")
+    __slots__ = (
+        "_capacity",
+        "_cells",
+        "_count",
+        "_few",
+        "_positions",
+        "_row_cells",
+        "_rows",
+        "_table",
+    )
 
     def __init__(self) -> None:
         self._few: dict[int, Numbers] | None = {}
@@ -60,7 +70,9 @@ class Columns(ABC):
         self._positions: dict[int, int]
         self._rows: NDArray[np.intp]
         self._table: NDArray[np.float64]
-        self._cells: memoryview[float]  # the table again: writes single numbers faster
+        # Table and rows again: a memoryview reads and writes single numbers faster.
+        self._cells: memoryview[float]
+        self._row_cells: memoryview[int]
 
     def __len__(self) -> int:
         return self._count if self._few is None else len(self._few)
@@ -81,9 +93,9 @@ class Columns(ABC):
         if position is None:
             position = self._positions[row] = self._count
             if position == self._capacity:
-                self._make_room(self._capacity + self._capacity // 2)
+                self._make_room(self._capacity + self._capacity // 4)
             self._count += 1
-            self._rows[position] = row
+            self._row_cells[position] = row
         cells, capacity = self._cells, self._capacity
         cells[position] = numbers[0]
         cells[position + capacity] = numbers[1]
@@ -97,12 +109,16 @@ class Columns(ABC):
             return
         position = self._positions.pop(row)
         self._count = last = self._count - 1
+        cells, capacity = self._cells, self._capacity
         if position != last:
-            moved = int(self._rows[last])
-            self._rows[position] = moved
+            moved = self._row_cells[last]
+            self._row_cells[position] = moved
             self._positions[moved] = position
-            self._table[:, position] = self._table[:, last]
-        self._cells[last + 3 * self._capacity] = _NEVER
+            cells[position] = cells[last]
+            cells[position + capacity] = cells[last + capacity]
+            cells[position + 2 * capacity] = cells[last + 2 * capacity]
+            cells[position + 3 * capacity] = cells[last + 3 * capacity]
+        cells[last + 3 * capacity] = _NEVER
 
     def _tabulate(self, few: dict[int, Numbers]) -> None:
         self._few = None
@@ -120,6 +136,7 @@ class Columns(ABC):
         table[:, : self._count] = self._table[:, : self._count]
         self._rows, self._table, self._capacity = rows, table, capacity
         self._cells = cast("memoryview[float]", table.reshape(-1).data)
+        self._row_cells = rows.data
 
 
 class Circles(Columns):
@@ -147,14 +164,13 @@ def sift_circles(
 ) -> Rows:
     """The rows of those circles, given as the columns of a table, that contain the point."""
     side = question.vector.dot(table)
-    possible, sure = side >= -DOUBT, side > DOUBT
-    hits = possible.nonzero()[0]
-    found: Rows = rows[hits]
+    possible, sure = np.greater_equal(side, _LOW), np.greater(side, _HIGH)
+    found: Rows = rows.compress(possible)
     if possible.tobytes() != sure.tobytes():  # by far the fastest way to compare two masks
-        keep = side[hits] > DOUBT
+        keep = side.compress(possible) > DOUBT
         for position in (~keep).nonzero()[0].tolist():
             keep[position] = question.area_of(int(found[position])).contains(question.point)
-        found = found[keep]
+        found = found.compress(keep)
     return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from zonal.geo import EARTH_RADIUS_M, Area, Box, Circle
@@ -58,25 +59,40 @@ def figure_of(area: Area) -> Figure:
     return Figure(kind, (-box.min_lat, box.max_lat, -box.min_lon, box.max_lon), *sides)
 
 
+class _Reach(NamedTuple):
+    """What a radius means, as angles; circles of equal size are many, so it is remembered."""
+
+    height_deg: float
+    sine: float
+    minus_cosine: float
+
+
+@lru_cache(maxsize=1024)
+def _reach_of(radius_m: float) -> _Reach:
+    angle = (radius_m + 2 * EDGE_M) / EARTH_RADIUS_M
+    edge = min((radius_m + EDGE_M) / EARTH_RADIUS_M, math.pi)
+    return _Reach(math.degrees(angle) + HAIR, math.sin(angle), -math.cos(edge))
+
+
 def plane_of(center: Point, radius_m: float) -> Numbers:
     """A circle as the half space that cuts it out of the unit sphere (any radius)."""
     lat, lon = math.radians(center.lat), math.radians(center.lon)
     cos_lat = math.cos(lat)
-    reach = min((radius_m + EDGE_M) / EARTH_RADIUS_M, math.pi)
-    return cos_lat * math.cos(lon), cos_lat * math.sin(lon), math.sin(lat), -math.cos(reach)
+    minus_cosine = _reach_of(radius_m).minus_cosine
+    return cos_lat * math.cos(lon), cos_lat * math.sin(lon), math.sin(lat), minus_cosine
 
 
 def _figure_of_circle(center: Point, radius_m: float) -> Figure:
-    lat, lon = center.lat, center.lon
-    plane = plane_of(center, radius_m)
-    angle = (radius_m + 2 * EDGE_M) / EARTH_RADIUS_M
-    reach = math.degrees(angle) + HAIR
-    south, north = lat - reach, lat + reach
+    lat_deg, lon_deg = center.lat, center.lon
+    height, sine, minus_cosine = _reach_of(radius_m)
+    lat, lon = math.radians(lat_deg), math.radians(lon_deg)
+    cos_lat = math.cos(lat)
+    plane = (cos_lat * math.cos(lon), cos_lat * math.sin(lon), math.sin(lat), minus_cosine)
+    south, north = lat_deg - height, lat_deg + height
     if south <= -90.0 or north >= 90.0:
         return Figure(Circles, plane, max(south, -90.0), -180.0, min(north, 90.0), 180.0)
-    ratio = math.sin(angle) / math.cos(math.radians(lat))
-    width = math.degrees(math.asin(ratio)) + HAIR if ratio < 1.0 else 90.0 + HAIR
-    west, east = lon - width, lon + width
+    width = math.degrees(math.asin(sine / cos_lat)) + HAIR if sine < cos_lat else 90.0 + HAIR
+    west, east = lon_deg - width, lon_deg + width
     if west < -180.0:
         west += 360.0
     if east > 180.0:

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 MAX_FIELDS = 1024
 """A geofence that would stand in more fields of a fixed granularity moves to coarser ones."""
 
+FEW_FIELDS_A_SIDE = 16
+"""Up to here nobody needs to count."""
+
 MAX_GRANULARITY = 1 << 20
 
 FINEST_SIDE_EXPONENT = -14  # a side of 2⁻¹⁴ degrees, about 7 m
@@ -163,7 +166,9 @@ class Raster:
     def _granularity_for(self, figure: Figure, exponent: int) -> float:
         if self._fixed is not None:
             granularity = self._fixed
-            while field_count(figure, granularity) > MAX_FIELDS:
+            while math.ldexp(granularity, exponent) > FEW_FIELDS_A_SIDE and (
+                field_count(figure, granularity) > MAX_FIELDS
+            ):
                 granularity /= 4.0
             return granularity
         best: float = 2.0 ** -max(exponent, FINEST_SIDE_EXPONENT)
