@@ -7,6 +7,7 @@ ZonalError
 ├── TopicError (ValueError)         a topic that cannot carry a location key
 ├── PositionError (RuntimeError)    a position is needed and none is known
 ├── EncodingError (LookupError)     an encoding that nobody registered
+├── SubscriptionError (LookupError) a subscription that is not in an index, or is already
 ├── AttachmentError (ValueError)    a geo-context on the wire that cannot be read
 └── ClosedError (RuntimeError)      a session, subscriber or publisher used after close
 ```
@@ -33,6 +34,10 @@ class TopicError(ZonalError, ValueError):
 
 class EncodingError(ZonalError, LookupError):
     """An encoding (or a Bloom grid) that nobody registered under this name."""
+
+
+class SubscriptionError(ZonalError, LookupError):
+    """A subscription that is not in the index, or that is already."""
 
 
 class AttachmentError(ZonalError, ValueError):

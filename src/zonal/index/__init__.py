@@ -1,1 +1,23 @@
 """Which subscriptions want this message? A topic tree and a raster answer."""
+
+from zonal.index.fences import Fences, LinearFences
+from zonal.index.filters import Syntax, TopicFilter, read_filter, split_share
+from zonal.index.interest import CoverChange, InterestCover
+from zonal.index.raster import Raster
+from zonal.index.subscriptions import Subscription, SubscriptionIndex
+from zonal.index.tree import TopicTree
+
+__all__ = [
+    "CoverChange",
+    "Fences",
+    "InterestCover",
+    "LinearFences",
+    "Raster",
+    "Subscription",
+    "SubscriptionIndex",
+    "Syntax",
+    "TopicFilter",
+    "TopicTree",
+    "read_filter",
+    "split_share",
+]

@@ -1,0 +1,85 @@
+"""Trajectories for the index benchmark: Geolife where it is, random walks otherwise."""
+
+from __future__ import annotations
+
+import math
+import random
+from typing import TYPE_CHECKING, NamedTuple
+
+from zonal.geo import EARTH_RADIUS_M, Circle, Point
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+RADIUS_M = math.radians(0.01) * EARTH_RADIUS_M
+"""GeoBroker's geofences: a circle with a radius of 0.01 degrees of latitude, about 1.1 km."""
+
+HEADER_LINES = 6  # of a Geolife .plt file
+BEIJING = (39.9, 116.4)
+
+Trajectory = list[Point]
+
+
+class Workload(NamedTuple):
+    """110,000 geofence operations: what to add, what to change to, where to ask."""
+
+    adds: list[Circle]
+    updates: list[Circle]
+    gets: list[Point]
+
+
+def load_trajectories(folder: Path) -> tuple[str, list[Trajectory]]:
+    """Trajectories in order of their identifiers, and a word on where they are from."""
+    files = sorted(folder.glob("Data/*/Trajectory/*.plt"))
+    if files:
+        return f"Geolife, {len(files)} trajectories", [_read_plt(path) for path in files]
+    return "generated random walks", [_random_walk(seed) for seed in range(1000)]
+
+
+def _read_plt(path: Path) -> Trajectory:
+    points = []
+    with path.open() as lines:
+        for number, line in enumerate(lines):
+            if number >= HEADER_LINES:
+                lat, lon, _ = line.split(",", 2)
+                if abs(float(lat)) <= 90.0:  # the data set has a few latitudes of 400
+                    points.append(Point(float(lat), float(lon)))
+    return points
+
+
+def _random_walk(seed: int, steps: int = 400) -> Trajectory:
+    """A walk near a city's centre, of the density and step length of a GPS track."""
+    source = random.Random(seed)
+    lat, lon = source.gauss(BEIJING[0], 0.05), source.gauss(BEIJING[1], 0.06)
+    bearing, points = source.uniform(0.0, math.tau), []
+    for _ in range(steps):
+        bearing += source.gauss(0.0, 0.3)
+        lat += 2e-4 * math.cos(bearing)
+        lon += 2e-4 * math.sin(bearing)
+        points.append(Point(lat, lon))
+    return points
+
+
+def geobroker_workload(trajectories: list[Trajectory], *, scale: float = 1.0) -> Workload:
+    """35,000 adds, 25,000 updates and 50,000 gets at places drawn from all trajectories."""
+    adds, updates, gets = (int(count * scale) for count in (35_000, 25_000, 50_000))
+    every = [point for trajectory in trajectories for point in trajectory]
+    places = random.Random(7).choices(every, k=adds + updates + gets)
+    circles = [circle_at(point) for point in places[: adds + updates]]
+    return Workload(circles[:adds], circles[adds:], places[adds + updates :])
+
+
+def circle_at(point: Point) -> Circle:
+    return Circle(point, radius_m=RADIUS_M)
+
+
+def scattered_circles(count: int, per_square_degree: float, seed: int) -> list[Circle]:
+    """Circles of a fixed density: the more of them, the larger the region around 45° north."""
+    side = math.sqrt(count / per_square_degree)
+    width = max(side * 1.4, side * side / 30.0)  # at most 30 degrees high, however many
+    height = side * side / width
+    source = random.Random(seed)
+    return [
+        circle_at(Point(source.uniform(30.0, 30.0 + height), source.uniform(0.0, width)))
+        for _ in range(count)
+    ]

@@ -1,0 +1,98 @@
+"""An audience: the subscriptions that share one topic filter, with and without a geofence."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from zonal.geo import Area, Circle, Everywhere
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from zonal.geo import Point
+    from zonal.index.columns import Rows
+    from zonal.index.fences import Fences
+    from zonal.index.filters import TopicFilter
+
+
+class Audience:
+    """The rows of one filter; `stamp` counts the changes of who is in it, before they happen."""
+
+    __slots__ = ("_fences", "_open", "_open_rows", "_unplaced", "stamp", "topic_filter")
+
+    def __init__(self, topic_filter: TopicFilter) -> None:
+        self.topic_filter = topic_filter
+        self.stamp = 0
+        self._open: dict[int, None] = {}  # no geofence: every location is welcome
+        self._unplaced: dict[int, None] = {}  # an ego-centric geofence without a place: none is
+        self._fences: Fences | None = None
+        self._open_rows: Rows | None = None
+
+    def __len__(self) -> int:
+        fenced = 0 if self._fences is None else len(self._fences)
+        return len(self._open) + len(self._unplaced) + fenced
+
+    def everyone(self) -> list[int]:
+        """All rows, wherever a message comes from."""
+        return [*self._open, *self._unplaced, *(self._fences or ())]
+
+    def add(self, row: int, area: Area | None, make_fences: Callable[[], Fences]) -> None:
+        """Let a subscription in."""
+        self.stamp += 1
+        if _is_open(area):
+            self._open[row] = None
+            self._open_rows = None
+        elif _is_unplaced(area):
+            self._unplaced[row] = None
+        else:
+            assert area is not None
+            if self._fences is None:
+                self._fences = make_fences()
+            self._fences.add(row, area)
+
+    def move(self, row: int, area: Area | None, make_fences: Callable[[], Fences]) -> None:
+        """Give a subscription another geofence."""
+        if row in self._open and _is_open(area):
+            return
+        stays = self._fences is not None and row in self._fences and not _is_open(area)
+        if stays and not _is_unplaced(area):
+            assert area is not None
+            assert self._fences is not None
+            self._fences.update(row, area)
+        else:
+            self.remove(row)
+            self.add(row, area, make_fences)
+
+    def remove(self, row: int) -> None:
+        """Let a subscription go."""
+        self.stamp += 1
+        if row in self._open:
+            del self._open[row]
+            self._open_rows = None
+        elif row in self._unplaced:
+            del self._unplaced[row]
+        else:
+            assert self._fences is not None
+            self._fences.remove(row)
+
+    def listening_at(self, point: Point) -> Rows:
+        """The rows that want what happens at a place."""
+        if not self._fences:
+            return self._all_open()
+        inside = self._fences.containing(point)
+        return np.concatenate([self._all_open(), inside]) if self._open else inside
+
+    def _all_open(self) -> Rows:
+        if self._open_rows is None:
+            self._open_rows = np.array(list(self._open), dtype=np.intp)
+        return self._open_rows
+
+
+def _is_open(area: Area | None) -> bool:
+    return area is None or isinstance(area, Everywhere)
+
+
+def _is_unplaced(area: Area | None) -> bool:
+    return isinstance(area, Circle) and area.center is None

@@ -1,0 +1,197 @@
+"""The interest of many subscriptions as few cells: what one process has to declare.
+
+A session with thousands of area subscriptions on one topic declares the union of their covers,
+bounded and shared, and the index decides who gets what. This class keeps that union while areas
+come, move and go, and tells the difference; declaring is somebody else's work.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from zonal.errors import GeometryError, SubscriptionError
+from zonal.geo import Cell, cover
+from zonal.index.union import MIN_CELLS, bounded_union, holder
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    from zonal.geo import Area
+
+DEFAULT_MAX_CELLS = 128
+DEFAULT_CELLS_AN_AREA = 8
+
+
+class CoverChange(NamedTuple):
+    """The difference to apply: first declare, then undeclare, so that nothing is missed."""
+
+    declare: tuple[Cell, ...]
+    undeclare: tuple[Cell, ...]
+
+    def __bool__(self) -> bool:
+        return bool(self.declare or self.undeclare)
+
+
+class InterestCover:
+    """At most `max_cells` cells that contain all areas, kept as areas come, move and go.
+
+    While there is room, the union is that of the areas' own covers. When it is full, cells are
+    merged into common ancestors, cheapest first, down to three quarters of the room, so that the
+    next areas find space; when half of the areas have gone or all have moved, it is computed
+    anew. Not thread-safe: the caller has a lock around it and the declarations that follow.
+
+    Args:
+        max_cells: the bound; at least 6, the number of S2's faces.
+        cells_an_area: the bound of each area's own cover.
+    """
+
+    def __init__(
+        self,
+        max_cells: int = DEFAULT_MAX_CELLS,
+        *,
+        cells_an_area: int = DEFAULT_CELLS_AN_AREA,
+    ) -> None:
+        if max_cells < MIN_CELLS:
+            raise GeometryError(f"max_cells {max_cells} is below {MIN_CELLS}, the number of faces")
+        self._max_cells = max_cells
+        self._cells_an_area = cells_an_area
+        self._covers: dict[Hashable, tuple[int, ...]] = {}
+        self._wanted: dict[int, int] = {}  # cells of the areas' covers, and how many want them
+        self._union: dict[int, int] = {}  # cells to declare, and how many wanted cells are inside
+        self._added: set[int] = set()
+        self._dropped: set[int] = set()
+        self._is_merged = False
+        self._areas_when_computed = 0
+        self._moves = 0  # since the union was last computed from the areas' own covers
+
+    def __len__(self) -> int:
+        return len(self._covers)
+
+    def __contains__(self, id_: Hashable) -> bool:
+        return id_ in self._covers
+
+    @property
+    def cells(self) -> tuple[Cell, ...]:
+        """The cells that have to be declared, in order of their ids."""
+        return tuple(map(Cell, sorted(self._union)))
+
+    def add(self, id_: Hashable, area: Area) -> None:
+        """Include an area."""
+        if id_ in self._covers:
+            raise SubscriptionError(f"area {id_!r} is in the cover; update() moves it")
+        cells = self._cover_of(area)
+        self._covers[id_] = cells
+        self._want(cells)
+
+    def update(self, id_: Hashable, area: Area) -> None:
+        """Move an area; what the old and the new one share is not touched."""
+        old = self._known(id_)
+        new = self._cover_of(area)
+        if new != old:
+            self._covers[id_] = new
+            self._want(new)
+            self._unwant(old)
+            self._moves += 1
+            if self._is_merged and self._moves >= len(self._covers):
+                self._compute()
+
+    def remove(self, id_: Hashable) -> None:
+        """Leave an area out."""
+        cells = self._known(id_)
+        del self._covers[id_]
+        self._unwant(cells)
+        if self._is_merged and 2 * len(self._covers) <= self._areas_when_computed:
+            self._compute()
+
+    def take_changes(self) -> CoverChange:
+        """The net difference since the last call (many adds in a row make one small change)."""
+        change = CoverChange(
+            tuple(map(Cell, sorted(self._added))), tuple(map(Cell, sorted(self._dropped)))
+        )
+        self._added.clear()
+        self._dropped.clear()
+        return change
+
+    def _known(self, id_: Hashable) -> tuple[int, ...]:
+        try:
+            return self._covers[id_]
+        except KeyError:
+            raise SubscriptionError(f"no area {id_!r} is in the cover") from None
+
+    def _cover_of(self, area: Area) -> tuple[int, ...]:
+        return tuple(cell.id for cell in cover(area, self._cells_an_area))
+
+    def _want(self, cells: tuple[int, ...]) -> None:
+        for cell in cells:
+            number = self._wanted.get(cell, 0)
+            self._wanted[cell] = number + 1
+            if not number:
+                held = holder(cell, self._union)
+                if held is None:
+                    self._swallow_smaller(cell)
+                else:
+                    self._union[held] += 1
+        if len(self._union) > self._max_cells:
+            self._merge()
+
+    def _swallow_smaller(self, cell: int) -> None:
+        """Put a cell into the union, instead of those that it contains."""
+        reach = (cell & -cell) - 1
+        smaller = [each for each in self._union if cell - reach <= each <= cell + reach]
+        inside = sum(self._union[each] for each in smaller)
+        for each in smaller:
+            self._leave_union(each)
+        self._union[cell] = inside + 1
+        self._note(cell, self._added, self._dropped)
+
+    def _unwant(self, cells: tuple[int, ...]) -> None:
+        for cell in cells:
+            self._wanted[cell] -= 1
+            if not self._wanted[cell]:
+                del self._wanted[cell]
+                held = holder(cell, self._union)
+                assert held is not None
+                self._union[held] -= 1
+                if not self._union[held]:
+                    self._leave_union(held)
+
+    def _merge(self) -> None:
+        """Make room: merge the union itself, or compute it anew when areas have doubled."""
+        self._is_merged = True
+        if len(self._covers) >= 2 * self._areas_when_computed:
+            self._compute()
+        else:
+            self._replace(self._union)
+
+    def _compute(self) -> None:
+        """Compute the union from the areas' own covers: dearer, but without old compromises."""
+        self._areas_when_computed = len(self._covers)
+        self._moves = 0
+        self._is_merged = len(self._wanted) > self._max_cells
+        self._replace(dict.fromkeys(self._wanted, 1))
+
+    def _replace(self, cells: dict[int, int]) -> None:
+        room = self._max_cells * 3 // 4
+        union = bounded_union(cells, room if len(cells) > self._max_cells else self._max_cells)
+        inside = dict.fromkeys(union, 0)
+        for cell, number in cells.items():
+            held = holder(cell, inside)
+            assert held is not None
+            inside[held] += number
+        for cell in union - self._union.keys():
+            self._note(cell, self._added, self._dropped)
+        for cell in self._union.keys() - union:
+            self._note(cell, self._dropped, self._added)
+        self._union = inside
+
+    def _leave_union(self, cell: int) -> None:
+        del self._union[cell]
+        self._note(cell, self._dropped, self._added)
+
+    @staticmethod
+    def _note(cell: int, into: set[int], out_of: set[int]) -> None:
+        """Remember a change, or that an earlier one was undone."""
+        if cell in out_of:
+            out_of.remove(cell)
+        else:
+            into.add(cell)

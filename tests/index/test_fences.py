@@ -1,0 +1,154 @@
+"""The raster and its alternatives must answer as the areas themselves do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from index_places import areas, circles, points
+from zonal.geo import Area, Box, Circle, Everywhere, Point, destination
+from zonal.index import Fences, LinearFences, Raster
+from zonal.index.alternatives import RTreeFences, STRTreeFences
+
+MAKERS: dict[str, Callable[[], Fences]] = {
+    "raster": Raster,
+    "raster 1": lambda: Raster(1),
+    "raster 25": lambda: Raster(25),
+    "raster 0.3": lambda: Raster(0.3),
+    "raster 1000": lambda: Raster(1000),
+    "linear": LinearFences,
+    "rtree": RTreeFences,
+    "strtree": STRTreeFences,
+}
+makers = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
+Operation = tuple[int, Area | None]
+operations = st.lists(st.tuples(st.integers(0, 12), st.one_of(st.none(), areas)), max_size=40)
+
+
+def apply(fences: Fences, steps: list[Operation]) -> dict[int, Area]:
+    """Add, update or remove rows; returns what must be in there afterwards."""
+    kept: dict[int, Area] = {}
+    for row, area in steps:
+        if area is None:
+            if kept.pop(row, None) is not None:
+                fences.remove(row)
+        elif row in kept:
+            fences.update(row, area)
+            kept[row] = area
+        else:
+            fences.add(row, area)
+            kept[row] = area
+    return kept
+
+
+def check(fences: Fences, kept: dict[int, Area], point: Point) -> None:
+    found = fences.containing(point).tolist()
+    assert sorted(found) == sorted(row for row, area in kept.items() if area.contains(point))
+
+
+@makers
+@settings(max_examples=60, deadline=None)
+@given(operations, st.lists(points, min_size=1, max_size=8))
+def test_the_same_answers_under_random_operations(
+    make: Callable[[], Fences], steps: list[Operation], asked: list[Point]
+) -> None:
+    fences = make()
+    kept = apply(fences, steps)
+    assert len(fences) == len(kept)
+    for point in asked:
+        check(fences, kept, point)
+
+
+@makers
+@settings(max_examples=60, deadline=None)
+@given(circles, st.floats(0.0, 360.0), st.sampled_from([-1e-3, -1e-7, 0.0, 1e-7, 1e-3]))
+@example(Circle(Point(0.0, 179.999), radius_m=1000.0), 90.0, 0.0)
+@example(Circle(Point(89.999, 0.0), radius_m=1000.0), 0.0, 0.0)
+def test_points_at_the_edge_are_judged_by_the_area(
+    make: Callable[[], Fences], circle: Circle, bearing: float, beyond_m: float
+) -> None:
+    assert circle.center is not None
+    point = destination(circle.center, bearing, max(0.0, circle.radius_m + beyond_m))
+    fences = make()
+    fences.add(7, circle)
+    check(fences, {7: circle}, point)
+
+
+@makers
+def test_a_crowd_of_every_kind(make: Callable[[], Fences]) -> None:
+    """Enough of each kind for the columnar tables, their growth and their removals."""
+    random = np.random.default_rng(11)
+    fences, kept = make(), dict[int, Area]()
+    for row in range(400):
+        lat, lon = random.uniform(45.40, 45.50), random.uniform(9.10, 9.20)
+        size = random.uniform(0.001, 0.02)
+        if row % 2:
+            kept[row] = Circle(Point(lat, lon), radius_m=size * 111_000)
+        else:
+            kept[row] = Box(lat, lon, lat + size, lon + size)
+        fences.add(row, kept[row])
+    for row in range(0, 400, 3):
+        fences.remove(row)
+        del kept[row]
+    for row in range(1, 400, 3):
+        kept[row] = Circle(Point(45.45, 9.1 + row / 4000), radius_m=1500.0)
+        fences.update(row, kept[row])
+    for _ in range(100):
+        check(fences, kept, Point(random.uniform(45.39, 45.51), random.uniform(9.09, 9.21)))
+    for row in list(kept):
+        fences.remove(row)
+        del kept[row]
+    check(fences, kept, Point(45.45, 9.15))
+
+
+@pytest.mark.parametrize("granularity", [None, 1, 25, 1000])
+@pytest.mark.parametrize(
+    "huge",
+    [
+        Box(-90.0, -180.0, 90.0, 0.0),
+        Circle(Point(0.0, 0.0), radius_m=10_000_000.0),
+        Box(-60.0, 100.0, 60.0, -100.0),
+        Everywhere(),
+    ],
+)
+def test_half_the_world_fills_few_fields(granularity: float | None, huge: Area) -> None:
+    raster = Raster(granularity)
+    raster.add(1, huge)
+    assert raster.field_count <= 1024
+    for lat in (-90.0, -45.0, 0.0, 45.0, 90.0):
+        for lon in (-180.0, -120.0, -10.0, 10.0, 120.0, 180.0):
+            check(raster, {1: huge}, Point(lat, lon))
+
+
+def test_every_size_of_geofence_stands_in_a_handful_of_fields() -> None:
+    for exponent in range(8):
+        raster = Raster()
+        raster.add(1, Circle(Point(45.46, 9.19), radius_m=10.0**exponent))
+        assert raster.field_count <= 9
+
+
+def test_a_circle_leaves_out_the_corner_fields_that_its_box_touches() -> None:
+    raster = Raster(100)
+    raster.add(1, Circle(Point(0.005, 0.005), radius_m=2000.0))
+    rows = 5
+    assert raster.field_count == rows * rows - 4
+
+
+def test_empty_fields_and_levels_are_given_back() -> None:
+    raster = Raster()
+    for lon in range(-180, 180):
+        raster.add(1, Circle(Point(10.0, float(lon)), radius_m=1000.0))
+        raster.update(1, Circle(Point(-10.0, float(lon)), radius_m=100_000.0))
+        raster.remove(1)
+    assert raster.field_count == 0
+    assert raster.granularities == ()
+
+
+@pytest.mark.parametrize("granularity", [0, -1, float("nan"), 1e9])
+def test_a_granularity_that_cannot_be_is_refused(granularity: float) -> None:
+    with pytest.raises(ValueError, match="granularity"):
+        Raster(granularity)
