@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
+import random
 import threading
 from collections.abc import Callable
 
 import pytest
 import zenoh
-from hypothesis import given
-from hypothesis import strategies as st
 
 from network import collect, eventually, texts, wait_until_declared
 from zonal.errors import PositionError
 from zonal.geo import Circle, Everywhere, Point, destination
+from zonal.keys import LocationKey, Role, encode_place, match
 from zonal.session import Position, Session
 
 DUOMO = Point(45.4642, 9.1900)
@@ -186,43 +186,20 @@ def test_moving_through_cells_loses_and_doubles_nothing(
     assert subscriber.try_recv() is None
 
 
-@given(st.lists(st.tuples(st.floats(0, 360), st.floats(0, 1200)), min_size=1, max_size=8))
 def test_wherever_it_moves_the_declared_keys_hold_the_area(
-    moves: list[tuple[float, float]],
+    far_client: OpenClient, topic: str
 ) -> None:
     """The edge area always lies within what is declared, so that no message is missed."""
-    from zonal.keys import LocationKey, Role, encode_place, encoding_named, match
-    from zonal.session.interest import Interest
-    from zonal.session.mailbox import Overflow
-    from zonal.session.subscriber import Subscriber
-
-    class Quiet:
-        handler = None
-
     where = [DUOMO]
-    position = Position(lambda: where[0], 0)
-    interest = Interest.__new__(Interest)
-    interest.received = interest.duplicates = interest.malformed = 0
-    interest.add = interest.adjust = lambda *_: None  # type: ignore[method-assign]
-    subscriber = Subscriber(
-        "t",
-        Circle(radius_m=800),
-        interest=interest,
-        encodings=(encoding_named("s2"),),
-        position=position,
-        announcements=None,  # type: ignore[arg-type]
-        fenced=True,
-        margin_m=None,
-        capacity=1,
-        overflow=Overflow.DROP_OLDEST,
-        on_close=lambda _: None,
-    )
-    for bearing, metres in moves:
-        where[0] = destination(where[0], bearing, metres)
-        subscriber.move()
+    session = far_client(position=lambda: where[0], lifetime=3600)
+    subscriber = session.declare_subscriber(topic, area=Circle(radius_m=800))
+    generator = random.Random(3)
+    for _ in range(40):
+        where[0] = destination(where[0], generator.uniform(0, 360), generator.uniform(0, 600))
+        session.update_position()
         declared = [
-            LocationKey(key.removeprefix("t/"), Role.SUBSCRIBER)
-            for key in subscriber.expressions()
+            LocationKey(key.removeprefix(f"{topic}/"), Role.SUBSCRIBER)
+            for key in subscriber.declared_keys
             if "@to" not in key
         ]
         for direction in range(0, 360, 30):

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 DEFAULT_MAX_CELLS = 8
+_SPARSE = 0.3  # a figure that fills less of its bounds is worth the dearer way of covering
 LEVEL_STEP = 2
 """Covers use even levels only, so that more areas share cells, and a key chunk is two levels."""
 
@@ -89,13 +90,15 @@ def rect_of(box: Box) -> s2.S2LatLngRect:
 
 
 def _polygon_cover(area: Area, max_cells: int, max_level: int) -> tuple[Cell, ...]:
-    """Split the coarsest cells first, as long as the parts that are needed fit."""
-    test = _PolygonTest(area)
+    """The needed cells of the bounds' cover; of a sparse figure, split as long as parts fit."""
+    test, bounds = _PolygonTest(area), area.bounds
     start = [
         cell
-        for cell in _region_cover(rect_of(area.bounds), max_cells, max_level)
+        for cell in _region_cover(rect_of(bounds), max_cells, max_level)
         if test.may_intersect(cell)
     ]
+    if planar_of(area).area > _SPARSE * bounds.width_deg * bounds.height_deg:
+        return tuple(start)
     splittable = [(cell.level, cell.id) for cell in start]
     heapq.heapify(splittable)
     count, settled = len(start), []

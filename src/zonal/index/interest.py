@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from zonal.errors import GeometryError, SubscriptionError
-from zonal.geo import Cell, cover
+from zonal.geo import MAX_LEVEL, Cell, cover
 from zonal.index.union import MIN_CELLS, bounded_union, holder
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ class InterestCover:
     Args:
         max_cells: the bound; at least 6, the number of S2's faces.
         cells_an_area: the bound of each area's own cover.
+        max_level: no cell is finer than this.
     """
 
     def __init__(
@@ -50,11 +51,13 @@ class InterestCover:
         max_cells: int = DEFAULT_MAX_CELLS,
         *,
         cells_an_area: int = DEFAULT_CELLS_AN_AREA,
+        max_level: int = MAX_LEVEL,
     ) -> None:
         if max_cells < MIN_CELLS:
             raise GeometryError(f"max_cells {max_cells} is below {MIN_CELLS}, the number of faces")
         self._max_cells = max_cells
         self._cells_an_area = cells_an_area
+        self._max_level = max_level
         self._covers: dict[Hashable, tuple[int, ...]] = {}
         self._wanted: dict[int, int] = {}  # cells of the areas' covers, and how many want them
         self._union: dict[int, int] = {}  # cells to declare, and how many wanted cells are inside
@@ -119,7 +122,8 @@ class InterestCover:
             raise SubscriptionError(f"no area {id_!r} is in the cover") from None
 
     def _cover_of(self, area: Area) -> tuple[int, ...]:
-        return tuple(cell.id for cell in cover(area, self._cells_an_area))
+        cells = cover(area, self._cells_an_area, max_level=self._max_level)
+        return tuple(cell.id for cell in cells)
 
     def _want(self, cells: tuple[int, ...]) -> None:
         for cell in cells:

@@ -10,17 +10,21 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections import deque
+from collections import Counter, deque
 from typing import TYPE_CHECKING, Any, Protocol
 
 import zenoh
 
 from zonal.errors import AttachmentError
+from zonal.index import InterestCover
+from zonal.keys.s2 import KEY_LEVEL, path_of_cell
+from zonal.session.audience import Audience
 from zonal.session.sample import Sample, context_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
+    from zonal.geo import Area, Point
     from zonal.session.geo_context import GeoContext
 
 logger = logging.getLogger(__name__)
@@ -35,8 +39,21 @@ _REMEMBERED = 65_536
 class Listener(Protocol):
     """A subscriber as its topic's interest sees it."""
 
-    def expressions(self) -> Iterable[str]:
-        """The key expressions under which the network must deliver to it."""
+    def __hash__(self) -> int: ...
+
+    @property
+    def area(self) -> Area | None:
+        """The exact area now; None: the whole network."""
+
+    @property
+    def hears_fenced(self) -> bool:
+        """Whether it wants messages with a geofence wherever it is itself."""
+
+    def area_to_declare(self) -> Area | None:
+        """The area (with its margin) to be declared as cells; None: no cells are needed."""
+
+    def expressions(self) -> frozenset[str]:
+        """The other key expressions under which the network must deliver to it."""
 
     def accepts(self, context: GeoContext | None) -> bool:
         """The exact checks at the edge."""
@@ -50,16 +67,23 @@ class Interest:
 
     def __init__(
         self,
+        topic: str,
         declare: Callable[[str, zenoh.handlers.FifoChannel[zenoh.Sample]], Any],
         *,
         may_repeat: bool = False,
     ) -> None:
+        self._topic = topic
         self._declare = declare
         self._always_unique = may_repeat
         self._changing = threading.Lock()
         self._lock = threading.Lock()
-        self._listeners: tuple[Listener, ...] = ()
+        self._audience = Audience()
+        self._cover = InterestCover(max_level=KEY_LEVEL)
+        self._covered: dict[Listener, Area] = {}
+        self._expressions: Counter[str] = Counter()
+        self._expressions_of: dict[Listener, frozenset[str]] = {}
         self._declared: dict[str, _Declaration] = {}
+        self._cell_names: set[str] = set()
         self._retiring = 0
         self._seen: set[int] = set()
         self._seen_order: deque[int] = deque()
@@ -75,27 +99,49 @@ class Interest:
     @property
     def is_empty(self) -> bool:
         """Whether nobody listens any more."""
-        return not self._listeners
+        return not len(self._audience)
 
-    def add(self, listener: Listener) -> None:
+    def add(self, listener: Listener, own: Point | None) -> None:
         """Listen, and declare what is needed for it."""
         with self._changing:
-            self._listeners = (*self._listeners, listener)
+            self._audience.add(listener, own)
+            self._want(listener)
             self._adjust()
+
+    def update(self, listener: Listener, own: Point | None) -> None:
+        """A listener moved: hand over by its new area, declare anew only what changed."""
+        with self._changing:
+            self._audience.update(listener, own)
+            if self._want(listener):
+                self._adjust()
 
     def remove(self, listener: Listener) -> None:
         """Stop listening, and undeclare what nobody else needs."""
         with self._changing:
-            self._listeners = tuple(other for other in self._listeners if other is not listener)
+            self._audience.remove(listener)
+            self._expressions.subtract(self._expressions_of.pop(listener, ()))
+            if self._covered.pop(listener, None) is not None:
+                self._cover.remove(listener)
             self._adjust()
 
-    def adjust(self) -> None:
-        """Declare anew, after a listener's expressions changed: only the difference."""
-        with self._changing:
-            self._adjust()
+    def _want(self, listener: Listener) -> bool:
+        """Take what a listener needs into account; whether that changed anything."""
+        old, new = self._expressions_of.get(listener, frozenset()), listener.expressions()
+        if old != new:
+            self._expressions.update(new - old)
+            self._expressions.subtract(old - new)
+            self._expressions_of[listener] = new
+        area, covered = listener.area_to_declare(), self._covered.get(listener)
+        if area is not covered and area is not None:
+            (self._cover.add if covered is None else self._cover.update)(listener, area)
+            self._covered[listener] = area
+        return old != new or area is not covered
 
     def _adjust(self) -> None:
-        needed = _without_included({e for it in self._listeners for e in it.expressions()})
+        """Declare the difference: new keys first, then the old ones go."""
+        if not self._cover.take_changes() and not self._expressions_changed():
+            return
+        needed = self._cell_keys() | self._plain_keys()
         new, old = needed - self._declared.keys(), self._declared.keys() - needed
         with self._lock:
             self._retiring += len(old)
@@ -104,10 +150,26 @@ class Interest:
         for key in sorted(old):
             self._declared.pop(key).undeclare()
 
+    def _expressions_changed(self) -> bool:
+        plain = {key for key in self._declared if key not in self._cell_names}
+        return self._plain_keys() != plain
+
+    def _plain_keys(self) -> set[str]:
+        return {key for key, count in self._expressions.items() if count > 0}
+
+    def _cell_keys(self) -> set[str]:
+        cells = self._cover.cells
+        if len(cells) == 6 and all(cell.level == 0 for cell in cells):
+            names = {f"{self._topic}/@s2/**"}
+        else:
+            names = {f"{self._topic}/@s2/{path_of_cell(cell)}/**" for cell in cells}
+        self._cell_names = names
+        return names
+
     def close(self) -> None:
         """Undeclare everything and wait for the reading threads."""
         with self._changing:
-            self._listeners = ()
+            self._audience = Audience()
             declarations, self._declared = list(self._declared.values()), {}
             with self._lock:
                 self._retiring += len(declarations)
@@ -127,7 +189,7 @@ class Interest:
 
     def process(self, batch: list[zenoh.Sample]) -> None:
         """Read, check and hand over the samples of one key."""
-        listeners = self._listeners
+        audience = self._audience
         wanted: dict[Listener, list[Sample]] = {}
         with self._lock:
             self.received += len(batch)
@@ -142,9 +204,9 @@ class Interest:
                 if context is not None and (unique or context.copies) and self._is_known(context):
                     self.duplicates += 1
                     continue
-                for listener in listeners:
-                    if listener.accepts(context):
-                        wanted.setdefault(listener, []).append(Sample(raw, context))
+                sample = Sample(raw, context)
+                for listener in audience.of(context):
+                    wanted.setdefault(listener, []).append(sample)
         for listener, samples in wanted.items():
             listener.deliver(samples)
 
@@ -194,15 +256,3 @@ class _Declaration:
             except Exception:  # a reader that dies would silence the subscriber
                 logger.exception("failed to process %d samples", len(batch))
         self._interest.retired()
-
-
-def _without_included(keys: set[str]) -> set[str]:
-    """The keys without those that another one includes, so that nothing is heard twice."""
-    if len(keys) < 2:
-        return keys
-    wild = [zenoh.KeyExpr(key) for key in keys if "*" in key]
-    return {
-        key
-        for key in keys
-        if not any(str(other) != key and other.includes(zenoh.KeyExpr(key)) for other in wild)
-    }

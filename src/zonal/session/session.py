@@ -359,7 +359,7 @@ class Session:
         if history is None and recovery is None:
             name = (topic, *sorted(kind.name for kind in kinds))
             if name not in self._interests:
-                self._interests[name] = Interest(self.zenoh.declare_subscriber)
+                self._interests[name] = Interest(topic, self.zenoh.declare_subscriber)
             return self._interests[name]
 
         def declare(key: str, channel: zenoh.handlers.FifoChannel[zenoh.Sample]) -> Any:
@@ -372,7 +372,7 @@ class Session:
                 subscriber_detection=True,
             )
 
-        interest = Interest(declare, may_repeat=True)
+        interest = Interest(topic, declare, may_repeat=True)
         self._interests[topic, id(interest)] = interest
         return interest
 

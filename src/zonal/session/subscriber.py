@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 from zonal.errors import ClosedError
 from zonal.geo import Area, Circle, Everywhere, Point, cover
 from zonal.keys import FENCE_CHUNK, Encoding, Role, join, refine
-from zonal.keys.s2 import KEY_LEVEL, path_of_cell
+from zonal.keys.s2 import KEY_LEVEL, S2Encoding, path_of_cell
 from zonal.session.mailbox import Mailbox, Overflow
 
 if TYPE_CHECKING:
@@ -90,12 +90,14 @@ class Subscriber:
         self._area: Area | None = None
         self._declared_center: Point | None = None
         self._expressions: frozenset[str] = frozenset()
+        self._area_to_declare: Area | None = None
+        self._is_placed = False
         self._place()
         self._announce()
         self._received_before = interest.received
         self._duplicates_before = interest.duplicates
         self._malformed_before = interest.malformed
-        interest.add(self)
+        interest.add(self, position.last)
 
     # What the user sees
 
@@ -195,7 +197,7 @@ class Subscriber:
         self._place()
         if self._expressions != before:
             self._announce()
-            self._interest.adjust()
+        self._interest.update(self, self._position.last)
 
     def _place(self) -> None:
         own = self._own_position()
@@ -207,6 +209,7 @@ class Subscriber:
         if self._has_left_margin(own):
             self._expressions = frozenset(self._location_keys(area)) | self._fence_keys(own, area)
             self._declared_center = own
+            self._is_placed = True
         self._area = area
 
     def _own_position(self) -> Point | None:
@@ -215,7 +218,7 @@ class Subscriber:
         return self._position.last if self._position.is_known else None
 
     def _has_left_margin(self, own: Point | None) -> bool:
-        if not self._expressions or (own is None) != (self._declared_center is None):
+        if not self._is_placed or (own is None) != (self._declared_center is None):
             return True
         if own is None or self._declared_center is None:
             return False
@@ -235,7 +238,11 @@ class Subscriber:
             area = Everywhere()
         if self.is_ego_centric and isinstance(area, Circle):
             area = Circle(area.center, radius_m=area.radius_m + self._margin())
+        self._area_to_declare = None
         for encoding in self._encodings:
+            if isinstance(encoding, S2Encoding):
+                self._area_to_declare = area  # cells are shared with the topic's other subscribers
+                continue
             for expression in encoding.area_expressions(area, self._role):
                 yield join(self.key, expression)
 
@@ -284,8 +291,17 @@ class Subscriber:
 
     # What its topic's interest asks (see `interest.Listener`)
 
+    @property
+    def hears_fenced(self) -> bool:
+        """Whether it asked for all fenced messages."""
+        return self._fenced
+
+    def area_to_declare(self) -> Area | None:
+        """The area with its margin, where cells are the way to declare it."""
+        return self._area_to_declare
+
     def expressions(self) -> frozenset[str]:
-        """The key expressions under which the network must deliver."""
+        """The key expressions under which the network must deliver, besides cells."""
         return self._expressions
 
     def accepts(self, context: GeoContext | None) -> bool:
