@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import islice
 
 import numpy as np
 import pytest
@@ -103,6 +104,39 @@ def test_a_crowd_of_every_kind(make: Callable[[], Fences]) -> None:
         fences.remove(row)
         del kept[row]
     check(fences, kept, Point(45.45, 9.15))
+
+
+def test_a_large_field_that_is_only_read_sorts_itself_and_answers_the_same() -> None:
+    random = np.random.default_rng(5)
+
+    def somewhere() -> Circle:
+        lat, lon = random.uniform(45.0, 45.9), random.uniform(9.0, 9.9)
+        return Circle(Point(lat, lon), radius_m=random.choice([0.0, 0.5, 900.0, 30_000.0]))
+
+    def ask(times: int) -> None:
+        for _ in range(times):
+            check(raster, kept, Point(random.uniform(45.0, 45.9), random.uniform(9.0, 9.9)))
+        for circle in islice(kept.values(), 20):
+            assert circle.center is not None
+            check(raster, kept, circle.center)
+
+    raster, kept = Raster(1), {row: somewhere() for row in range(800)}
+    for row, circle in kept.items():
+        raster.add(row, circle)
+    (layer,) = raster._layers.values()
+    table = max(layer.tables.values(), key=len)
+    assert not table._is_settled
+    ask(60)
+    assert table._is_settled
+    for row in range(0, 800, 7):
+        kept[row] = somewhere()
+        raster.update(row, kept[row])
+    assert not table._is_settled
+    ask(60)
+    for row in range(1, 800, 9):
+        del kept[row]
+        raster.remove(row)
+    ask(60)
 
 
 @pytest.mark.parametrize("granularity", [None, 1, 25, 1000])
