@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 Numbers = tuple[float, float, float, float]
 Rows = np.ndarray[tuple[int], np.dtype[np.intp]]
 
-FEW = 8
+FEW = 16
 """Up to here the geofences of a field are tested in a loop."""
 
 MANY = 512
