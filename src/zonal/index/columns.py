@@ -44,12 +44,12 @@ _NEVER = -math.inf
 class Question:
     """A point, prepared once for all the tables that it is put to."""
 
-    __slots__ = ("area_of", "point", "x", "y", "z")
+    __slots__ = ("area_of", "cos_lat", "point", "x", "y", "z")
 
     def __init__(self, point: Point, area_of: Callable[[int], Area]) -> None:
         self.area_of = area_of  # asked where the numbers in a table do not settle a case
         lat, lon = math.radians(point.lat), math.radians(point.lon)
-        cos_lat = math.cos(lat)
+        self.cos_lat = cos_lat = math.cos(lat)
         self.point = point
         self.x = cos_lat * math.cos(lon)
         self.y = cos_lat * math.sin(lon)
@@ -185,11 +185,14 @@ class Circles(Columns):
     def _find_near(self, question: Question) -> Rows:
         if not self._is_settled:
             self._settle()
-        lat, edge = math.radians(question.point.lat), math.pi / 2
-        sines = self._cells[2]
-        low, high = max(lat - self._reach, -edge), min(lat + self._reach, edge)
-        start = bisect_left(sines, math.sin(low), 0, self._count)
-        end = bisect_right(sines, math.sin(high), start, self._count)
+        # The sines of the latitudes one reach to the south and to the north; beyond a pole, all.
+        cosine, sine = self._reach
+        z, cos_lat, sines = question.z, question.cos_lat, self._cells[2]
+        start, end = 0, self._count
+        if cos_lat * cosine + z * sine > 0.0:
+            start = bisect_left(sines, z * cosine - cos_lat * sine - 1e-15, 0, end)
+        if cos_lat * cosine - z * sine > 0.0:
+            end = bisect_right(sines, z * cosine + cos_lat * sine + 1e-15, start, end)
         side = np.matmul(question.vector(), self._table[:, start:end])
         return sift_circles(question, side, self._rows[start:end])
 
@@ -205,7 +208,8 @@ class Circles(Columns):
         self._is_settled = True
         # The largest radius; the arc cosine is exact to 2e-8 near 1, so a little is added.
         cosine = min(1.0, -float(self._table[3, :count].max()))
-        self._reach = math.acos(max(-1.0, cosine)) + 1e-7
+        reach = min(math.acos(max(-1.0, cosine)) + 1e-7, math.pi)
+        self._reach = math.cos(reach), math.sin(reach)
 
 
 def sift_circles(question: Question, side: NDArray[np.float64], rows: NDArray[np.intp]) -> Rows:
