@@ -1,0 +1,139 @@
+"""From a message to its receivers: one copy a client, one member a shared group."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from zonal.broker.message import Encodings, Message
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from zonal.broker.matching import Matching
+    from zonal.broker.session import Outgoing, Session
+    from zonal.broker.subscription import Subscription
+
+CACHED_TOPICS = 20_000
+
+
+class Copy(NamedTuple):
+    """What one client gets of a message: the highest QoS and all identifiers that apply."""
+
+    session: Session
+    qos: int
+    identifiers: tuple[int, ...]
+    retain_as_published: bool
+
+
+class Plan(NamedTuple):
+    """Everyone who gets a message."""
+
+    copies: list[Copy]
+    groups: list[list[Subscription]]
+    no_local: bool
+    """Whether the plan depends on who publishes."""
+
+    @property
+    def size(self) -> int:
+        """How many deliveries it asks for."""
+        return len(self.copies) + len(self.groups)
+
+
+def plan_for(subscriptions: Iterable[Subscription], source: str | None = None) -> Plan:
+    """Puts overlapping subscriptions of a client together (MQTT 5, 3.3.4) and groups apart."""
+    chosen: dict[Session, Copy] = {}
+    groups: dict[tuple[str, str], list[Subscription]] = {}
+    no_local = False
+    for subscription in subscriptions:
+        if subscription.no_local:
+            no_local = True
+            if source is not None and subscription.session.client_id == source:
+                continue
+        if subscription.group is not None:
+            groups.setdefault((subscription.group, subscription.filter), []).append(subscription)
+            continue
+        copy = chosen.get(subscription.session)
+        chosen[subscription.session] = widened(copy, subscription)
+    return Plan(list(chosen.values()), list(groups.values()), no_local)
+
+
+def widened(copy: Copy | None, subscription: Subscription) -> Copy:
+    """A copy that serves one more subscription of the same client."""
+    own = () if subscription.identifier is None else (subscription.identifier,)
+    if copy is None:
+        return Copy(
+            subscription.session, subscription.qos, own, subscription.retain_as_published
+        )
+    return Copy(
+        copy.session,
+        max(copy.qos, subscription.qos),
+        copy.identifiers + own,
+        copy.retain_as_published or subscription.retain_as_published,
+    )
+
+
+class Router:
+    """Delivers messages to sessions."""
+
+    def __init__(self, matching: Matching) -> None:
+        self._matching = matching
+        self._turns: dict[tuple[str, str], int] = {}
+
+    def deliver(self, message: Message, now: float) -> int:
+        """Hands a message to everyone who wants it; returns how many."""
+        plan = self._plan(message)
+        encodings = Encodings(message, now)
+        message_qos, retain = message.qos, message.retain
+        for session, qos, identifiers, as_published in plan.copies:
+            session.deliver(
+                encodings,
+                qos if qos < message_qos else message_qos,
+                retain and as_published,
+                identifiers,
+            )
+        for members in plan.groups:
+            self._deliver_shared(members, encodings)
+        return plan.size
+
+    def _plan(self, message: Message) -> Plan:
+        return plan_for(self._matching.find(message), message.source)
+
+    def _deliver_shared(self, members: list[Subscription], encodings: Encodings) -> None:
+        """One member gets it: those connected take turns, the others only when none is."""
+        member = self._choose(members)
+        message = encodings.message
+        identifiers = () if member.identifier is None else (member.identifier,)
+        member.session.deliver(
+            encodings,
+            min(member.qos, message.qos),
+            message.retain and member.retain_as_published,
+            identifiers,
+            member,
+        )
+
+    def _choose(self, members: list[Subscription]) -> Subscription:
+        first = members[0]
+        if len(members) == 1:
+            return first
+        key = (first.group or "", first.filter)
+        connected = [m for m in members if m.session.connection is not None] or members
+        turn = self._turns.get(key, 0)
+        self._turns[key] = turn + 1
+        return connected[turn % len(connected)]
+
+    def hand_over(self, session: Session, entries: list[Outgoing], now: float) -> None:
+        """Gives a shared group's messages to its other members when a session ends (4.8.2)."""
+        for entry in entries:
+            share = entry.share
+            # A QoS 2 message under way must not go to anyone else (MQTT-4.8.2-5).
+            if share is None or (entry.qos == 2 and entry.state):
+                continue
+            members = [
+                other
+                for other in self._matching.find(entry.message)
+                if other.group == share.group
+                and other.filter == share.filter
+                and other.session is not session
+            ]
+            if members:
+                self._deliver_shared(members, Encodings(entry.message, now))
