@@ -43,9 +43,7 @@ def _check(broker: Broker, packet: mqtt5.ConnectPacket, version: int) -> None:
     if packet.authentication_data is not None:
         raise MqttError(reasons.PROTOCOL_ERROR, "authentication data without a method")
     if version == 4 and not packet.client_id and not packet.clean_start:
-        raise MqttError(
-            reasons.CLIENT_ID_NOT_VALID, "a session to keep needs a client identifier"
-        )
+        raise MqttError(reasons.CLIENT_ID_NOT_VALID, "a session to keep needs a client identifier")
     if packet.will is not None:
         _check_will(packet.will, broker.settings.limits.maximum_levels)
     if broker.figures.connections > broker.settings.limits.maximum_connections:
@@ -123,9 +121,7 @@ def _session(
     if old is not None and old.user_name != (connection.user.name if connection.user else None):
         raise MqttError(reasons.NOT_AUTHORIZED, "this client identifier is another user's")
     if old is not None and old.connection is not None:
-        broker.drop(
-            old.connection, reasons.SESSION_TAKEN_OVER, "the client connected again", now
-        )
+        broker.drop(old.connection, reasons.SESSION_TAKEN_OVER, "the client connected again", now)
     old = broker.sessions.get(client_id)
     if old is not None and packet.clean_start:
         broker.end(old, now)
@@ -145,9 +141,7 @@ def _new_session(broker: Broker, connection: Connection) -> Session:
     limits = broker.settings.limits
     if len(broker.sessions) >= limits.maximum_sessions:
         raise MqttError(reasons.QUOTA_EXCEEDED, "too many sessions")
-    session = Session(
-        connection.client_id, broker.figures, broker.journal, limits.maximum_queued
-    )
+    session = Session(connection.client_id, broker.figures, broker.journal, limits.maximum_queued)
     session.user_name = connection.user.name if connection.user else None
     broker.sessions[connection.client_id] = session
     return session

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from zonal.broker.topics import matches
 from zonal.geo import Circle
+from zonal.index import SubscriptionIndex, Syntax
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from zonal.broker.message import Message
     from zonal.broker.session import Session
     from zonal.broker.subscription import Subscription
@@ -15,46 +17,79 @@ if TYPE_CHECKING:
 
 
 class Matching:
-    """PROVISIONAL: every subscription is tried; the index takes its place."""
+    """Subscriptions without a geofence in one index, those with one in another.
+
+    A subscription with a geofence wants messages from somewhere: one without a location never
+    reaches it. And whoever moves a geofence leaves the plans of ordinary topics untouched.
+    """
 
     def __init__(self) -> None:
-        self._subscriptions: set[Subscription] = set()
-        self.generation = 0
+        self._plain: SubscriptionIndex[Subscription] = SubscriptionIndex(syntax=Syntax.MQTT)
+        self._placed: SubscriptionIndex[Subscription] = SubscriptionIndex(syntax=Syntax.MQTT)
 
     def __len__(self) -> int:
-        return len(self._subscriptions)
+        return len(self._plain) + len(self._placed)
+
+    def _home(self, subscription: Subscription) -> SubscriptionIndex[Subscription]:
+        return self._plain if subscription.area is None else self._placed
 
     def add(self, subscription: Subscription) -> None:
         """Takes a subscription in."""
-        self.generation += 1
-        self._subscriptions.add(subscription)
+        client_id = subscription.session.client_id
+        index = self._home(subscription)
+        index.add(
+            (client_id, subscription.pattern),
+            subscription.filter,
+            subscription.area,
+            client=client_id,
+            value=subscription,
+        )
+        if subscription.session.location is not None:
+            index.locate(client_id, subscription.session.location)
 
     def replace(self, old: Subscription, new: Subscription) -> None:
-        """Takes a subscription in the place of another of the same session and filter."""
-        self.remove(old)
-        self.add(new)
+        """Takes a subscription in the place of another of the same session and pattern."""
+        home = self._home(new)
+        if self._home(old) is home:
+            key = (new.session.client_id, new.pattern)
+            home.update(key, area=new.area, value=new)
+        else:
+            self.remove(old)
+            self.add(new)
 
     def remove(self, subscription: Subscription) -> None:
         """Takes a subscription out."""
-        self.generation += 1
-        self._subscriptions.discard(subscription)
+        key = (subscription.session.client_id, subscription.pattern)
+        self._home(subscription).remove(key)
 
-    def locate(self, session: Session, location: Point | None) -> None:
+    def leave(self, session: Session) -> None:
+        """Forgets a client and everything it wanted."""
+        self._plain.remove_client(session.client_id)
+        self._placed.remove_client(session.client_id)
+
+    def locate(self, session: Session, location: Point) -> None:
         """Moves a client, and its ego-centric geofences with it."""
         session.location = location
+        self._plain.locate(session.client_id, location)
+        self._placed.locate(session.client_id, location)
+
+    def plain(self, message: Message) -> Sequence[Subscription]:
+        """The subscriptions without a geofence; the same object as long as nothing changed."""
+        return self._plain.match(message.topic, None, message.geofence)
+
+    def placed(self, message: Message) -> Sequence[Subscription]:
+        """The subscriptions whose geofence the message comes from."""
+        if message.location is None or not len(self._placed):
+            return ()
+        return self._placed.match(message.topic, message.location, message.geofence)
 
     def find(self, message: Message) -> list[Subscription]:
         """The subscriptions that pass content check, consumer and producer geo check."""
-        return [s for s in self._subscriptions if passes(s, message)]
-
-
-def passes(subscription: Subscription, message: Message) -> bool:
-    """The three checks for one subscription."""
-    return matches(subscription.filter, message.topic) and passes_geo(subscription, message)
+        return [*self.plain(message), *self.placed(message)]
 
 
 def passes_geo(subscription: Subscription, message: Message) -> bool:
-    """Consumer geo check, then producer geo check (GeoBroker, section 3.2)."""
+    """Consumer and producer geo check for one subscription, for a message that was retained."""
     area = subscription.area
     here = subscription.session.location
     if area is not None:

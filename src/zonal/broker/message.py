@@ -119,7 +119,11 @@ class Encodings:
         self._forms: dict[tuple[int, int, bool, tuple[int, ...]], tuple[bytes, bytes]] = {}
 
     def form(
-        self, version: int, qos: int, retain: bool, identifiers: tuple[int, ...]  # noqa: FBT001
+        self,
+        version: int,
+        qos: int,
+        retain: bool,
+        identifiers: tuple[int, ...],  # noqa: FBT001
     ) -> tuple[bytes, bytes]:
         """The bytes before and after the packet identifier (QoS 0: all of them, and none)."""
         key = (version, qos, retain, identifiers)
@@ -129,13 +133,15 @@ class Encodings:
         return parts
 
     def _encode(
-        self, version: int, qos: int, retain: bool, identifiers: tuple[int, ...]  # noqa: FBT001
+        self,
+        version: int,
+        qos: int,
+        retain: bool,
+        identifiers: tuple[int, ...],  # noqa: FBT001
     ) -> tuple[bytes, bytes]:
         message = self.message
         if version == 4:
-            head = wire311.publish_head(
-                message.topic.encode(), message.payload, qos, retain=retain
-            )
+            head = wire311.publish_head(message.topic.encode(), message.payload, qos, retain=retain)
             return (head, message.payload) if qos else (head + message.payload, b"")
         packet = message.packet(
             self.now, qos, retain=retain, identifiers=identifiers, packet_id=1 if qos else None

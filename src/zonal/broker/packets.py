@@ -43,16 +43,12 @@ def _session(connection: Connection) -> Session:
     return connection.session
 
 
-def _on_puback(
-    _: Broker, connection: Connection, packet: mqtt5.PubAckPacket, now: float
-) -> None:
+def _on_puback(_: Broker, connection: Connection, packet: mqtt5.PubAckPacket, now: float) -> None:
     if _under_way(connection, packet.packet_id, 1) is not None:
         _session(connection).acknowledged(packet.packet_id, now)
 
 
-def _on_pubrec(
-    _: Broker, connection: Connection, packet: mqtt5.PubRecPacket, now: float
-) -> None:
+def _on_pubrec(_: Broker, connection: Connection, packet: mqtt5.PubRecPacket, now: float) -> None:
     packet_id = packet.packet_id
     failed = int(packet.reason_code) >= reasons.FAILURE
     if _under_way(connection, packet_id, 2) is None:
@@ -65,9 +61,7 @@ def _on_pubrec(
         connection.acknowledge(mqtt5.PubRelPacket, packet_id)
 
 
-def _on_pubcomp(
-    _: Broker, connection: Connection, packet: mqtt5.PubCompPacket, now: float
-) -> None:
+def _on_pubcomp(_: Broker, connection: Connection, packet: mqtt5.PubCompPacket, now: float) -> None:
     entry = _under_way(connection, packet.packet_id, 2)
     if entry is None:
         return

@@ -147,9 +147,7 @@ def _context(broker: Broker, properties: list[tuple[str, str]]) -> geocontext.Co
     except GeometryError as error:
         raise Refused(reasons.IMPLEMENTATION_SPECIFIC, str(error)) from error
     if geocontext.follows(context.geofence):
-        raise Refused(
-            reasons.IMPLEMENTATION_SPECIFIC, "user property around: belongs to SUBSCRIBE"
-        )
+        raise Refused(reasons.IMPLEMENTATION_SPECIFIC, "user property around: belongs to SUBSCRIBE")
     return context
 
 
@@ -191,9 +189,7 @@ def _receive(broker: Broker, connection: Connection, session: Session, packet_id
     connection.acknowledge(mqtt5.PubRecPacket, packet_id, code, reason)
 
 
-def on_pubrel(
-    broker: Broker, connection: Connection, packet: mqtt5.PubRelPacket, _: float
-) -> None:
+def on_pubrel(broker: Broker, connection: Connection, packet: mqtt5.PubRelPacket, _: float) -> None:
     """The sender releases a QoS 2 identifier: it may use it again."""
     session = connection.session
     assert session is not None

@@ -112,9 +112,7 @@ def step(place: Level, name: str, *, root: bool) -> list[Level]:
     """The children that one level of a filter leads to; wildcards never open `$…` (4.7.2)."""
     if name == "+":
         return [
-            child
-            for key, child in place.children.items()
-            if not (root and key.startswith("$"))
+            child for key, child in place.children.items() if not (root and key.startswith("$"))
         ]
     child = place.children.get(name)
     return [] if child is None else [child]

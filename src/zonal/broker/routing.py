@@ -61,9 +61,7 @@ def widened(copy: Copy | None, subscription: Subscription) -> Copy:
     """A copy that serves one more subscription of the same client."""
     own = () if subscription.identifier is None else (subscription.identifier,)
     if copy is None:
-        return Copy(
-            subscription.session, subscription.qos, own, subscription.retain_as_published
-        )
+        return Copy(subscription.session, subscription.qos, own, subscription.retain_as_published)
     return Copy(
         copy.session,
         max(copy.qos, subscription.qos),

@@ -106,9 +106,7 @@ class Session:
 
     def _send(self, connection: Connection, entry: Outgoing, encodings: Encodings) -> None:
         packet_id = self._free_packet_id()
-        if not connection.publish(
-            encodings, entry.qos, entry.retain, entry.identifiers, packet_id
-        ):
+        if not connection.publish(encodings, entry.qos, entry.retain, entry.identifiers, packet_id):
             self._forget(entry)
             self.figures.dropped += 1
             return

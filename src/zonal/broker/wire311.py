@@ -33,7 +33,12 @@ def decode(data: bytes, first: int, body: int, end: int) -> mqtt5.Packet:
     if decoder is None:
         raise MqttError(reasons.PROTOCOL_ERROR, f"packet type {kind} is not a 3.1.1 client's")
     fields = Fields(data, body, end)
-    packet = decoder(fields, first)
+    try:
+        packet = decoder(fields, first)
+    except MqttError:
+        raise
+    except ValueError as error:  # the codec's packets refuse bad topics and filters
+        raise malformed(str(error)) from error
     if fields.position != end:
         raise malformed("the packet is longer than its fields")
     return packet
@@ -95,9 +100,7 @@ def _subscribe(fields: Fields, _: int) -> mqtt5.Packet:
         pattern, options = fields.text(), fields.byte()
         if options > 2:
             raise malformed("the requested QoS must be 0, 1 or 2")
-        filters.append(
-            mqtt5.TopicFilter(pattern, max_qos=QOS[options], retain_as_published=False)
-        )
+        filters.append(mqtt5.TopicFilter(pattern, max_qos=QOS[options], retain_as_published=False))
     return mqtt5.SubscribePacket(packet_id, filters)
 
 
