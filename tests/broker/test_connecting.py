@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import mqtt5
 import pytest
-from broker_bench import Bench
 
+from broker_bench import Bench
 from zonal.broker.config import Limits, Settings
 
 
@@ -11,7 +11,7 @@ def will(topic: str = "gone", **options: object) -> mqtt5.Will:
     return mqtt5.Will(topic, payload=b"bye", **options)  # type: ignore[arg-type]
 
 
-def test_a_client_without_an_identifier_is_assigned_one():
+def test_a_client_without_an_identifier_is_assigned_one() -> None:
     bench = Bench()
     first = bench.client().connect("")
     second = bench.client().connect("")
@@ -19,30 +19,30 @@ def test_a_client_without_an_identifier_is_assigned_one():
     assert first.assigned_client_id != second.assigned_client_id
 
 
-def test_a_named_client_is_not_assigned_an_identifier():
+def test_a_named_client_is_not_assigned_an_identifier() -> None:
     assert Bench().client().connect("car").assigned_client_id is None
 
 
-def test_connack_names_the_servers_limits():
+def test_connack_names_the_servers_limits() -> None:
     limits = Limits(receive_maximum=7, topic_alias_maximum=3, maximum_packet_size=5000)
     answer = Bench(Settings(limits=limits)).client().connect("car")
     assert (answer.receive_max, answer.topic_alias_max, answer.max_packet_size) == (7, 3, 5000)
 
 
-def test_a_second_connect_is_a_protocol_error():
+def test_a_second_connect_is_a_protocol_error() -> None:
     client = Bench().connected("car")
     client.send(mqtt5.ConnectPacket("car"))
     assert client.refused_with() == 0x82
 
 
-def test_anything_before_connect_closes_the_connection_without_a_word():
+def test_anything_before_connect_closes_the_connection_without_a_word() -> None:
     client = Bench().client()
     client.send(mqtt5.PingReqPacket())
     assert client.is_closed
     assert client.packets() == []
 
 
-def test_a_silent_connection_is_closed_after_the_connect_timeout():
+def test_a_silent_connection_is_closed_after_the_connect_timeout() -> None:
     bench = Bench()
     client = bench.client()
     bench.wait(9.5)
@@ -51,7 +51,7 @@ def test_a_silent_connection_is_closed_after_the_connect_timeout():
     assert client.is_closed
 
 
-def test_taking_a_session_over_tells_the_older_connection():
+def test_taking_a_session_over_tells_the_older_connection() -> None:
     bench = Bench()
     older = bench.connected("car")
     newer = bench.connected("car")
@@ -59,7 +59,7 @@ def test_taking_a_session_over_tells_the_older_connection():
     assert not newer.is_closed
 
 
-def test_a_session_is_present_only_while_it_has_not_expired():
+def test_a_session_is_present_only_while_it_has_not_expired() -> None:
     bench = Bench()
     client = bench.client()
     assert not client.connect("car", clean=False, expiry=10).session_present
@@ -72,7 +72,7 @@ def test_a_session_is_present_only_while_it_has_not_expired():
     assert not bench.client().connect("car", clean=False, expiry=10).session_present
 
 
-def test_clean_start_ends_an_older_session():
+def test_clean_start_ends_an_older_session() -> None:
     bench = Bench()
     client = bench.connected("car", expiry=100)
     client.subscribe("a")
@@ -83,19 +83,19 @@ def test_clean_start_ends_an_older_session():
     assert client.packets() == []
 
 
-def test_without_expiry_a_session_ends_with_its_connection():
+def test_without_expiry_a_session_ends_with_its_connection() -> None:
     bench = Bench()
     bench.connected("car").hang_up()
     assert not bench.client().connect("car", clean=False).session_present
 
 
-def test_the_longest_session_expiry_is_the_servers():
+def test_the_longest_session_expiry_is_the_servers() -> None:
     bench = Bench(Settings(session_expiry=60, sys_interval=0))
     assert bench.client().connect("car", expiry=3600).session_expiry_interval == 60
     assert bench.client().connect("bus", expiry=30).session_expiry_interval is None
 
 
-def test_disconnect_may_shorten_the_session():
+def test_disconnect_may_shorten_the_session() -> None:
     bench = Bench()
     client = bench.connected("car", expiry=100)
     client.send(mqtt5.DisconnectPacket(session_expiry_interval=0))
@@ -103,13 +103,13 @@ def test_disconnect_may_shorten_the_session():
     assert not bench.client().connect("car", clean=False).session_present
 
 
-def test_disconnect_cannot_extend_a_session_that_ends_with_its_connection():
+def test_disconnect_cannot_extend_a_session_that_ends_with_its_connection() -> None:
     client = Bench().connected("car", expiry=0)
     client.send(mqtt5.DisconnectPacket(session_expiry_interval=10))
     assert client.refused_with() == 0x82
 
 
-def test_keep_alive_ends_after_one_and_a_half_intervals():
+def test_keep_alive_ends_after_one_and_a_half_intervals() -> None:
     bench = Bench()
     client = bench.connected("car", keep_alive=10)
     bench.wait(14.5)
@@ -121,7 +121,7 @@ def test_keep_alive_ends_after_one_and_a_half_intervals():
     assert client.refused_with() == 0x8D
 
 
-def test_a_partial_packet_does_not_keep_a_connection_alive():
+def test_a_partial_packet_does_not_keep_a_connection_alive() -> None:
     bench = Bench()
     client = bench.connected("car", keep_alive=10)
     client.send_bytes(b"\x30")
@@ -131,7 +131,7 @@ def test_a_partial_packet_does_not_keep_a_connection_alive():
     assert client.refused_with() == 0x8D
 
 
-def test_without_keep_alive_nothing_times_out():
+def test_without_keep_alive_nothing_times_out() -> None:
     bench = Bench()
     client = bench.connected("car", keep_alive=0)
     bench.wait(200)
@@ -139,7 +139,7 @@ def test_without_keep_alive_nothing_times_out():
 
 
 @pytest.mark.parametrize("asked", [0, 600])
-def test_the_server_sets_a_shorter_keep_alive(asked: int):
+def test_the_server_sets_a_shorter_keep_alive(asked: int) -> None:
     bench = Bench(Settings(keep_alive=20, sys_interval=0))
     client = bench.client()
     assert client.connect("car", keep_alive=asked).server_keep_alive == 20
@@ -147,7 +147,7 @@ def test_the_server_sets_a_shorter_keep_alive(asked: int):
     assert client.refused_with() == 0x8D
 
 
-def test_a_will_is_sent_when_the_connection_is_lost():
+def test_a_will_is_sent_when_the_connection_is_lost() -> None:
     bench = Bench()
     watcher = bench.connected("w")
     watcher.subscribe("gone")
@@ -155,7 +155,7 @@ def test_a_will_is_sent_when_the_connection_is_lost():
     assert watcher.payloads() == [b"bye"]
 
 
-def test_a_will_is_not_sent_after_a_normal_disconnect():
+def test_a_will_is_not_sent_after_a_normal_disconnect() -> None:
     bench = Bench()
     watcher = bench.connected("w")
     watcher.subscribe("gone")
@@ -163,7 +163,7 @@ def test_a_will_is_not_sent_after_a_normal_disconnect():
     assert watcher.payloads() == []
 
 
-def test_disconnect_with_will_sends_it():
+def test_disconnect_with_will_sends_it() -> None:
     bench = Bench()
     watcher = bench.connected("w")
     watcher.subscribe("gone")
@@ -172,7 +172,7 @@ def test_disconnect_with_will_sends_it():
     assert watcher.payloads() == [b"bye"]
 
 
-def test_a_protocol_error_sends_the_will():
+def test_a_protocol_error_sends_the_will() -> None:
     bench = Bench()
     watcher = bench.connected("w")
     watcher.subscribe("gone")
@@ -180,7 +180,7 @@ def test_a_protocol_error_sends_the_will():
     assert watcher.payloads() == [b"bye"]
 
 
-def test_a_delayed_will_waits_and_is_dropped_when_the_client_returns():
+def test_a_delayed_will_waits_and_is_dropped_when_the_client_returns() -> None:
     bench = Bench()
     watcher = bench.connected("w")
     watcher.subscribe("gone")
@@ -192,7 +192,7 @@ def test_a_delayed_will_waits_and_is_dropped_when_the_client_returns():
         assert watcher.payloads() == expected
 
 
-def test_a_delayed_will_is_sent_at_the_latest_when_the_session_ends():
+def test_a_delayed_will_is_sent_at_the_latest_when_the_session_ends() -> None:
     bench = Bench()
     watcher = bench.connected("w")
     watcher.subscribe("gone")
@@ -203,7 +203,7 @@ def test_a_delayed_will_is_sent_at_the_latest_when_the_session_ends():
     assert watcher.payloads() == [b"bye"]
 
 
-def test_a_taken_over_connections_will_depends_on_its_delay():
+def test_a_taken_over_connections_will_depends_on_its_delay() -> None:
     bench = Bench()
     watcher = bench.connected("w")
     watcher.subscribe("gone")
@@ -214,7 +214,7 @@ def test_a_taken_over_connections_will_depends_on_its_delay():
     assert watcher.payloads() == []
 
 
-def test_a_wills_lifetime_begins_when_it_is_sent():
+def test_a_wills_lifetime_begins_when_it_is_sent() -> None:
     bench = Bench()
     watcher = bench.connected("w")
     watcher.subscribe("gone")
@@ -225,7 +225,7 @@ def test_a_wills_lifetime_begins_when_it_is_sent():
 
 
 @pytest.mark.parametrize("topic", ["a/#", "+", "$SYS/broker/version"])
-def test_a_will_needs_a_topic_it_can_be_published_to(topic: str):
+def test_a_will_needs_a_topic_it_can_be_published_to(topic: str) -> None:
     client = Bench().client()
     # The codec does not write such a topic, so a valid one is written and then changed.
     data = mqtt5.ConnectPacket("car", will=will("x" * len(topic))).write()
@@ -233,13 +233,13 @@ def test_a_will_needs_a_topic_it_can_be_published_to(topic: str):
     assert client.refused_with() == 0x90
 
 
-def test_enhanced_authentication_is_refused():
+def test_enhanced_authentication_is_refused() -> None:
     client = Bench().client()
     client.send(mqtt5.ConnectPacket("car", authentication_method="SCRAM-SHA-1"))
     assert client.refused_with() == 0x8C
 
 
-def test_too_many_connections_are_refused_and_the_others_stay():
+def test_too_many_connections_are_refused_and_the_others_stay() -> None:
     bench = Bench(Settings(limits=Limits(maximum_connections=2), sys_interval=0))
     first, second, third = bench.connected("a"), bench.connected("b"), bench.client()
     third.send(mqtt5.ConnectPacket("c"))
@@ -248,7 +248,7 @@ def test_too_many_connections_are_refused_and_the_others_stay():
     assert not second.is_closed
 
 
-def test_shutting_down_tells_the_clients():
+def test_shutting_down_tells_the_clients() -> None:
     bench = Bench()
     client = bench.connected("car")
     bench.broker.shut_down(bench.now)

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import mqtt5
 import pytest
-from broker_bench import Bench, Client
 
+from broker_bench import Bench, Client
 from zonal.broker.config import Limits, Settings
 
 
@@ -14,7 +14,7 @@ def pair(**options: object) -> tuple[Bench, Client, Client]:
 
 @pytest.mark.parametrize("published", [0, 1, 2])
 @pytest.mark.parametrize("subscribed", [0, 1, 2])
-def test_a_message_arrives_with_the_lower_qos(published: int, subscribed: int):
+def test_a_message_arrives_with_the_lower_qos(published: int, subscribed: int) -> None:
     _, subscriber, publisher = pair()
     subscriber.subscribe("a/b", subscribed)
     publisher.publish("a/b", b"x", published)
@@ -22,7 +22,7 @@ def test_a_message_arrives_with_the_lower_qos(published: int, subscribed: int):
     assert (int(message.qos), message.payload) == (min(published, subscribed), b"x")
 
 
-def test_qos_1_is_acknowledged():
+def test_qos_1_is_acknowledged() -> None:
     _, subscriber, publisher = pair()
     subscriber.subscribe("a", 1)
     publisher.publish("a", b"x", 1, packet_id=9)
@@ -30,13 +30,13 @@ def test_qos_1_is_acknowledged():
     assert (acknowledgement.packet_id, int(acknowledgement.reason_code)) == (9, 0)
 
 
-def test_qos_1_without_receivers_says_so():
+def test_qos_1_without_receivers_says_so() -> None:
     publisher = Bench().connected("pub")
     publisher.publish("a", b"x", 1)
     assert int(publisher.one(mqtt5.PubAckPacket).reason_code) == 0x10
 
 
-def test_qos_2_is_delivered_once_however_often_it_is_sent():
+def test_qos_2_is_delivered_once_however_often_it_is_sent() -> None:
     _, subscriber, publisher = pair()
     subscriber.subscribe("a", 2)
     for again in (False, True, True):
@@ -51,7 +51,7 @@ def test_qos_2_is_delivered_once_however_often_it_is_sent():
     assert subscriber.payloads() == [b"y"]
 
 
-def test_the_receiving_side_of_qos_2():
+def test_the_receiving_side_of_qos_2() -> None:
     _, subscriber, publisher = pair()
     subscriber.subscribe("a", 2)
     publisher.publish("a", b"x", 2)
@@ -63,13 +63,13 @@ def test_the_receiving_side_of_qos_2():
     assert subscriber.packets() == []
 
 
-def test_pubrec_for_an_unknown_identifier():
+def test_pubrec_for_an_unknown_identifier() -> None:
     client = Bench().connected("a")
     client.send(mqtt5.PubRecPacket(77))
     assert int(client.one(mqtt5.PubRelPacket).reason_code) == 0x92
 
 
-def test_a_refused_qos_2_delivery_is_over():
+def test_a_refused_qos_2_delivery_is_over() -> None:
     _, subscriber, publisher = pair(receive_max=1)
     subscriber.subscribe("a", 2)
     publisher.publish("a", b"1", 2)
@@ -81,7 +81,7 @@ def test_a_refused_qos_2_delivery_is_over():
     assert subscriber.one(mqtt5.PublishPacket).payload == b"2"
 
 
-def test_an_acknowledgement_of_the_wrong_kind_is_a_protocol_error():
+def test_an_acknowledgement_of_the_wrong_kind_is_a_protocol_error() -> None:
     _, subscriber, publisher = pair()
     subscriber.subscribe("a", 2)
     publisher.publish("a", b"x", 2)
@@ -91,7 +91,7 @@ def test_an_acknowledgement_of_the_wrong_kind_is_a_protocol_error():
     assert subscriber.refused_with() == 0x82
 
 
-def test_the_clients_receive_maximum_is_kept():
+def test_the_clients_receive_maximum_is_kept() -> None:
     _, subscriber, publisher = pair(receive_max=2)
     subscriber.subscribe("a", 1)
     for number in range(5):
@@ -104,7 +104,7 @@ def test_the_clients_receive_maximum_is_kept():
     assert subscriber.payloads() == [b"\2"]
 
 
-def test_the_servers_receive_maximum_is_enforced():
+def test_the_servers_receive_maximum_is_enforced() -> None:
     bench = Bench(Settings(limits=Limits(receive_maximum=3), sys_interval=0))
     client = bench.connected("a")
     for _ in range(3):
@@ -114,7 +114,7 @@ def test_the_servers_receive_maximum_is_enforced():
     assert client.refused_with() == 0x93
 
 
-def test_unacknowledged_messages_are_sent_again_in_order_on_reconnection():
+def test_unacknowledged_messages_are_sent_again_in_order_on_reconnection() -> None:
     bench = Bench()
     subscriber = bench.connected("sub", expiry=100)
     subscriber.subscribe("a", 2)
@@ -139,7 +139,7 @@ def test_unacknowledged_messages_are_sent_again_in_order_on_reconnection():
     assert again[4].payload == b"later"
 
 
-def test_messages_are_sent_again_no_further_than_the_receive_maximum():
+def test_messages_are_sent_again_no_further_than_the_receive_maximum() -> None:
     bench = Bench()
     subscriber = bench.connected("sub", expiry=100)
     subscriber.subscribe("a", 1)
@@ -158,7 +158,7 @@ def test_messages_are_sent_again_no_further_than_the_receive_maximum():
     assert seen == [bytes([n]) for n in range(5)]
 
 
-def test_messages_wait_for_an_absent_client_but_qos_0_does_not():
+def test_messages_wait_for_an_absent_client_but_qos_0_does_not() -> None:
     bench = Bench()
     subscriber = bench.connected("sub", expiry=100)
     subscriber.subscribe("a", 1)
@@ -169,7 +169,7 @@ def test_messages_wait_for_an_absent_client_but_qos_0_does_not():
     assert bench.connected("sub", clean=False, expiry=100).payloads() == [b"1"]
 
 
-def test_a_full_queue_drops_and_counts():
+def test_a_full_queue_drops_and_counts() -> None:
     bench = Bench(Settings(limits=Limits(maximum_queued=2), sys_interval=0))
     subscriber = bench.connected("sub", expiry=100)
     subscriber.subscribe("a", 1)
@@ -181,7 +181,7 @@ def test_a_full_queue_drops_and_counts():
     assert bench.connected("sub", clean=False, expiry=100).payloads() == [b"\0", b"\1"]
 
 
-def test_a_message_expires_while_it_waits_and_shows_what_is_left():
+def test_a_message_expires_while_it_waits_and_shows_what_is_left() -> None:
     bench = Bench()
     subscriber = bench.connected("sub", expiry=100)
     subscriber.subscribe("a", 1)
@@ -194,7 +194,7 @@ def test_a_message_expires_while_it_waits_and_shows_what_is_left():
     assert (message.payload, message.message_expiry_interval) == (b"long", 50)
 
 
-def test_all_properties_arrive_unchanged():
+def test_all_properties_arrive_unchanged() -> None:
     _, subscriber, publisher = pair()
     subscriber.subscribe("a", 1)
     properties = [("k", "v"), ("k", "w"), ("ä", "ü")]
@@ -214,7 +214,7 @@ def test_all_properties_arrive_unchanged():
     assert not message.retain
 
 
-def test_a_payload_that_breaks_its_format_is_refused():
+def test_a_payload_that_breaks_its_format_is_refused() -> None:
     _, subscriber, publisher = pair()
     subscriber.subscribe("a", 1)
     publisher.publish("a", b"\xff", 1, payload_format_indicator=1)
@@ -222,7 +222,7 @@ def test_a_payload_that_breaks_its_format_is_refused():
     assert subscriber.packets() == []
 
 
-def test_a_message_larger_than_the_client_takes_is_not_sent():
+def test_a_message_larger_than_the_client_takes_is_not_sent() -> None:
     _, subscriber, publisher = pair(max_packet_size=100)
     subscriber.subscribe("a", 1)
     publisher.publish("a", b"x" * 200, 1)
@@ -231,7 +231,7 @@ def test_a_message_larger_than_the_client_takes_is_not_sent():
     assert subscriber.payloads() == [b"small"]
 
 
-def test_topic_aliases_from_the_client():
+def test_topic_aliases_from_the_client() -> None:
     _, subscriber, publisher = pair()
     subscriber.subscribe("#")
     publisher.publish("a/b", b"1", topic_alias=3)
@@ -244,7 +244,7 @@ def test_topic_aliases_from_the_client():
     ]  # fmt: skip
 
 
-def test_topic_aliases_to_the_client():
+def test_topic_aliases_to_the_client() -> None:
     _, subscriber, publisher = pair(topic_alias_max=1)
     subscriber.subscribe("#", 1)
     for topic in ("a", "b", "a", "a"):
@@ -254,19 +254,19 @@ def test_topic_aliases_to_the_client():
 
 
 @pytest.mark.parametrize(("alias", "code"), [(33, 0x94), (32, 0x82)])
-def test_bad_topic_aliases(alias: int, code: int):
+def test_bad_topic_aliases(alias: int, code: int) -> None:
     client = Bench().connected("a")
     client.publish("", b"", topic_alias=alias)
     assert client.refused_with() == code
 
 
-def test_topic_alias_0_is_invalid():
+def test_topic_alias_0_is_invalid() -> None:
     client = Bench().connected("a")
     client.send_bytes(b"\x30\x07\x00\x01t\x03\x23\x00\x00")
     assert client.refused_with() == 0x94
 
 
-def test_request_and_response():
+def test_request_and_response() -> None:
     bench = Bench()
     asking, answering = bench.connected("asking"), bench.connected("answering")
     asking.subscribe("answers/asking")
@@ -279,7 +279,7 @@ def test_request_and_response():
     assert (answer.payload, answer.correlation_data) == (b"!", b"1")
 
 
-def test_a_slow_reader_loses_qos_0_and_keeps_qos_1():
+def test_a_slow_reader_loses_qos_0_and_keeps_qos_1() -> None:
     bench, subscriber, publisher = pair()
     subscriber.subscribe("a", 1)
     subscriber.connection.writable = False
@@ -292,13 +292,13 @@ def test_a_slow_reader_loses_qos_0_and_keeps_qos_1():
     assert bench.broker.figures.dropped == 1
 
 
-def test_clients_cannot_publish_the_brokers_figures():
+def test_clients_cannot_publish_the_brokers_figures() -> None:
     publisher = Bench().connected("pub")
     publisher.publish("$SYS/broker/version", b"mine", 1)
     assert int(publisher.one(mqtt5.PubAckPacket).reason_code) == 0x87
 
 
-def test_the_broker_shows_its_figures():
+def test_the_broker_shows_its_figures() -> None:
     bench = Bench(Settings(sys_interval=5))
     client = bench.connected("a")
     client.subscribe("$SYS/broker/clients/connected")

@@ -6,10 +6,10 @@ import struct
 
 import mqtt5
 import pytest
-from broker_bench import Bench
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from broker_bench import Bench
 from zonal.broker.config import Limits, Settings
 from zonal.broker.connection import Peer
 from zonal.broker.wire import Reader
@@ -70,7 +70,7 @@ BAD_CONNECT = {
 
 
 @pytest.mark.parametrize("case", BAD_CONNECT)
-def test_a_bad_connect_is_answered_with_its_reason(case: str):
+def test_a_bad_connect_is_answered_with_its_reason(case: str) -> None:
     data, code = BAD_CONNECT[case]
     client = Bench().client()
     client.send_bytes(data)
@@ -80,7 +80,7 @@ def test_a_bad_connect_is_answered_with_its_reason(case: str):
         assert [int(a.reason_code) for a in answers] == [code]
 
 
-def test_a_bad_version_5_connect_always_gets_an_answer():
+def test_a_bad_version_5_connect_always_gets_an_answer() -> None:
     for case, (data, code) in BAD_CONNECT.items():
         client = Bench().client()
         client.send_bytes(data)
@@ -146,7 +146,7 @@ BAD_PACKETS = {
 
 
 @pytest.mark.parametrize("case", BAD_PACKETS)
-def test_a_bad_packet_closes_its_connection_and_no_other(case: str):
+def test_a_bad_packet_closes_its_connection_and_no_other(case: str) -> None:
     data, code = BAD_PACKETS[case]
     bench = Bench()
     other = bench.connected("other")
@@ -159,7 +159,7 @@ def test_a_bad_packet_closes_its_connection_and_no_other(case: str):
 
 
 @pytest.mark.parametrize("case", BAD_PACKETS)
-def test_a_bad_packet_is_refused_however_it_is_cut(case: str):
+def test_a_bad_packet_is_refused_however_it_is_cut(case: str) -> None:
     data, code = BAD_PACKETS[case]
     client = Bench().connected("bad")
     for position in range(len(data)):
@@ -167,14 +167,14 @@ def test_a_bad_packet_is_refused_however_it_is_cut(case: str):
     assert client.refused_with() == code
 
 
-def test_a_packet_too_large_is_refused_by_its_header_alone():
+def test_a_packet_too_large_is_refused_by_its_header_alone() -> None:
     bench = Bench(Settings(limits=Limits(maximum_packet_size=1000), sys_interval=0))
     client = bench.connected("bad")
     client.send_bytes(b"\x30\xff\xff\xff\x7f")
     assert client.refused_with() == 0x95
 
 
-def test_a_stranger_can_only_have_the_connect_limit_buffered():
+def test_a_stranger_can_only_have_the_connect_limit_buffered() -> None:
     bench = Bench(Settings(limits=Limits(connect_packet_size=500), sys_interval=0))
     stranger = bench.client()
     stranger.send_bytes(b"\x10\xff\xff\x03" + b"x" * 100)
@@ -184,7 +184,7 @@ def test_a_stranger_can_only_have_the_connect_limit_buffered():
     assert not fits.is_closed
 
 
-def test_whatever_arrives_the_broker_and_its_other_clients_live_on():
+def test_whatever_arrives_the_broker_and_its_other_clients_live_on() -> None:
     @settings(max_examples=400, deadline=None)
     @given(st.binary(max_size=60), st.booleans(), st.sampled_from([0x10, 0x30, 0x32, 0x82, 0xA2]))
     def storm(noise: bytes, known: bool, first: int) -> None:
@@ -203,7 +203,7 @@ def test_whatever_arrives_the_broker_and_its_other_clients_live_on():
 @given(st.lists(st.tuples(st.integers(0, 300), st.integers(0, 2)), max_size=6), st.data())
 def test_packets_come_out_as_they_went_in_however_the_stream_is_cut(
     shapes: list[tuple[int, int]], data: st.DataObject
-):
+) -> None:
     levels = (mqtt5.QoS.AT_MOST_ONCE, mqtt5.QoS.AT_LEAST_ONCE, mqtt5.QoS.EXACTLY_ONCE)
     packets = [
         mqtt5.PublishPacket("t", b"x" * size, qos=levels[qos], packet_id=3 if qos else None)
@@ -220,7 +220,7 @@ def test_packets_come_out_as_they_went_in_however_the_stream_is_cut(
     assert [p.write() for p in seen[1:]] == [p.write() for p in packets]
 
 
-def test_an_idle_connection_holds_no_buffer():
+def test_an_idle_connection_holds_no_buffer() -> None:
     client = Bench().connected("a")
     client.publish("t", b"x" * 5000)
     assert client.connection.reader._data == b""

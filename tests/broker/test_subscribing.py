@@ -2,14 +2,14 @@ from __future__ import annotations
 
 import mqtt5
 import pytest
-from broker_bench import Bench, Client, show
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from broker_bench import Bench, Client, show
 from zonal.broker.config import Limits, Settings
+from zonal.broker.message import Message
 from zonal.broker.retained import Retained
 from zonal.broker.topics import covers, matches, parse_pattern
-from zonal.broker.message import Message
 
 RETAIN_ALWAYS = mqtt5.RetainHandling.SEND_ALWAYS
 RETAIN_NEW = mqtt5.RetainHandling.SEND_IF_SUBSCRIPTION_NOT_EXISTS
@@ -25,26 +25,26 @@ RETAIN_NEVER = mqtt5.RetainHandling.SEND_NEVER
         ("$share/g#/a", 0x8F),
     ],
 )  # fmt: skip
-def test_filters_are_granted_or_refused(pattern: str, code: int):
+def test_filters_are_granted_or_refused(pattern: str, code: int) -> None:
     answer = Bench().connected("a").subscribe(pattern, 1)
     assert [int(c) for c in answer.reason_codes] == [code]
     assert (answer.reason_str is not None) == (code == 0x8F)
 
 
-def test_one_bad_filter_does_not_affect_the_others():
+def test_one_bad_filter_does_not_affect_the_others() -> None:
     client = Bench().connected("a")
     filters = [mqtt5.TopicFilter("good"), mqtt5.TopicFilter("b~d"), mqtt5.TopicFilter("fine")]
     client.send_bytes(show(mqtt5.SubscribePacket(1, filters).write()))
     assert [int(c) for c in client.one(mqtt5.SubAckPacket).reason_codes] == [2, 0x8F, 2]
 
 
-def test_no_local_on_a_shared_subscription_is_a_protocol_error():
+def test_no_local_on_a_shared_subscription_is_a_protocol_error() -> None:
     client = Bench().connected("a")
     client.send(mqtt5.SubscribePacket(1, [mqtt5.TopicFilter("$share/g/t", no_local=True)]))
     assert client.refused_with() == 0x82
 
 
-def test_unsubscribing():
+def test_unsubscribing() -> None:
     bench = Bench()
     client = bench.connected("a")
     client.subscribe("x")
@@ -55,7 +55,7 @@ def test_unsubscribing():
     assert client.packets() == []
 
 
-def test_no_local_keeps_a_clients_own_messages_away():
+def test_no_local_keeps_a_clients_own_messages_away() -> None:
     bench = Bench()
     client, other = bench.connected("a"), bench.connected("b")
     client.subscribe("x", no_local=True)
@@ -64,7 +64,7 @@ def test_no_local_keeps_a_clients_own_messages_away():
     assert client.payloads() == [b"theirs"]
 
 
-def test_no_local_of_one_subscription_does_not_silence_another():
+def test_no_local_of_one_subscription_does_not_silence_another() -> None:
     client = Bench().connected("a")
     client.subscribe("x/#", no_local=True, identifier=1)
     client.subscribe("x/y", identifier=2)
@@ -72,7 +72,7 @@ def test_no_local_of_one_subscription_does_not_silence_another():
     assert [m.subscription_ids for m in client.messages()] == [[2]]
 
 
-def test_overlapping_subscriptions_give_one_message_with_all_identifiers():
+def test_overlapping_subscriptions_give_one_message_with_all_identifiers() -> None:
     bench = Bench()
     client = bench.connected("a")
     client.subscribe("x/#", 0, identifier=1)
@@ -84,7 +84,7 @@ def test_overlapping_subscriptions_give_one_message_with_all_identifiers():
     assert int(message.qos) == 2
 
 
-def test_subscribing_again_replaces_the_subscription():
+def test_subscribing_again_replaces_the_subscription() -> None:
     bench = Bench()
     client, other = bench.connected("a"), bench.connected("b")
     client.subscribe("x", 2, identifier=1)
@@ -94,7 +94,7 @@ def test_subscribing_again_replaces_the_subscription():
     assert (int(message.qos), message.subscription_ids) == (0, [9])
 
 
-def test_retained_messages_reach_later_subscribers_with_the_retain_flag():
+def test_retained_messages_reach_later_subscribers_with_the_retain_flag() -> None:
     bench = Bench()
     publisher = bench.connected("p")
     publisher.publish("r/1", b"old", 1, retain=True)
@@ -106,7 +106,7 @@ def test_retained_messages_reach_later_subscribers_with_the_retain_flag():
     assert got == {("r/1", b"one", True, 1), ("r/2", b"two", True, 1)}
 
 
-def test_an_empty_payload_clears_a_retained_message():
+def test_an_empty_payload_clears_a_retained_message() -> None:
     bench = Bench()
     publisher = bench.connected("p")
     publisher.publish("r", b"x", retain=True)
@@ -117,7 +117,7 @@ def test_an_empty_payload_clears_a_retained_message():
     assert len(bench.broker.retained) == 0
 
 
-def test_retained_messages_expire():
+def test_retained_messages_expire() -> None:
     bench = Bench()
     bench.connected("p").publish("r", b"x", retain=True, message_expiry_interval=5)
     client = bench.connected("a")
@@ -133,7 +133,7 @@ def test_retained_messages_expire():
     ("handling", "first", "second"),
     [(RETAIN_ALWAYS, 1, 1), (RETAIN_NEW, 1, 0), (RETAIN_NEVER, 0, 0)],
 )
-def test_retain_handling(handling: mqtt5.RetainHandling, first: int, second: int):
+def test_retain_handling(handling: mqtt5.RetainHandling, first: int, second: int) -> None:
     bench = Bench()
     bench.connected("p").publish("r", b"x", retain=True)
     client = bench.connected("a")
@@ -143,7 +143,7 @@ def test_retain_handling(handling: mqtt5.RetainHandling, first: int, second: int
 
 
 @pytest.mark.parametrize("as_published", [True, False])
-def test_retain_as_published(as_published: bool):
+def test_retain_as_published(as_published: bool) -> None:
     bench = Bench()
     client = bench.connected("a")
     client.subscribe("r", retain_as_published=as_published)
@@ -151,7 +151,7 @@ def test_retain_as_published(as_published: bool):
     assert [m.retain for m in client.messages()] == [as_published]
 
 
-def test_shared_subscriptions_get_no_retained_messages():
+def test_shared_subscriptions_get_no_retained_messages() -> None:
     bench = Bench()
     bench.connected("p").publish("r", b"x", retain=True)
     client = bench.connected("a")
@@ -166,7 +166,7 @@ def shared(bench: Bench, count: int, qos: int = 1) -> list[Client]:
     return members
 
 
-def test_each_message_reaches_one_member_of_a_group_and_all_get_some():
+def test_each_message_reaches_one_member_of_a_group_and_all_get_some() -> None:
     bench = Bench()
     members = shared(bench, 3)
     outside = bench.connected("o")
@@ -180,7 +180,7 @@ def test_each_message_reaches_one_member_of_a_group_and_all_get_some():
     assert len(outside.messages()) == 30
 
 
-def test_two_groups_each_get_every_message():
+def test_two_groups_each_get_every_message() -> None:
     bench = Bench()
     one, two = bench.connected("one"), bench.connected("two")
     one.subscribe("$share/g/t")
@@ -189,7 +189,7 @@ def test_two_groups_each_get_every_message():
     assert one.payloads() == two.payloads() == [b"x"]
 
 
-def test_connected_members_are_preferred():
+def test_connected_members_are_preferred() -> None:
     bench = Bench()
     members = shared(bench, 2)
     members[0].hang_up()
@@ -199,7 +199,7 @@ def test_connected_members_are_preferred():
     assert len(members[1].messages()) == 4
 
 
-def test_a_group_hands_unacknowledged_messages_on_when_a_session_ends():
+def test_a_group_hands_unacknowledged_messages_on_when_a_session_ends() -> None:
     bench = Bench()
     members = shared(bench, 2, 2)
     publisher = bench.connected("p")
@@ -213,14 +213,14 @@ def test_a_group_hands_unacknowledged_messages_on_when_a_session_ends():
     assert members[1].payloads() == [p for p in lost if len(p) == 1]
 
 
-def test_too_many_subscriptions():
+def test_too_many_subscriptions() -> None:
     client = Bench(Settings(limits=Limits(maximum_subscriptions=1), sys_interval=0)).connected("a")
     assert int(client.subscribe("a").reason_codes[0]) == 0
     assert int(client.subscribe("b").reason_codes[0]) == 0x97
     assert int(client.subscribe("a").reason_codes[0]) == 0
 
 
-def test_no_reason_strings_where_the_client_wants_none():
+def test_no_reason_strings_where_the_client_wants_none() -> None:
     client = Bench().connected("a", request_problem_info=False)
     assert client.subscribe("b#d").reason_str is None
 
@@ -246,7 +246,7 @@ def reference(levels: list[str], topic: list[str]) -> bool:
 @given(FILTERS, st.lists(LEVELS, max_size=6))
 def test_retained_look_up_and_matching_follow_the_specification(
     levels: list[str], topics: list[list[str]]
-):
+) -> None:
     names = {"/".join(topic) for topic in topics} - {""}
     kept = Retained()
     for name in names:
@@ -272,6 +272,6 @@ def test_retained_look_up_and_matching_follow_the_specification(
 @given(FILTERS, FILTERS, LEVELS)
 def test_a_covering_filter_matches_whatever_the_covered_one_does(
     outer: list[str], inner: list[str], topic: list[str]
-):
+) -> None:
     if covers("/".join(outer), "/".join(inner)) and reference(inner, topic):
         assert reference(outer, topic)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mqtt5
 import pytest
+
 from broker_bench import Bench, Client
 
 
@@ -25,7 +26,7 @@ def old(bench: Bench, client_id: str = "old", flags: int = 2, rest: bytes = b"")
     return client
 
 
-def test_publish_and_subscribe_between_the_versions():
+def test_publish_and_subscribe_between_the_versions() -> None:
     bench = Bench()
     client, new = old(bench), bench.connected("new")
     client.send_bytes(b"\x82\x08\0\1" + text("t/#") + b"\1")
@@ -44,7 +45,7 @@ def test_publish_and_subscribe_between_the_versions():
     assert client.inbox == b"\x70\x02\0\7"
 
 
-def test_a_session_continues_without_clean_session():
+def test_a_session_continues_without_clean_session() -> None:
     bench = Bench()
     client = old(bench, flags=0)
     client.send_bytes(b"\x82\x06\0\1" + text("t") + b"\1")
@@ -56,13 +57,13 @@ def test_a_session_continues_without_clean_session():
     assert client.inbox[4:] == b"\x32\x06" + text("t") + b"\0\1x"
 
 
-def test_clean_session_keeps_nothing():
+def test_clean_session_keeps_nothing() -> None:
     bench = Bench()
     old(bench, flags=2).hang_up()
     assert bench.broker.sessions == {}
 
 
-def test_an_empty_identifier_needs_a_clean_session():
+def test_an_empty_identifier_needs_a_clean_session() -> None:
     client = Bench().client()
     client.send_bytes(connect("", 0))
     assert client.inbox == b"\x20\x02\0\2"
@@ -70,7 +71,7 @@ def test_an_empty_identifier_needs_a_clean_session():
     assert not old(Bench(), "", 2).is_closed
 
 
-def test_a_will():
+def test_a_will() -> None:
     bench = Bench()
     watcher = bench.connected("w")
     watcher.subscribe("gone")
@@ -93,21 +94,21 @@ def test_a_will():
         b"\xc0\x01x",
     ],
 )
-def test_bad_packets_close_the_connection_without_a_word(data: bytes):
+def test_bad_packets_close_the_connection_without_a_word(data: bytes) -> None:
     client = old(Bench())
     client.send_bytes(data)
     assert client.is_closed
     assert client.inbox == b""
 
 
-def test_unsubscribing_and_pinging():
+def test_unsubscribing_and_pinging() -> None:
     client = old(Bench())
     client.send_bytes(b"\xa2\x05\0\5" + text("t") + b"\xc0\x00\xe0\x00")
     assert client.inbox == b"\xb0\x02\0\5\xd0\x00"
     assert client.is_closed
 
 
-def test_a_takeover_closes_a_311_connection_silently():
+def test_a_takeover_closes_a_311_connection_silently() -> None:
     bench = Bench()
     client = old(bench)
     bench.connected("old")
@@ -115,7 +116,7 @@ def test_a_takeover_closes_a_311_connection_silently():
     assert client.inbox == b""
 
 
-def test_a_qos_publication_to_a_forbidden_topic_is_acknowledged_and_goes_nowhere():
+def test_a_qos_publication_to_a_forbidden_topic_is_acknowledged_and_goes_nowhere() -> None:
     bench = Bench()
     watcher = bench.connected("w")
     watcher.subscribe("$SYS/#")
@@ -125,7 +126,7 @@ def test_a_qos_publication_to_a_forbidden_topic_is_acknowledged_and_goes_nowhere
     assert watcher.payloads() == []
 
 
-def test_packets_of_version_5_are_unchanged_by_the_presence_of_older_clients():
+def test_packets_of_version_5_are_unchanged_by_the_presence_of_older_clients() -> None:
     bench = Bench()
     client, new = old(bench), bench.connected("new")
     client.send_bytes(b"\x82\x06\0\1" + text("t") + b"\0")

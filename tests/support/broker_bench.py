@@ -127,7 +127,8 @@ class Client:
 
     def subscribe(self, pattern: str, qos: int = 0, *, identifier: int | None = None,
                   properties: list[tuple[str, str]] | None = None,
-                  retain_as_published: bool = False, **options: Any) -> mqtt5.SubAckPacket:  # fmt: skip
+                  retain_as_published: bool = False,
+                  **options: Any) -> mqtt5.SubAckPacket:  # fmt: skip
         """Subscribes, and leaves what follows the SUBACK in the inbox."""
         topic_filter = mqtt5.TopicFilter(
             pattern.translate(HIDE),

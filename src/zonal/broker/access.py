@@ -64,6 +64,9 @@ class Access(Protocol):
     def check(self, user_name: str | None, password: bytes | None, peer: Peer) -> User | None:
         """The user these credentials prove, or None. May take long: never in the event loop."""
 
+    def user(self, name: str | None) -> User | None:
+        """A user by name, without proof: for what a session left behind."""
+
 
 class OpenAccess:
     """Lets anyone in: for loopback, where the operating system decides who is there."""
@@ -71,5 +74,9 @@ class OpenAccess:
     is_open = True
 
     def check(self, _user_name: str | None, _password: bytes | None, _peer: Peer) -> User | None:
+        """Anyone."""
+        return ANYONE
+
+    def user(self, _name: str | None) -> User | None:
         """Anyone."""
         return ANYONE

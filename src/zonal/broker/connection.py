@@ -68,7 +68,7 @@ class Connection:
         self.aliases_in: dict[int, str] = {}
         self.aliases_out: dict[str, int] = {}
         self.problem_information = True
-        self.keep_alive = 0.0
+        self.keep_alive = 0
         self.last_seen = 0.0
         self.deadline: float | None = None
         self.rim: object = None
@@ -156,10 +156,10 @@ class Connection:
         self,
         encodings: Encodings,
         qos: int,
-        retain: bool,  # noqa: FBT001 - the hot path passes positions
+        retain: bool,
         identifiers: tuple[int, ...],
         packet_id: int = 0,
-        duplicate: bool = False,  # noqa: FBT001, FBT002
+        duplicate: bool = False,
     ) -> bool:
         """Sends a message; False where it is larger than the client takes (3.1.2.11.4)."""
         if self.topic_alias_maximum:
@@ -173,9 +173,9 @@ class Connection:
         self.send(data)
         return True
 
-    def _publish_aliased(self, encodings: Encodings, qos: int, retain: bool,  # noqa: FBT001
+    def _publish_aliased(self, encodings: Encodings, qos: int, retain: bool,
                          identifiers: tuple[int, ...], packet_id: int,
-                         duplicate: bool) -> bool:  # noqa: FBT001  # fmt: skip
+                         duplicate: bool) -> bool:  # fmt: skip
         message = encodings.message
         alias = self.aliases_out.get(message.topic)
         topic: str | None = "" if alias else None

@@ -14,13 +14,13 @@ from zonal.broker.matching import Matching
 from zonal.broker.message import Message
 from zonal.broker.retained import Retained
 from zonal.broker.routing import Router
-from zonal.broker.session import Session
 from zonal.broker.timers import Timers
 from zonal.errors import MqttError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from zonal.broker.session import Session
     from zonal.geo import Point
 
 SYS_VERSION = "0.1"
@@ -166,7 +166,10 @@ class Broker:
         if session.will.delay == 0:
             self.publish_will(session, now)
             return
-        session.will_at = due = now + min(session.will.delay, session.expiry)
+        self._send_will_at(session, now + min(session.will.delay, session.expiry))
+
+    def _send_will_at(self, session: Session, due: float) -> None:
+        session.will_at = due
 
         def send(now: float) -> None:
             if session.will_at == due:
@@ -187,10 +190,15 @@ class Broker:
 
         self.timers.at(due, end)
 
-    def resume_deadlines(self, session: Session, now: float) -> None:
+    def resume_deadlines(self, session: Session, now: float, *, was_connected: bool) -> None:
         """A session came back from the store without its client: time runs on for it."""
-        if session.will is not None:
+        if was_connected:
+            if session.expiry != NEVER:
+                session.expires_at = now + session.expiry
             self._schedule_will(session, now)
+            self.journal.session(session)
+        elif session.will_at is not None:
+            self._send_will_at(session, session.will_at)
         self._schedule_end(session)
 
     def publish_will(self, session: Session, now: float) -> None:
@@ -203,15 +211,12 @@ class Broker:
         """A session is over: its will is sent, its subscriptions and messages are gone."""
         if self.sessions.get(session.client_id) is session:
             del self.sessions[session.client_id]
-        for subscription in session.subscriptions.values():
-            self.matching.remove(subscription)
+        self.matching.leave(session)
         session.expires_at = None
         self.publish_will(session, now)
         outstanding = session.outstanding()
         if session.durable:
-            for entry in outstanding:
-                if entry.number:
-                    self.journal.forget(session.client_id, entry)
+            self._forget_all(session)
             self.journal.end(session.client_id)
         self.router.hand_over(session, outstanding, now)
 
@@ -222,6 +227,7 @@ class Broker:
     def set_durable(self, session: Session, *, durable: bool) -> None:
         """Has the store keep a session from now on, or no longer."""
         if session.durable and not durable:
+            self._forget_all(session)
             self.journal.end(session.client_id)
         elif durable and not session.durable:
             session.durable = True
@@ -229,6 +235,12 @@ class Broker:
             for subscription in session.subscriptions.values():
                 self.journal.subscribe(subscription)
         session.durable = durable
+
+    def _forget_all(self, session: Session) -> None:
+        for entry in session.outstanding():
+            if entry.number:
+                self.journal.forget(session.client_id, entry)
+                entry.number = 0
 
     def move(self, session: Session, location: Point) -> None:
         """A client said where it is."""

@@ -123,7 +123,7 @@ class Encodings:
         version: int,
         qos: int,
         retain: bool,
-        identifiers: tuple[int, ...],  # noqa: FBT001
+        identifiers: tuple[int, ...],
     ) -> tuple[bytes, bytes]:
         """The bytes before and after the packet identifier (QoS 0: all of them, and none)."""
         key = (version, qos, retain, identifiers)
@@ -137,7 +137,7 @@ class Encodings:
         version: int,
         qos: int,
         retain: bool,
-        identifiers: tuple[int, ...],  # noqa: FBT001
+        identifiers: tuple[int, ...],
     ) -> tuple[bytes, bytes]:
         message = self.message
         if version == 4:

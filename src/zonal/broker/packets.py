@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import mqtt5
@@ -15,6 +14,8 @@ from zonal.broker.subscribing import on_subscribe, on_unsubscribe
 from zonal.errors import MqttError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from zonal.broker.connection import Connection
     from zonal.broker.core import Broker
     from zonal.broker.session import Outgoing, Session

@@ -105,8 +105,11 @@ def _accept(broker: Broker, connection: Connection, session: Session, packet: mq
             topic: str, qos: int, now: float) -> int:  # fmt: skip
     """Publishes the message; the code to acknowledge it with."""
     user = connection.user
-    if user is not None and not user.unlimited and not user.may_publish(topic, session.client_id):
-        raise Refused(reasons.NOT_AUTHORIZED, f"not allowed to publish to {topic[:80]!r}")
+    if user is not None and not user.unlimited:
+        # Where a client is, is its own affair: no rule is needed for that.
+        own = topic == geocontext.LOCATION_TOPIC
+        if not own and not user.may_publish(topic, session.client_id):
+            raise Refused(reasons.NOT_AUTHORIZED, f"not allowed to publish to {topic[:80]!r}")
     context = geocontext.NOWHERE
     properties = packet.user_properties
     if properties and broker.settings.geo:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from zonal.broker.message import Encodings, Message
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from zonal.broker.matching import Matching
     from zonal.broker.session import Outgoing, Session
@@ -76,6 +76,7 @@ class Router:
     def __init__(self, matching: Matching) -> None:
         self._matching = matching
         self._turns: dict[tuple[str, str], int] = {}
+        self._plans: dict[str, tuple[Sequence[Subscription], Plan]] = {}
 
     def deliver(self, message: Message, now: float) -> int:
         """Hands a message to everyone who wants it; returns how many."""
@@ -85,7 +86,7 @@ class Router:
         for session, qos, identifiers, as_published in plan.copies:
             session.deliver(
                 encodings,
-                qos if qos < message_qos else message_qos,
+                min(message_qos, qos),
                 retain and as_published,
                 identifiers,
             )
@@ -94,7 +95,20 @@ class Router:
         return plan.size
 
     def _plan(self, message: Message) -> Plan:
-        return plan_for(self._matching.find(message), message.source)
+        plain = self._matching.plain(message)
+        placed = self._matching.placed(message)
+        if placed:
+            return plan_for([*plain, *placed], message.source)
+        # The index hands out the same list until something changes, so plans can be kept.
+        known = self._plans.get(message.topic)
+        if known is not None and known[0] is plain:
+            plan = known[1]
+        else:
+            plan = plan_for(plain)
+            if len(self._plans) >= CACHED_TOPICS:
+                self._plans.clear()
+            self._plans[message.topic] = (plain, plan)
+        return plan_for(plain, message.source) if plan.no_local else plan
 
     def _deliver_shared(self, members: list[Subscription], encodings: Encodings) -> None:
         """One member gets it: those connected take turns, the others only when none is."""
@@ -106,7 +120,7 @@ class Router:
             min(member.qos, message.qos),
             message.retain and member.retain_as_published,
             identifiers,
-            member,
+            member.pattern,
         )
 
     def _choose(self, members: list[Subscription]) -> Subscription:
@@ -129,9 +143,7 @@ class Router:
             members = [
                 other
                 for other in self._matching.find(entry.message)
-                if other.group == share.group
-                and other.filter == share.filter
-                and other.session is not session
+                if other.pattern == share and other.session is not session
             ]
             if members:
                 self._deliver_shared(members, Encodings(entry.message, now))

@@ -5,17 +5,19 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import ssl
 import time
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Self, cast
 
 from zonal.broker.connection import Connection, Peer, Stage
-from zonal.broker.core import Broker
 from zonal.broker.websocket import WebSocket
 
 if TYPE_CHECKING:
+    import ssl
     from collections.abc import Callable
+
+    from zonal.broker.access import User
+    from zonal.broker.core import Broker
 
 logger = logging.getLogger("zonal.broker")
 
@@ -32,6 +34,7 @@ class Clock:
         self._offset = time.time() - time.monotonic()
 
     def __call__(self) -> float:
+        """The time now."""
         return self._offset + time.monotonic()
 
 
@@ -51,7 +54,7 @@ class Server:
         self._checks = ThreadPoolExecutor(max_workers=1, thread_name_prefix="credentials")
         self._ticking: asyncio.Task[None] | None = None
 
-    async def __aenter__(self) -> Server:
+    async def __aenter__(self) -> Self:
         self._ticking = asyncio.create_task(self._tick())
         return self
 
@@ -67,7 +70,7 @@ class Server:
             lambda: kind(self), host, port, ssl=tls, backlog=1024
         )
         self._servers.append(server)
-        return cast(int, server.sockets[0].getsockname()[1])
+        return cast("int", server.sockets[0].getsockname()[1])
 
     async def close(self) -> None:
         """Stops listening, tells the clients, and lets their last bytes out."""
@@ -122,13 +125,13 @@ class Server:
             connection.peer,
         )  # fmt: skip
 
-        def done(checked: asyncio.Future[object]) -> None:
+        def done(checked: asyncio.Future[User | None]) -> None:
             if checked.cancelled():
                 return
             user = None if checked.exception() else checked.result()
             if checked.exception():
                 logger.error("credentials could not be checked", exc_info=checked.exception())
-            self.broker.proved(connection, user, self.clock())  # type: ignore[arg-type]
+            self.broker.proved(connection, user, self.clock())
             link.resume()
             self.schedule()
 
@@ -168,7 +171,7 @@ class Link(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """A client is there."""
-        self._transport = cast(asyncio.Transport, transport)
+        self._transport = cast("asyncio.Transport", transport)
         self._transport.set_write_buffer_limits(high=self._broker.settings.limits.backlog)
         self._connection = self._broker.open(peer_of(self._transport), self._clock())
         self._connection.rim = self

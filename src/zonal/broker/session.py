@@ -26,14 +26,21 @@ class Outgoing:
 
     __slots__ = ("identifiers", "message", "number", "packet_id", "qos", "retain", "share", "state")
 
-    def __init__(self, message: Message, qos: int, *, retain: bool,
-                 identifiers: tuple[int, ...], share: Subscription | None = None) -> None:  # fmt: skip
+    def __init__(
+        self,
+        message: Message,
+        qos: int,
+        *,
+        retain: bool,
+        identifiers: tuple[int, ...],
+        share: str | None = None,
+    ) -> None:
         self.message = message
         self.qos = qos
         self.retain = retain
         self.identifiers = identifiers
         self.share = share
-        """The shared subscription it came by: another member takes it if this session ends."""
+        """The shared pattern it came by: another member takes it if this session ends."""
         self.packet_id = 0
         self.state = QUEUED
         self.number = 0
@@ -44,9 +51,26 @@ class Session:
     """Subscriptions, the messages under way both ways, and a will."""
 
     __slots__ = (
-        "_next_number", "_next_packet_id", "_resend", "client_id", "connection", "durable",
-        "expires_at", "expiry", "figures", "inflight", "incoming", "journal", "location",
-        "maximum_queued", "queue", "subscriptions", "user", "user_name", "will", "will_at",
+        "_next_number",
+        "_next_packet_id",
+        "_resend",
+        "client_id",
+        "connection",
+        "durable",
+        "expires_at",
+        "expiry",
+        "figures",
+        "incoming",
+        "inflight",
+        "journal",
+        "location",
+        "maximum_queued",
+        "queue",
+        "subscriptions",
+        "user",
+        "user_name",
+        "will",
+        "will_at",
     )  # fmt: skip
 
     def __init__(self, client_id: str, figures: Figures, journal: Journal,
@@ -75,8 +99,14 @@ class Session:
         self._next_packet_id = 0
         self._next_number = 0
 
-    def deliver(self, encodings: Encodings, qos: int, retain: bool,  # noqa: FBT001
-                identifiers: tuple[int, ...], share: Subscription | None = None) -> None:  # fmt: skip
+    def deliver(
+        self,
+        encodings: Encodings,
+        qos: int,
+        retain: bool,
+        identifiers: tuple[int, ...],
+        share: str | None = None,
+    ) -> None:
         """Hands the session a message: sent now, kept for later, or dropped and counted."""
         connection = self.connection
         if qos == 0:

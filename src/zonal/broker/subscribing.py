@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import mqtt5
-
 from zonal.broker import geocontext, reasons
 from zonal.broker.matching import passes_geo
 from zonal.broker.message import Encodings
@@ -14,6 +12,8 @@ from zonal.broker.topics import SHARE, Pattern, parse_pattern
 from zonal.errors import GeometryError, MqttError
 
 if TYPE_CHECKING:
+    import mqtt5
+
     from zonal.broker.connection import Connection
     from zonal.broker.core import Broker
     from zonal.broker.session import Session
@@ -128,7 +128,7 @@ def _send_retained(broker: Broker, subscription: Subscription, now: float) -> No
     for message in broker.retained.matching(subscription.filter, now):
         if passes_geo(subscription, message):
             qos = min(subscription.qos, message.qos)
-            session.deliver(Encodings(message, now), qos, True, identifiers)  # noqa: FBT003
+            session.deliver(Encodings(message, now), qos, True, identifiers)
 
 
 def on_unsubscribe(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from websockets.exceptions import InvalidState
 from websockets.frames import Frame, Opcode
@@ -10,6 +10,9 @@ from websockets.http11 import Request
 from websockets.protocol import State
 from websockets.server import ServerProtocol
 from websockets.typing import Subprotocol
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 UNACCEPTABLE_DATA = 1003
 NORMAL = 1000

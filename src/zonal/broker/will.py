@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-import mqtt5
-
 from zonal.broker.geocontext import Context, with_location
 from zonal.broker.message import Message
 
 if TYPE_CHECKING:
+    import mqtt5
+
     from zonal.broker.session import Session
 
 

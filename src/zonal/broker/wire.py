@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import mqtt5
 
 from zonal.broker import fields, reasons, wire311
 from zonal.broker.fields import malformed
 from zonal.errors import MqttError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 CONNECT, PUBLISH, SUBSCRIBE, UNSUBSCRIBE, DISCONNECT, AUTH = 1, 3, 8, 10, 14, 15
 FROM_CLIENTS = frozenset({1, 3, 4, 5, 6, 7, 8, 10, 12, 14, 15})
@@ -173,7 +176,7 @@ def read(data: bytes, start: int, end: int) -> mqtt5.Packet:
         raise malformed("the packet is shorter than its fields") from error
     except (KeyboardInterrupt, SystemExit):
         raise
-    except BaseException as error:  # noqa: BLE001 - a panic of the codec is no Exception
+    except BaseException as error:
         raise malformed("the packet cannot be read") from error
     return packet
 

@@ -5,7 +5,7 @@ Version 3.1.1 has no properties and fewer codes; everything behind this module s
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import mqtt5
 
@@ -13,6 +13,9 @@ from zonal.broker import reasons
 from zonal.broker.config import NEVER
 from zonal.broker.fields import Fields, check_connect_flags, malformed
 from zonal.errors import MqttError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 QOS = (mqtt5.QoS.AT_MOST_ONCE, mqtt5.QoS.AT_LEAST_ONCE, mqtt5.QoS.EXACTLY_ONCE)
 
