@@ -85,7 +85,7 @@ def _geofence(text: str, maximum_vertices: int) -> Area:
 
 @lru_cache(maxsize=1024)
 def read_geofence(text: str) -> Area:
-    """A geofence in WKT (polygon, multipolygon, or a point buffered as `CIRCLE`)."""
+    """A geofence in WKT: POLYGON, MULTIPOLYGON, or our own `CIRCLE (lon lat, metres)`."""
     try:
         return area_from_wkt(text)
     except GeometryError as error:
@@ -99,7 +99,10 @@ def _around(text: str) -> Circle:
         raise GeometryError(
             f"user property around: {shorten(text)} is no distance such as '500m' or '2km'"
         )
-    return Circle(radius_m=float(found[1]) * METRES[found[2]])
+    try:
+        return Circle(radius_m=float(found[1]) * METRES[found[2]])
+    except GeometryError as error:
+        raise GeometryError(f"user property around: {error}") from error
 
 
 def follows(area: Area | None) -> bool:

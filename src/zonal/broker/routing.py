@@ -5,24 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from zonal.broker.message import Encodings, Message
+from zonal.broker.subscription import Copy
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from zonal.broker.matching import Matching
     from zonal.broker.session import Outgoing, Session
     from zonal.broker.subscription import Subscription
 
 CACHED_TOPICS = 20_000
-
-
-class Copy(NamedTuple):
-    """What one client gets of a message: the highest QoS and all identifiers that apply."""
-
-    session: Session
-    qos: int
-    identifiers: tuple[int, ...]
-    retain_as_published: bool
 
 
 class Plan(NamedTuple):
@@ -39,8 +31,16 @@ class Plan(NamedTuple):
         return len(self.copies) + len(self.groups)
 
 
-def plan_for(subscriptions: Iterable[Subscription], source: str | None = None) -> Plan:
+def plan_for(subscriptions: Sequence[Subscription], source: str | None = None) -> Plan:
     """Puts overlapping subscriptions of a client together (MQTT 5, 3.3.4) and groups apart."""
+    # Most clients have one matching subscription: theirs are settled without a look-up.
+    copies = [
+        subscription.copy
+        for subscription in subscriptions
+        if subscription.plain and len(subscription.session.subscriptions) == 1
+    ]
+    if len(copies) == len(subscriptions):
+        return Plan(copies, [], no_local=False)
     chosen: dict[Session, Copy] = {}
     groups: dict[tuple[str, str], list[Subscription]] = {}
     no_local = False
@@ -52,21 +52,20 @@ def plan_for(subscriptions: Iterable[Subscription], source: str | None = None) -
         if subscription.group is not None:
             groups.setdefault((subscription.group, subscription.filter), []).append(subscription)
             continue
-        copy = chosen.get(subscription.session)
-        chosen[subscription.session] = widened(copy, subscription)
+        session = subscription.session
+        chosen[session] = widened(chosen.get(session), subscription.copy)
     return Plan(list(chosen.values()), list(groups.values()), no_local)
 
 
-def widened(copy: Copy | None, subscription: Subscription) -> Copy:
+def widened(copy: Copy | None, other: Copy) -> Copy:
     """A copy that serves one more subscription of the same client."""
-    own = () if subscription.identifier is None else (subscription.identifier,)
     if copy is None:
-        return Copy(subscription.session, subscription.qos, own, subscription.retain_as_published)
+        return other
     return Copy(
         copy.session,
-        max(copy.qos, subscription.qos),
-        copy.identifiers + own,
-        copy.retain_as_published or subscription.retain_as_published,
+        max(copy.qos, other.qos),
+        copy.identifiers + other.identifiers,
+        copy.retain_as_published or other.retain_as_published,
     )
 
 
@@ -114,12 +113,11 @@ class Router:
         """One member gets it: those connected take turns, the others only when none is."""
         member = self._choose(members)
         message = encodings.message
-        identifiers = () if member.identifier is None else (member.identifier,)
         member.session.deliver(
             encodings,
             min(member.qos, message.qos),
             message.retain and member.retain_as_published,
-            identifiers,
+            member.copy.identifiers,
             member.pattern,
         )
 

@@ -124,11 +124,10 @@ def _wants_retained(asked: mqtt5.TopicFilter, parsed: Pattern, *, replaced: bool
 
 def _send_retained(broker: Broker, subscription: Subscription, now: float) -> None:
     session = subscription.session
-    identifiers = () if subscription.identifier is None else (subscription.identifier,)
     for message in broker.retained.matching(subscription.filter, now):
         if passes_geo(subscription, message):
             qos = min(subscription.qos, message.qos)
-            session.deliver(Encodings(message, now), qos, True, identifiers)
+            session.deliver(Encodings(message, now), qos, True, subscription.copy.identifiers)
 
 
 def on_unsubscribe(

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from zonal.broker.session import Session
     from zonal.geo import Area
 
 
+class Copy(NamedTuple):
+    """What one client gets of a message: the highest QoS and all identifiers that apply."""
+
+    session: Session
+    qos: int
+    identifiers: tuple[int, ...]
+    retain_as_published: bool
+
+
 class Subscription:
     """A topic filter with its options and, perhaps, a geofence."""
 
     __slots__ = (
-        "area", "filter", "group", "identifier", "key", "no_local", "pattern", "qos",
+        "area", "copy", "filter", "group", "identifier", "no_local", "pattern", "plain", "qos",
         "retain_as_published", "session",
     )  # fmt: skip
 
@@ -41,5 +50,9 @@ class Subscription:
         self.identifier = identifier
         self.area = area
         """The consumer geofence; a circle without a centre follows the client."""
-        self.key = 0
-        """Its number in the index."""
+        self.copy = Copy(
+            session, qos, () if identifier is None else (identifier,), retain_as_published
+        )
+        """What its client gets when no other subscription of that client matches."""
+        self.plain = group is None and not no_local
+        """Whether it neither shares with others nor depends on who publishes."""
