@@ -22,6 +22,7 @@ from typing import NamedTuple
 
 import mqtt5
 import uvloop
+
 from broker_load import QOS, Raw, spawn
 
 TOPIC = "data"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from zonal import __version__
 from zonal.broker import handshake, packets, reasons
 from zonal.broker.access import Access, OpenAccess, User
 from zonal.broker.config import NEVER, Settings
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
 
     from zonal.broker.session import Session
     from zonal.geo import Point
-
-SYS_VERSION = "0.1"
 
 
 class Broker:
@@ -279,7 +278,7 @@ class Broker:
         subscriptions = len(self.matching)
         figures = self.figures.topics(
             now, sessions=len(self.sessions), subscriptions=subscriptions,
-            retained=len(self.retained), version=SYS_VERSION,
+            retained=len(self.retained), version=__version__,
         )  # fmt: skip
         for topic, text in figures:
             known = self.retained.get(topic)

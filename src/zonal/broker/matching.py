@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from zonal.geo import Circle
 from zonal.index import SubscriptionIndex, Syntax
@@ -16,6 +16,19 @@ if TYPE_CHECKING:
     from zonal.geo import Point
 
 
+class Watcher(Protocol):
+    """Wants to know what the clients want: the way to other brokers."""
+
+    def added(self, subscription: Subscription) -> None:
+        """A subscription was made."""
+
+    def removed(self, subscription: Subscription) -> None:
+        """A subscription is gone."""
+
+    def moved(self, session: Session) -> None:
+        """A client is somewhere else."""
+
+
 class Matching:
     """Subscriptions without a geofence in one index, those with one in another.
 
@@ -26,6 +39,7 @@ class Matching:
     def __init__(self) -> None:
         self._plain: SubscriptionIndex[Subscription] = SubscriptionIndex(syntax=Syntax.MQTT)
         self._placed: SubscriptionIndex[Subscription] = SubscriptionIndex(syntax=Syntax.MQTT)
+        self.watcher: Watcher | None = None
 
     def __len__(self) -> int:
         return len(self._plain) + len(self._placed)
@@ -46,6 +60,8 @@ class Matching:
         )
         if subscription.session.location is not None:
             index.locate(client_id, subscription.session.location)
+        if self.watcher is not None:
+            self.watcher.added(subscription)
 
     def replace(self, old: Subscription, new: Subscription) -> None:
         """Takes a subscription in the place of another of the same session and pattern."""
@@ -53,6 +69,9 @@ class Matching:
         if self._home(old) is home:
             key = (new.session.client_id, new.pattern)
             home.update(key, area=new.area, value=new)
+            if self.watcher is not None:
+                self.watcher.removed(old)
+                self.watcher.added(new)
         else:
             self.remove(old)
             self.add(new)
@@ -61,17 +80,24 @@ class Matching:
         """Takes a subscription out."""
         key = (subscription.session.client_id, subscription.pattern)
         self._home(subscription).remove(key)
+        if self.watcher is not None:
+            self.watcher.removed(subscription)
 
     def leave(self, session: Session) -> None:
         """Forgets a client and everything it wanted."""
         self._plain.remove_client(session.client_id)
         self._placed.remove_client(session.client_id)
+        if self.watcher is not None:
+            for subscription in session.subscriptions.values():
+                self.watcher.removed(subscription)
 
     def locate(self, session: Session, location: Point) -> None:
         """Moves a client, and its ego-centric geofences with it."""
         session.location = location
         self._plain.locate(session.client_id, location)
         self._placed.locate(session.client_id, location)
+        if self.watcher is not None:
+            self.watcher.moved(session)
 
     def plain(self, message: Message) -> Sequence[Subscription]:
         """The subscriptions without a geofence; the same object as long as nothing changed."""

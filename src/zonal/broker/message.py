@@ -84,12 +84,13 @@ class Message:
         packet_id: int | None = None,
         topic: str | None = None,
         alias: int | None = None,
+        payload: bytes | None = None,
     ) -> mqtt5.PublishPacket:
         """This message as version 5 sends it now, with what is left of its lifetime."""
         expiry = None if self.expires_at is None else max(0, round(self.expires_at - now))
         return mqtt5.PublishPacket(
             self.topic if topic is None else topic,
-            self.payload,
+            self.payload if payload is None else payload,
             qos=QOS[qos],
             retain=retain,
             packet_id=packet_id,

@@ -13,10 +13,12 @@ from zonal.broker.access import Access, OpenAccess
 from zonal.broker.config import Settings
 from zonal.broker.core import Broker
 from zonal.broker.credentials import Credentials, read_passwords, read_rules
+from zonal.broker.federation import Federation
 from zonal.broker.recovery import recover
 from zonal.broker.server import Clock, Server
 from zonal.broker.store import Store
 from zonal.errors import BrokerError
+from zonal.session import config
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -45,7 +47,19 @@ class Options:
     synchronous: Literal["normal", "full"] = "normal"
     standby: bool = False
     """Wait for the data directory while another broker uses it."""
+    connect: tuple[str, ...] = ()
+    """Zenoh endpoints (`tcp/10.0.0.1:7447`) to join other brokers by."""
+    listen: tuple[str, ...] = ()
+    """Zenoh endpoints for others to join by."""
+    federate: bool = False
+    """Join Zenoh also without endpoints, by scouting."""
+    zenoh_mode: Literal["client", "peer", "router"] = "peer"
     settings: Settings = field(default_factory=Settings)
+
+    @property
+    def is_federated(self) -> bool:
+        """Whether the broker is one of many."""
+        return self.federate or bool(self.connect or self.listen)
 
 
 class Service:
@@ -57,6 +71,7 @@ class Service:
         self.ports: dict[str, int] = {}
         self.clock = Clock()
         self._store: Store | None = None
+        self.federation: Federation | None = None
         self.broker: Broker
         self.server: Server
 
@@ -72,6 +87,8 @@ class Service:
         self.server = Server(self.broker, self.clock)
         await self.server.__aenter__()
         try:
+            if options.is_federated:
+                await self._join()
             await self._listen()
         except BaseException:
             await self.__aexit__()
@@ -81,6 +98,8 @@ class Service:
     async def __aexit__(self, *_: object) -> None:
         """Stops listening, tells the clients, closes the store."""
         await self.server.close()
+        if self.federation is not None:
+            await self.federation.__aexit__()
         if self._store is not None:
             self._store.close()
 
@@ -92,6 +111,16 @@ class Service:
                 if not (self._options.standby and "in use" in str(error)):
                     raise
                 await asyncio.sleep(STANDBY_POLL)
+
+    async def _join(self) -> None:
+        options = self._options
+        joining = Federation(
+            self.broker,
+            self.server,
+            config(options.zenoh_mode, connect=options.connect, listen=options.listen),
+        )
+        await joining.__aenter__()
+        self.federation = joining
 
     async def _listen(self) -> None:
         options = self._options

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,6 +12,15 @@ if TYPE_CHECKING:
     from zonal.broker import Options, Service
 
 app = typer.Typer(help="The MQTT 5 geo broker.", no_args_is_help=False)
+
+
+class Mode(Enum):
+    """How a broker takes part in Zenoh."""
+
+    CLIENT = "client"
+    PEER = "peer"
+    ROUTER = "router"
+
 
 File = Annotated[Path | None, typer.Option(exists=True, dir_okay=False)]
 
@@ -39,6 +49,14 @@ def broker(
     standby: Annotated[bool, typer.Option(help="Wait until the data directory is free.")] = False,
     keep_alive: Annotated[int, typer.Option(help="Longest keep-alive; 0: any.")] = 0,
     sys_interval: Annotated[float, typer.Option(help="Seconds between $SYS figures.")] = 10.0,
+    connect: Annotated[
+        list[str] | None, typer.Option(help="Zenoh endpoint to join other brokers by; repeatable.")
+    ] = None,
+    listen: Annotated[
+        list[str] | None, typer.Option(help="Zenoh endpoint for others to join by; repeatable.")
+    ] = None,
+    federate: Annotated[bool, typer.Option(help="Join other brokers by scouting.")] = False,
+    zenoh_mode: Annotated[Mode, typer.Option(help="How to join Zenoh.")] = Mode.PEER,
     geo: Annotated[bool, typer.Option(help="Read places from user properties.")] = True,
 ) -> None:
     """Run a broker until it is interrupted (SIGINT, SIGTERM)."""
@@ -62,6 +80,10 @@ def broker(
             data=data,
             synchronous="full" if sync else "normal",
             standby=standby,
+            connect=tuple(connect or ()),
+            listen=tuple(listen or ()),
+            federate=federate,
+            zenoh_mode=zenoh_mode.value,
             settings=Settings(keep_alive=keep_alive or None, sys_interval=sys_interval, geo=geo),
         )
         _run(options)
