@@ -9,14 +9,18 @@ from __future__ import annotations
 
 import asyncio
 import multiprocessing
+import struct
 import time
-from multiprocessing.sharedctypes import Synchronized
-from multiprocessing.synchronize import Event
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import mqtt5
 import numpy as np
 import uvloop
+
+if TYPE_CHECKING:
+    from multiprocessing.queues import Queue
+    from multiprocessing.sharedctypes import Synchronized
+    from multiprocessing.synchronize import Event
 
 QOS = (mqtt5.QoS.AT_MOST_ONCE, mqtt5.QoS.AT_LEAST_ONCE, mqtt5.QoS.EXACTLY_ONCE)
 spawn = multiprocessing.get_context("spawn")
@@ -32,9 +36,11 @@ class Raw(asyncio.Protocol):
         self.transport: asyncio.Transport
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Keeps the transport."""
         self.transport = cast("asyncio.Transport", transport)
 
     def data_received(self, data: bytes) -> None:
+        """Handshake first, then `take`."""
         if self.ready.done():
             self.take(data)
             return
@@ -86,6 +92,7 @@ class Counting(Raw):
         self.rest = b""
 
     def take(self, data: bytes) -> None:
+        """Frames of one size."""
         if self.rest:
             data = self.rest + data
         whole, left = divmod(len(data), self.size)
@@ -124,7 +131,7 @@ def subscribe(
         for number in range(count):
             await opened(kind, port, f"s{number}", topic, qos)
         ready.set()
-        while not stop.is_set():
+        while not stop.is_set():  # noqa: ASYNC110 - the event is another process's
             await asyncio.sleep(0.02)
 
     uvloop.run(run())
@@ -139,6 +146,7 @@ class Acknowledged(Raw):
         self.rest = b""
 
     def take(self, data: bytes) -> None:
+        """PUBACKs, with or without a reason code."""
         data = self.rest + data
         position = 0
         while position + 1 < len(data):
@@ -233,3 +241,98 @@ def rate(port: int, *, publishers: int, subscribers: int, qos: int, payload: int
             if process.is_alive():
                 process.kill()
     return result
+
+
+class Timed(Raw):
+    """Notes how long each message was under way: its payload begins with when it was sent."""
+
+    size = 0
+    payload = 0
+    delays: list[float]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rest = b""
+
+    def take(self, data: bytes) -> None:
+        """Frames of one size, each with a time stamp."""
+        now = time.perf_counter()
+        if self.rest:
+            data = self.rest + data
+        whole, left = divmod(len(data), self.size)
+        self.rest = data[len(data) - left :] if left else b""
+        for number in range(whole):
+            (sent,) = STAMP.unpack_from(data, (number + 1) * self.size - self.payload)
+            self.delays.append(now - sent)
+
+
+STAMP = struct.Struct(">d")
+WORLD = "CIRCLE (9.19 45.46, 3000000)"
+HERE = "45.4642,9.19"
+
+
+def deliver_all(port: int, subscribers: int, rate_hz: float, seconds: float,
+                results: Queue[list[float]]) -> None:  # fmt: skip
+    """Process: everybody hears everything, with all places named; the delays of all deliveries."""
+    places = [("location", HERE), ("geofence", WORLD)]
+
+    def message() -> bytes:
+        payload = STAMP.pack(time.perf_counter()).ljust(256, b".")
+        return mqtt5.PublishPacket("data", payload, user_properties=places).write()
+
+    kind = type("Reader", (Timed,), {"size": len(message()), "payload": 256, "delays": []})
+
+    async def run() -> list[float]:
+        loop = asyncio.get_running_loop()
+        clients = []
+        for number in range(subscribers):
+            _, client = await loop.create_connection(kind, "127.0.0.1", port)
+            client.wanted = 2
+            connect = mqtt5.ConnectPacket(
+                f"c{number}", clean_start=True, user_properties=[("location", HERE)]
+            )
+            asked = mqtt5.TopicFilter("data", max_qos=QOS[0], retain_as_published=False)
+            subscribe_ = mqtt5.SubscribePacket(
+                1, [asked], user_properties=[("geofence", WORLD)]
+            )
+            client.transport.write(connect.write() + subscribe_.write())
+            await asyncio.wait_for(client.ready, 30)
+            clients.append(client)
+        start = loop.time()
+        for number in range(int(rate_hz * seconds)):
+            await asyncio.sleep(max(0.0, start + number / rate_hz - loop.time()))
+            clients[number % subscribers].transport.write(message())
+        await asyncio.sleep(0.3)
+        delays: list[float] = kind.delays
+        return delays[len(delays) // 5 :]
+
+    results.put(uvloop.run(run()))
+
+
+def delivery_delays(port: int, *, subscribers: int = 100, rate_hz: float = 100.0,
+                    seconds: float = 4.0) -> list[float]:  # fmt: skip
+    """Delays of all deliveries, in seconds."""
+    results: Queue[list[float]] = spawn.Queue()
+    process = spawn.Process(
+        target=deliver_all, args=(port, subscribers, rate_hz, seconds, results)
+    )
+    process.start()
+    try:
+        return results.get(timeout=seconds + 60)
+    finally:
+        process.join(10)
+        if process.is_alive():
+            process.kill()
+
+
+def hold(port: int, count: int, ready: Event, stop: Event) -> None:
+    """Process: idle connections."""
+
+    async def run() -> None:
+        for number in range(count):
+            await opened(Raw, port, f"idle{number}", None, 0)
+        ready.set()
+        while not stop.is_set():  # noqa: ASYNC110 - the event is another process's
+            await asyncio.sleep(0.05)
+
+    uvloop.run(run())

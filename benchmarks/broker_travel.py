@@ -11,19 +11,20 @@ from __future__ import annotations
 
 import asyncio
 import math
+import os
 import random
-import resource
 import struct
 import time
-from multiprocessing.queues import Queue
-from multiprocessing.synchronize import Event
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import mqtt5
 import uvloop
 
 from broker_load import QOS, Raw, spawn
+
+if TYPE_CHECKING:
+    from multiprocessing.queues import Queue
 
 TOPIC = "data"
 RADIUS_DEGREES = 0.01
@@ -40,8 +41,21 @@ class Travelled(NamedTuple):
     deliveries: int
     relevant: int
     latencies_ms: list[float]
-    cpu_s: float
+    """Publish latencies, sorted."""
+    clients_cpu_s: float
+    broker_cpu_s: float
     seconds: float
+
+    @property
+    def relevant_per_cpu_s(self) -> float:
+        """Relevant deliveries for each CPU second of broker and clients together."""
+        return self.relevant / (self.clients_cpu_s + self.broker_cpu_s)
+
+
+def cpu_seconds(pid: int) -> float:
+    """CPU time of a process so far."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def tracks(count: int, folder: Path | None, steps: int = 400) -> list[Track]:
@@ -54,14 +68,8 @@ def tracks(count: int, folder: Path | None, steps: int = 400) -> list[Track]:
             found.append(track)
         if len(found) == count:
             return found
-    rng = random.Random(7)
-    while len(found) < count and not found[:1]:
-        lat, lon = 39.9 + rng.uniform(-0.15, 0.15), 116.4 + rng.uniform(-0.2, 0.2)
-        found.append(
-            [(lat + n * rng.uniform(0, 4e-4), lon + n * rng.uniform(0, 4e-4)) for n in range(steps)]
-        )
-        if len(found) < count:
-            found.extend(tracks_around(rng, count - len(found), steps))
+    if not found:
+        found = walks(random.Random(7), count, steps)
     # More clients than trajectories: the same ways again, begun elsewhere.
     known = len(found)
     for number in range(known, count):
@@ -71,9 +79,9 @@ def tracks(count: int, folder: Path | None, steps: int = 400) -> list[Track]:
     return found
 
 
-def tracks_around(rng: random.Random, count: int, steps: int) -> list[Track]:
-    """Random walks in a city."""
-    walks = []
+def walks(rng: random.Random, count: int, steps: int) -> list[Track]:
+    """Random walks in a city, where there is no Geolife."""
+    found = []
     for _ in range(count):
         lat, lon = 39.9 + rng.uniform(-0.15, 0.15), 116.4 + rng.uniform(-0.2, 0.2)
         heading = rng.uniform(0, 2 * math.pi)
@@ -82,8 +90,8 @@ def tracks_around(rng: random.Random, count: int, steps: int) -> list[Track]:
             heading += rng.uniform(-0.4, 0.4)
             lat, lon = lat + 1e-4 * math.cos(heading), lon + 1e-4 * math.sin(heading)
             walk.append((lat, lon))
-        walks.append(walk)
-    return walks
+        found.append(walk)
+    return found
 
 
 class Traveller(Raw):
@@ -100,6 +108,7 @@ class Traveller(Raw):
         self.published = self.deliveries = self.relevant = 0
         self.latencies: list[float] = []
         self.running = True
+        self.pace_s = 0.0
 
     def arrive(self) -> None:
         """The next position: tell the broker, move the geofence, publish."""
@@ -124,6 +133,7 @@ class Traveller(Raw):
         self.transport.write(packets)
 
     def take(self, data: bytes) -> None:
+        """Messages, and the acknowledgement that lets the client move on."""
         if self.rest:
             data = self.rest + data
         position, size = 0, len(data)
@@ -155,7 +165,11 @@ class Traveller(Raw):
         """The publication is through: the client is already at the next place."""
         self.published += 1
         self.latencies.append((time.perf_counter() - self.sent_at) * 1000)
-        if self.running:
+        if not self.running:
+            return
+        if self.pace_s:
+            asyncio.get_running_loop().call_later(self.pace_s, self.arrive)
+        else:
             self.arrive()
 
 
@@ -175,7 +189,7 @@ def subscription(properties: list[tuple[str, str]]) -> bytes:
 
 
 def travel(
-    port: int, ways: list[Track], geo: bool, seconds: float, ready: Event,
+    port: int, pid: int, ways: list[Track], geo: bool, seconds: float, pace_s: float,
     results: Queue[Travelled],
 ) -> None:  # fmt: skip
     """Process: all clients of a run."""
@@ -190,18 +204,18 @@ def travel(
             connect = mqtt5.ConnectPacket(f"t{number}", clean_start=True, keep_alive=600)
             client.transport.write(connect.write() + subscription([]))
             await asyncio.wait_for(client.ready, 60)
-            client.track, client.geo = way, geo
+            client.track, client.geo, client.pace_s = way, geo, pace_s
             clients.append(client)
-        ready.set()
-        for client in clients:
-            client.arrive()
-        await asyncio.sleep(1.0)
+        for number, client in enumerate(clients):
+            delay = pace_s * number / len(clients)
+            asyncio.get_running_loop().call_later(delay, client.arrive)
+        await asyncio.sleep(1.0 + pace_s)  # until all travel
         for client in clients:
             client.published = client.deliveries = client.relevant = 0
             client.latencies.clear()
-        before, start = resource.getrusage(resource.RUSAGE_SELF), time.perf_counter()
+        before, broker, start = time.process_time(), cpu_seconds(pid), time.perf_counter()
         await asyncio.sleep(seconds)
-        after, took = resource.getrusage(resource.RUSAGE_SELF), time.perf_counter() - start
+        took = time.perf_counter() - start
         for client in clients:
             client.running = False
         return Travelled(
@@ -209,21 +223,22 @@ def travel(
             sum(c.deliveries for c in clients),
             sum(c.relevant for c in clients),
             sorted(value for c in clients for value in c.latencies),
-            after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime,
+            time.process_time() - before,
+            cpu_seconds(pid) - broker,
             took,
         )
 
     results.put(uvloop.run(run()))
 
 
-def journey(port: int, ways: list[Track], *, geo: bool, seconds: float) -> Travelled:
-    """Runs the clients in a process of their own."""
-    ready = spawn.Event()
+def journey(port: int, pid: int, ways: list[Track], *, geo: bool, seconds: float,
+            pace_s: float = 0.0) -> Travelled:  # fmt: skip
+    """Runs the clients in a process of their own; `pace_s` makes them rest at each place."""
     results: Queue[Travelled] = spawn.Queue()
-    process = spawn.Process(target=travel, args=(port, ways, geo, seconds, ready, results))
+    process = spawn.Process(target=travel, args=(port, pid, ways, geo, seconds, pace_s, results))
     process.start()
     try:
-        return results.get(timeout=seconds + 120)
+        return results.get(timeout=seconds + pace_s + 120)
     finally:
         process.join(10)
         if process.is_alive():

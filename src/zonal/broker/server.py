@@ -23,6 +23,10 @@ logger = logging.getLogger("zonal.broker")
 
 TICK = 0.1
 """Seconds between looks at the deadlines."""
+STRANGERS = 100
+"""Connections beyond the maximum that are still told so; further ones are closed at once."""
+TLS_HANDSHAKE = 10.0
+"""Seconds a client has for the TLS handshake."""
 LAST_WORDS = 5.0
 """Seconds a closed connection has to take its last bytes."""
 
@@ -67,7 +71,12 @@ class Server:
         """Opens a listener and returns its port (of interest where 0 was asked for)."""
         kind = WebSocketLink if websocket else Link
         server = await asyncio.get_running_loop().create_server(
-            lambda: kind(self), host, port, ssl=tls, backlog=1024
+            lambda: kind(self),
+            host,
+            port,
+            ssl=tls,
+            backlog=1024,
+            ssl_handshake_timeout=TLS_HANDSHAKE if tls is not None else None,
         )
         self._servers.append(server)
         return cast("int", server.sockets[0].getsockname()[1])
@@ -206,8 +215,9 @@ class Link(asyncio.Protocol):
         self._server.schedule()
 
     def write(self, data: bytes) -> None:
-        """MQTT bytes to the client."""
-        self._transport.write(data)
+        """MQTT bytes to the client; one that has just gone must not cost the others anything."""
+        if not self._transport.is_closing():
+            self._transport.write(data)
 
     def close(self) -> None:
         """Closes after the last bytes are out, or after a while."""
@@ -236,12 +246,13 @@ class WebSocketLink(Link):
 
     def __init__(self, server: Server) -> None:
         super().__init__(server)
-        self._socket = WebSocket(server.broker.settings.limits.maximum_packet_size)
+        self._socket = WebSocket(server.broker.settings.limits.connect_packet_size)
 
     def data_received(self, data: bytes) -> None:
-        """Frames from the client."""
+        """Frames from the client; large ones only from one that is known."""
         for payload in self._socket.receive(data):
             self.take(payload)
+            self._socket.limit(self._connection.reader.limit)
         self._drain()
 
     def write(self, data: bytes) -> None:

@@ -24,11 +24,12 @@ class WebSocket:
     __slots__ = ("_frames", "finished")
 
     def __init__(self, maximum_size: int) -> None:
-        # MQTT packets need not be aligned to frames, so a frame may be a little larger than one.
-        self._frames = ServerProtocol(
-            subprotocols=[Subprotocol("mqtt")], max_size=maximum_size + 64 * 1024
-        )
+        self._frames = ServerProtocol(subprotocols=[Subprotocol("mqtt")], max_size=maximum_size)
         self.finished = False
+
+    def limit(self, maximum_size: int) -> None:
+        """Sets the largest message; MQTT packets need not be aligned to them, so a bit is added."""
+        self._frames.max_message_size = maximum_size + 64 * 1024
 
     def receive(self, data: bytes) -> Iterator[bytes]:
         """The MQTT bytes in what arrived."""
