@@ -315,3 +315,39 @@ async def test_when_a_broker_goes_the_others_go_on(routers: list[zonal.Router]) 
             async with Phone(two, "gone") as again:
                 await again.subscribe("t")
                 await linked(a, again, "t")
+
+
+async def test_retained_messages_are_found_at_other_brokers(routers: list[zonal.Router]) -> None:
+    async with (
+        brokers(routers) as (one, two),
+        Phone(one, "p") as a,
+        Phone(two, "q") as b,
+        Phone(two, "r", DUOMO) as c,
+    ):
+        await a.client.publish(
+            "kept/milano", "1", qos=1, retain=True,
+            properties=user_properties(PacketTypes.PUBLISH, [("location", DUOMO)]),
+        )  # fmt: skip
+        await a.client.publish(
+            "kept/berlin", "2", qos=1, retain=True,
+            properties=user_properties(PacketTypes.PUBLISH, [("location", BERLIN)]),
+        )  # fmt: skip
+        async with asyncio.timeout(15):
+            while len(b.heard) < 2:  # queryables become known on their own time
+                await b.subscribe("kept/#")
+                await asyncio.sleep(0.1)
+        assert {(m.topic.value, m.payload, m.retain) for m in b.heard} == {
+            ("kept/milano", b"1", True), ("kept/berlin", b"2", True),
+        }  # fmt: skip
+        await c.subscribe("kept/+", geofence=MILANO)
+        await until(lambda: c.heard)
+        assert [m.topic.value for m in c.heard] == ["kept/milano"]
+        # The last one to publish keeps it: the older message is forgotten elsewhere.
+        assert len(one.broker.retained) == 2
+        await b.client.publish("kept/berlin", "3", qos=1, retain=True)
+        await b.client.publish("kept/milano", b"", qos=1, retain=True)
+        await until(lambda: len(one.broker.retained) == 0)
+        assert len(two.broker.retained) == 1
+        await a.subscribe("kept/#")
+        await until(lambda: a.heard)
+        assert [(m.topic.value, m.payload) for m in a.heard] == [("kept/berlin", b"3")]

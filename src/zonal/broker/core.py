@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from zonal.broker.session import Session
+    from zonal.broker.subscription import Subscription
     from zonal.geo import Point
 
 
@@ -44,6 +45,8 @@ class Broker:
         """Connections whose credentials the rim has to check."""
         self.on_publish: Callable[[Message], None] | None = None
         """Called with every message that a client of this broker published."""
+        self.on_retained_wanted: Callable[[Subscription], None] | None = None
+        """Called with every subscription that wants what is retained."""
         if self.settings.sys_interval > 0:
             self.timers.at(now, self._publish_figures)
 
@@ -119,14 +122,15 @@ class Broker:
     def publish(self, message: Message, now: float) -> int:
         """A message from a client: retained if asked for, delivered here, handed on."""
         if message.retain:
-            self.retain(message)
+            self.retain(message, now)
         receivers = self.router.deliver(message, now)
         if self.on_publish is not None:
             self.on_publish(message)
         return receivers
 
-    def retain(self, message: Message) -> None:
+    def retain(self, message: Message, now: float) -> None:
         """Sets or, with an empty payload, clears the topic's retained message (3.3.1.3)."""
+        message.retained_at = now
         durable = not message.topic.startswith("$SYS/")
         if message.payload:
             self.retained.put(message)
@@ -134,6 +138,13 @@ class Broker:
                 self.journal.retain(message)
         elif self.retained.remove(message.topic) and durable:
             self.journal.clear(message.topic)
+
+    def forget_retained(self, topic: str, when: float) -> None:
+        """Another broker has the topic's retained message since then."""
+        known = self.retained.get(topic)
+        if known is not None and known.retained_at < when:
+            self.retained.remove(topic)
+            self.journal.clear(topic)
 
     def drop(self, connection: Connection, code: int, reason: str, now: float) -> None:
         """Closes a connection for a reason that the client is told; its will applies."""
@@ -284,6 +295,6 @@ class Broker:
             known = self.retained.get(topic)
             if known is None or known.payload != text.encode():
                 message = Message(topic, text.encode(), retain=True)
-                self.retain(message)
+                self.retain(message, now)
                 self.router.deliver(message, now)
         self.timers.at(now + self.settings.sys_interval, self._publish_figures)

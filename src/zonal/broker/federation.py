@@ -24,10 +24,13 @@ from zonal.broker.geocontext import NOWHERE, with_location
 from zonal.broker.interest import Interest
 from zonal.broker.keymap import key_of_topic, topic_of_key
 from zonal.broker.message import Message
+from zonal.broker.retained_elsewhere import RetainedElsewhere
 from zonal.errors import AttachmentError, BrokerError, ZonalError
 from zonal.session.sample import Sample, context_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from zonal.broker.core import Broker
     from zonal.broker.server import Server
 
@@ -51,7 +54,7 @@ class Federation:
         self._id = secrets.randbits(64)
         self._number = 0
         self.interest = Interest()
-        self._outgoing: queue.Queue[tuple[Message, int] | None] = queue.Queue(WAITING_OUT)
+        self._outgoing: queue.Queue[Callable[[], None] | None] = queue.Queue(WAITING_OUT)
         self._arrived: deque[zenoh.Sample] = deque()
         self._draining = False
         self._seen: set[object] = set()
@@ -60,6 +63,7 @@ class Federation:
         self._declaring: asyncio.Task[None] | None = None
         self._sender: threading.Thread | None = None
         self._session: zonal.session.Session
+        self._retained: RetainedElsewhere
         self._loop: asyncio.AbstractEventLoop
         self.overflowed = 0
         """Messages that came or went faster than they could be handled."""
@@ -81,6 +85,11 @@ class Federation:
                 self.interest.added(subscription)
         self._broker.matching.watcher = self.interest
         self._broker.on_publish = self._publish
+        self._retained = RetainedElsewhere(
+            self._broker, self._session.zenoh, in_loop=self._in_loop, in_thread=self._in_thread,
+            clock=self._server.clock,
+        )  # fmt: skip
+        self._broker.on_retained_wanted = self._retained.ask
         self._sender = threading.Thread(target=self._send, name="federation", daemon=True)
         self._sender.start()
         self._declaring = asyncio.create_task(self._declare())
@@ -89,6 +98,7 @@ class Federation:
     async def __aexit__(self, *_: object) -> None:
         """Leaves: what waits is still sent."""
         self._broker.on_publish = None
+        self._broker.on_retained_wanted = None
         self._broker.matching.watcher = None
         if self._declaring is not None:
             self._declaring.cancel()
@@ -107,22 +117,42 @@ class Federation:
         if message.topic.startswith("$"):
             return
         self._number += 1
+        number = self._number
+        if self._in_thread(lambda: self._put(message, number)):
+            self._broker.figures.remote_sent += 1
+            if message.retain:
+                self._retained.changed(message)
+        else:
+            self._broker.figures.dropped += 1
+
+    def _in_thread(self, job: Callable[[], None]) -> bool:
+        """Hands something that may block to the sending thread; False where too much waits."""
         try:
-            self._outgoing.put_nowait((message, self._number))
+            self._outgoing.put_nowait(job)
         except queue.Full:
             self.overflowed += 1
-            self._broker.figures.dropped += 1
-        else:
-            self._broker.figures.remote_sent += 1
+            return False
+        return True
+
+    def _in_loop(self, job: Callable[[], None]) -> None:
+        """Runs something of another thread's in the event loop, and sends what comes of it."""
+
+        def run() -> None:
+            job()
+            self._server.schedule()
+
+        with contextlib.suppress(RuntimeError):  # the loop is closing
+            self._loop.call_soon_threadsafe(run)
 
     def _send(self) -> None:
         """The sending thread: a held-up link holds up this thread and nobody else."""
-        while (item := self._outgoing.get()) is not None:
-            message, number = item
+        while (job := self._outgoing.get()) is not None:
             try:
-                self._put(message, number)
+                job()
             except (ZonalError, zenoh.ZError) as error:
-                logger.warning("a message to %r was not sent on: %s", message.topic, error)
+                logger.warning("a message was not sent on: %s", error)
+            except Exception:
+                logger.exception("the sending thread goes on after an error")
 
     def _put(self, message: Message, number: int) -> None:
         reliable = message.qos > 0

@@ -33,6 +33,12 @@ def key_of_filter(topic_filter: str) -> str:
     return "/".join(map(_wild, topic_filter.split("/")))
 
 
+def filter_of_key(key: str) -> str:
+    """The MQTT filter of a key expression that `key_of_filter` made."""
+    wild = {"*": "+", "**": "#"}
+    return "/".join(wild.get(level) or _plain(level) for level in key.split("/"))
+
+
 def _wild(level: str) -> str:
     if level == "+":
         return "*"

@@ -29,6 +29,7 @@ class Message:
         "references",
         "response_topic",
         "retain",
+        "retained_at",
         "source",
         "topic",
         "user_properties",
@@ -67,6 +68,8 @@ class Message:
         self.geofence = geofence
         self.key = 0
         """Its number in the store; 0 while no durable session holds it."""
+        self.retained_at = 0.0
+        """When it became its topic's retained message."""
         self.references = 0
         """How many durable queues hold it."""
 

@@ -42,8 +42,9 @@ def _recover(broker: Broker, store: Store, now: float) -> None:
     for key, message in messages.items():
         message.key = key
     store.resume_at(max(messages, default=0) + 1)
-    for _, packet, expires_at, source in _rows(store, "SELECT * FROM retained"):
+    for _, packet, expires_at, source, retained_at in _rows(store, "SELECT * FROM retained"):
         message = _message(packet, expires_at, source)
+        message.retained_at = retained_at
         if not message.expired(now):
             broker.retained.put(message)
     absent = _sessions(broker, store)

@@ -38,7 +38,7 @@ CREATE TABLE subscription (
     identifier INTEGER, area TEXT, PRIMARY KEY (client_id, pattern)
 ) WITHOUT ROWID;
 CREATE TABLE retained (
-    topic TEXT PRIMARY KEY, packet BLOB, expires_at REAL, source TEXT
+    topic TEXT PRIMARY KEY, packet BLOB, expires_at REAL, source TEXT, retained_at REAL
 );
 CREATE TABLE message (
     key INTEGER PRIMARY KEY, packet BLOB, expires_at REAL, source TEXT
@@ -55,7 +55,7 @@ CREATE TABLE incoming (
 
 PUT_SESSION = "INSERT OR REPLACE INTO session VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 PUT_SUBSCRIPTION = "INSERT OR REPLACE INTO subscription VALUES (?, ?, ?, ?, ?, ?, ?)"
-PUT_RETAINED = "INSERT OR REPLACE INTO retained VALUES (?, ?, ?, ?)"
+PUT_RETAINED = "INSERT OR REPLACE INTO retained VALUES (?, ?, ?, ?, ?)"
 PUT_MESSAGE = "INSERT INTO message VALUES (?, ?, ?, ?)"
 PUT_OUTGOING = "INSERT INTO outgoing VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 PUT_INCOMING = "INSERT OR REPLACE INTO incoming VALUES (?, ?, ?)"
@@ -185,7 +185,12 @@ class Store:
     def retain(self, message: Message) -> None:
         """Keeps a retained message."""
         self._change(
-            PUT_RETAINED, message.topic, packet_of(message), message.expires_at, message.source
+            PUT_RETAINED,
+            message.topic,
+            packet_of(message),
+            message.expires_at,
+            message.source,
+            message.retained_at,
         )
 
     def clear(self, topic: str) -> None:

@@ -47,6 +47,8 @@ def on_subscribe(
     connection.acknowledge_subscribe(packet.packet_id, codes, "; ".join(problems))
     for subscription in fresh:
         _send_retained(broker, subscription, now)
+        if broker.on_retained_wanted is not None:
+            broker.on_retained_wanted(subscription)
 
 
 def _check(packet: mqtt5.SubscribePacket) -> None:
