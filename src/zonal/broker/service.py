@@ -53,7 +53,8 @@ class Options:
     """Zenoh endpoints for others to join by."""
     federate: bool = False
     """Join Zenoh also without endpoints, by scouting."""
-    zenoh_mode: Literal["client", "peer", "router"] = "peer"
+    zenoh_mode: Literal["client", "peer", "router"] | None = None
+    """By default a client of the routers it connects to, else a peer."""
     settings: Settings = field(default_factory=Settings)
 
     @property
@@ -114,10 +115,12 @@ class Service:
 
     async def _join(self) -> None:
         options = self._options
+        alone = options.listen or not options.connect
+        mode = options.zenoh_mode or ("peer" if alone else "client")
         joining = Federation(
             self.broker,
             self.server,
-            config(options.zenoh_mode, connect=options.connect, listen=options.listen),
+            config(mode, connect=options.connect, listen=options.listen),
         )
         await joining.__aenter__()
         self.federation = joining

@@ -56,7 +56,9 @@ def broker(
         list[str] | None, typer.Option(help="Zenoh endpoint for others to join by; repeatable.")
     ] = None,
     federate: Annotated[bool, typer.Option(help="Join other brokers by scouting.")] = False,
-    zenoh_mode: Annotated[Mode, typer.Option(help="How to join Zenoh.")] = Mode.PEER,
+    zenoh_mode: Annotated[
+        Mode | None, typer.Option(help="How to join; by default client of its routers, else peer.")
+    ] = None,
     geo: Annotated[bool, typer.Option(help="Read places from user properties.")] = True,
 ) -> None:
     """Run a broker until it is interrupted (SIGINT, SIGTERM)."""
@@ -83,7 +85,7 @@ def broker(
             connect=tuple(connect or ()),
             listen=tuple(listen or ()),
             federate=federate,
-            zenoh_mode=zenoh_mode.value,
+            zenoh_mode=zenoh_mode.value if zenoh_mode else None,
             settings=Settings(keep_alive=keep_alive or None, sys_interval=sys_interval, geo=geo),
         )
         _run(options)
