@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import socket
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any, Self
 
@@ -351,3 +352,20 @@ async def test_retained_messages_are_found_at_other_brokers(routers: list[zonal.
         await a.subscribe("kept/#")
         await until(lambda: a.heard)
         assert [(m.topic.value, m.payload) for m in a.heard] == [("kept/berlin", b"3")]
+
+
+async def test_brokers_can_do_without_routers() -> None:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        endpoint = f"tcp/127.0.0.1:{probe.getsockname()[1]}"
+    quiet = Settings(sys_interval=0)
+    async with (
+        Service(Options(port=0, listen=(endpoint,), settings=quiet)) as one,
+        Service(Options(port=0, connect=(endpoint,), settings=quiet)) as two,
+        Phone(one, "a", DUOMO) as a,
+        Phone(two, "b", DUOMO) as b,
+    ):
+        await b.subscribe("t", around="1km")
+        await a.subscribe("u")
+        await linked(a, b, "t")
+        await linked(b, a, "u")
