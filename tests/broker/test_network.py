@@ -12,6 +12,8 @@ from websockets.asyncio.client import connect as websocket
 from websockets.exceptions import ConnectionClosed
 
 from zonal.broker import Broker, Clock, Limits, Server, Settings
+from zonal.broker.journal import NoJournal
+from zonal.errors import BrokerError
 
 
 @contextlib.asynccontextmanager
@@ -169,3 +171,30 @@ async def test_closing_the_server_says_goodbye() -> None:
         packet = await wire.packet()
         assert isinstance(packet, mqtt5.DisconnectPacket)
         assert int(packet.reason_code) == 0x8B
+
+
+class FullDisk(NoJournal):
+    """A store that stops working."""
+
+    full = False
+
+    def commit(self) -> None:
+        if self.full:
+            raise OSError("no space left on device")
+
+
+async def test_when_the_store_fails_nothing_more_is_acknowledged() -> None:
+    clock, disk = Clock(), FullDisk()
+    broker = Broker(Settings(sys_interval=0), journal=disk, now=clock())
+    async with Server(broker, clock) as server:
+        port = await server.listen("127.0.0.1", 0)
+        wire = await Wire.connected(port, "c")
+        disk.full = True
+        message = mqtt5.PublishPacket("t", b"", qos=mqtt5.QoS.AT_LEAST_ONCE, packet_id=1)
+        wire.writer.write(message.write())
+        with contextlib.suppress(ConnectionResetError):
+            assert await wire.ended() == b""
+        with pytest.raises(BrokerError, match="no space left"):
+            await server.failed
+        with pytest.raises(OSError):  # noqa: PT011 - whichever way the system refuses
+            await Wire.open(port)

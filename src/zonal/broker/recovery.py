@@ -45,7 +45,9 @@ def _recover(broker: Broker, store: Store, now: float) -> None:
     for _, packet, expires_at, source, retained_at in _rows(store, "SELECT * FROM retained"):
         message = _message(packet, expires_at, source)
         message.retained_at = retained_at
-        if not message.expired(now):
+        if message.expired(now):
+            store.clear(message.topic)
+        else:
             broker.retained.put(message)
     absent = _sessions(broker, store)
     _subscriptions(broker, store)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Self, cast
 
 from zonal.broker.connection import Connection, Peer, Stage
 from zonal.broker.websocket import WebSocket
+from zonal.errors import BrokerError
 
 if TYPE_CHECKING:
     import ssl
@@ -57,6 +58,8 @@ class Server:
         self._flushing = False
         self._checks = ThreadPoolExecutor(max_workers=1, thread_name_prefix="credentials")
         self._ticking: asyncio.Task[None] | None = None
+        self.failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        """Raises when the broker cannot go on."""
 
     async def __aenter__(self) -> Self:
         self._ticking = asyncio.create_task(self._tick())
@@ -90,8 +93,10 @@ class Server:
             self._ticking.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await self._ticking
-        self.broker.shut_down(self.clock())
-        self._flush()
+        if not self.failed.done():
+            self.broker.shut_down(self.clock())
+            self._flush()
+            self.failed.cancel()
         deadline = self.clock() + LAST_WORDS
         while self._links and self.clock() < deadline:
             for link in list(self._links):
@@ -110,7 +115,12 @@ class Server:
     def _flush(self) -> None:
         self._flushing = False
         broker = self.broker
-        for connection in broker.flush():
+        try:
+            waiting = broker.flush()
+        except Exception as error:  # noqa: BLE001 - whatever the store raises
+            self._give_up(error)
+            return
+        for connection in waiting:
             link = cast("Link", connection.rim)
             data = connection.take()
             if data:
@@ -122,6 +132,17 @@ class Server:
             waiting, broker.proving = broker.proving, []
             for connection in waiting:
                 self._prove(connection)
+
+    def _give_up(self, error: Exception) -> None:
+        """The store failed: nothing more may be promised, so everybody is sent away at once."""
+        logger.critical("the store cannot be written, the broker stops", exc_info=error)
+        self._servers, servers = [], self._servers
+        for server in servers:
+            server.close()
+        for link in list(self._links):
+            link.abort()
+        if not self.failed.done():
+            self.failed.set_exception(BrokerError(f"the store cannot be written: {error}"))
 
     def _prove(self, connection: Connection) -> None:
         """Checks credentials in a thread: a slow hash must not hold anyone else up."""
@@ -153,10 +174,7 @@ class Server:
                 self.broker.tick(self.clock())
             except Exception:
                 logger.exception("a deadline could not be met")
-            if self.broker.outbox:
-                self.schedule()
-            else:
-                self.broker.journal.commit()
+            self.schedule()
 
     def joined(self, link: Link) -> None:
         """A link came up."""

@@ -110,8 +110,12 @@ class Store:
 
     def close(self) -> None:
         """Commits and closes."""
-        self.commit()
-        self._database.close()
+        try:
+            self.commit()
+        except sqlite3.Error as error:
+            raise BrokerError(f"{self.path} cannot be written: {error}") from error
+        finally:
+            self._database.close()
 
     def rows(self, query: str) -> list[Row]:
         """What is stored, for recovery."""

@@ -127,7 +127,11 @@ async def _serve(options: Options) -> None:
     try:
         places = ", ".join(f"{name}://{options.host}:{n}" for name, n in service.ports.items())
         typer.echo(f"zonal broker: serving {places}")
+        failed = service.server.failed
+        failed.add_done_callback(lambda _: stop.set())
         await stopping
+        if failed.done():
+            failed.result()
     finally:
         await service.__aexit__()
 
