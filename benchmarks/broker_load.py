@@ -268,53 +268,66 @@ class Timed(Raw):
 
 STAMP = struct.Struct(">d")
 WORLD = "CIRCLE (9.19 45.46, 3000000)"
-HERE = "45.4642,9.19"
 
 
-def deliver_all(port: int, subscribers: int, rate_hz: float, seconds: float,
-                results: Queue[list[float]]) -> None:  # fmt: skip
-    """Process: everybody hears everything, with all places named; the delays of all deliveries."""
-    places = [("location", HERE), ("geofence", WORLD)]
+def deliver_all(ports: tuple[int, int], subscribers: int, rate_hz: float, seconds: float,
+                results: Queue[tuple[list[float], list[float]]]) -> None:  # fmt: skip
+    """Process: everybody hears everything, with all places named, at two brokers in turn."""
 
-    def message() -> bytes:
+    def place(number: int) -> tuple[str, str]:
+        return ("location", f"45.{46420 + number},9.19000")
+
+    def message(number: int) -> bytes:
         payload = STAMP.pack(time.perf_counter()).ljust(256, b".")
+        places = [place(number), ("geofence", WORLD)]
         return mqtt5.PublishPacket("data", payload, user_properties=places).write()
 
-    kind = type("Reader", (Timed,), {"size": len(message()), "payload": 256, "delays": []})
+    size = len(message(0))
+    kinds = [
+        type("Reader", (Timed,), {"size": size, "payload": 256, "delays": []}) for _ in ports
+    ]
 
-    async def run() -> list[float]:
+    async def joined(kind: type[Timed], port: int, number: int) -> Raw:
         loop = asyncio.get_running_loop()
-        clients = []
-        for number in range(subscribers):
-            _, client = await loop.create_connection(kind, "127.0.0.1", port)
-            client.wanted = 2
-            connect = mqtt5.ConnectPacket(
-                f"c{number}", clean_start=True, user_properties=[("location", HERE)]
-            )
-            asked = mqtt5.TopicFilter("data", max_qos=QOS[0], retain_as_published=False)
-            subscribe_ = mqtt5.SubscribePacket(
-                1, [asked], user_properties=[("geofence", WORLD)]
-            )
-            client.transport.write(connect.write() + subscribe_.write())
-            await asyncio.wait_for(client.ready, 30)
-            clients.append(client)
+        _, client = await loop.create_connection(kind, "127.0.0.1", port)
+        client.wanted = 2
+        connect = mqtt5.ConnectPacket(
+            f"c{number}", clean_start=True, user_properties=[place(number)]
+        )
+        asked = mqtt5.TopicFilter("data", max_qos=QOS[0], retain_as_published=False)
+        wish = mqtt5.SubscribePacket(1, [asked], user_properties=[("geofence", WORLD)])
+        client.transport.write(connect.write() + wish.write())
+        await asyncio.wait_for(client.ready, 30)
+        return client
+
+    async def run() -> tuple[list[float], list[float]]:
+        loop = asyncio.get_running_loop()
+        clients = [
+            [await joined(kind, port, number) for number in range(subscribers)]
+            for kind, port in zip(kinds, ports, strict=True)
+        ]
         start = loop.time()
-        for number in range(int(rate_hz * seconds)):
-            await asyncio.sleep(max(0.0, start + number / rate_hz - loop.time()))
-            clients[number % subscribers].transport.write(message())
+        for number in range(int(2 * rate_hz * seconds)):
+            await asyncio.sleep(max(0.0, start + number / (2 * rate_hz) - loop.time()))
+            turn = number // 2
+            sender = turn % subscribers
+            clients[number % 2][sender].transport.write(message(sender))
         await asyncio.sleep(0.3)
-        delays: list[float] = kind.delays
-        return delays[len(delays) // 5 :]
+        first, second = (kind.delays[len(kind.delays) // 5 :] for kind in kinds)
+        return first, second
 
     results.put(uvloop.run(run()))
 
 
-def delivery_delays(port: int, *, subscribers: int = 100, rate_hz: float = 100.0,
-                    seconds: float = 4.0) -> list[float]:  # fmt: skip
-    """Delays of all deliveries, in seconds."""
-    results: Queue[list[float]] = spawn.Queue()
+def delivery_delays(ports: tuple[int, int], *, subscribers: int = 100, rate_hz: float = 60.0,
+                    seconds: float = 4.0) -> tuple[list[float], list[float]]:  # fmt: skip
+    """Delays of all deliveries at two brokers, in seconds; messages alternate between them.
+
+    What disturbs the machine disturbs both alike.
+    """
+    results: Queue[tuple[list[float], list[float]]] = spawn.Queue()
     process = spawn.Process(
-        target=deliver_all, args=(port, subscribers, rate_hz, seconds, results)
+        target=deliver_all, args=(ports, subscribers, rate_hz, seconds, results)
     )
     process.start()
     try:

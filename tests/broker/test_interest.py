@@ -104,7 +104,8 @@ def test_whatever_passes_the_checks_is_declared(
     left = [s for n, s in enumerate(subscriptions) if n % 3]
     declared = interest.keys(budget)
     assert len(declared) <= max(budget, 8)
-    message = Message("t/x", b"", location=location, geofence=fence)
+    message = Message("t/x", b"")
+    message.location, message.geofence = location, fence
     if any(passes_geo(subscription, message) for subscription in left):
         expressions = [zenoh.KeyExpr(key) for key in declared]
         assert any(
@@ -154,11 +155,10 @@ def test_the_brokers_own_topics_are_not_asked_for_elsewhere() -> None:
 
 
 def test_an_envelope_keeps_everything_about_a_message() -> None:
-    message = Message(
-        "a/b", b"payload", qos=2, retain=True, payload_format=1, expires_at=130.0,
-        content_type="c", response_topic="r", correlation_data=b"\0",
-        user_properties=[("k", "v"), ("k", "w")],
-    )  # fmt: skip
+    message = Message("a/b", b"payload", qos=2, retain=True)
+    message.payload_format, message.expires_at, message.content_type = 1, 130.0, "c"
+    message.response_topic, message.correlation_data = "r", b"\0"
+    message.user_properties = [("k", "v"), ("k", "w")]
     envelope = unseal(seal(message, 7, 9, 100.0))
     assert envelope is not None
     assert (envelope.broker, envelope.number) == (7, 9)

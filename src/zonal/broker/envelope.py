@@ -57,16 +57,4 @@ def unseal(data: bytes | None) -> Envelope | None:
 def opened(envelope: Envelope, payload: bytes, now: float) -> Message:
     """The message for this broker's clients; places are added by who knows them."""
     packet = envelope.packet
-    lifetime = packet.message_expiry_interval
-    return Message(
-        packet.topic,
-        payload,
-        qos=int(packet.qos),
-        retain=packet.retain,
-        payload_format=packet.payload_format_indicator,
-        expires_at=None if lifetime is None else now + lifetime,
-        content_type=packet.content_type,
-        response_topic=packet.response_topic,
-        correlation_data=packet.correlation_data,
-        user_properties=packet.user_properties,
-    )
+    return Message.from_packet(packet, packet.topic, payload, now)

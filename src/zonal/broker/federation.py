@@ -263,11 +263,7 @@ def _from_zenoh(sample: Sample, payload: bytes) -> Message:
     if "+" in topic or "#" in topic or "*" in topic or not topic:
         raise AttachmentError(f"{sample.key!r} is no topic for MQTT clients")
     encoding = str(sample.content_encoding)
-    return Message(
-        topic,
-        b"" if deleted else payload,
-        qos=1,
-        retain=deleted,
-        content_type=None if encoding == "zenoh/bytes" else encoding,
-        user_properties=with_location([], NOWHERE, sample.location),
-    )
+    message = Message(topic, b"" if deleted else payload, qos=1, retain=deleted)
+    message.content_type = None if encoding == "zenoh/bytes" else encoding
+    message.user_properties = with_location([], NOWHERE, sample.location)
+    return message

@@ -40,6 +40,10 @@ class Matching:
         self._plain: SubscriptionIndex[Subscription] = SubscriptionIndex(syntax=Syntax.MQTT)
         self._placed: SubscriptionIndex[Subscription] = SubscriptionIndex(syntax=Syntax.MQTT)
         self.watcher: Watcher | None = None
+        self.generation = 0
+        """Rises with every change of the subscriptions without a geofence."""
+        self.movement = 0
+        """Rises whenever any subscription changes or any client moves."""
 
     def __len__(self) -> int:
         return len(self._plain) + len(self._placed)
@@ -51,6 +55,8 @@ class Matching:
         """Takes a subscription in."""
         client_id = subscription.session.client_id
         index = self._home(subscription)
+        self.generation += index is self._plain
+        self.movement += 1
         index.add(
             (client_id, subscription.pattern),
             subscription.filter,
@@ -66,7 +72,9 @@ class Matching:
     def replace(self, old: Subscription, new: Subscription) -> None:
         """Takes a subscription in the place of another of the same session and pattern."""
         home = self._home(new)
+        self.movement += 1
         if self._home(old) is home:
+            self.generation += home is self._plain
             key = (new.session.client_id, new.pattern)
             home.update(key, area=new.area, value=new)
             if self.watcher is not None:
@@ -79,12 +87,17 @@ class Matching:
     def remove(self, subscription: Subscription) -> None:
         """Takes a subscription out."""
         key = (subscription.session.client_id, subscription.pattern)
-        self._home(subscription).remove(key)
+        home = self._home(subscription)
+        self.generation += home is self._plain
+        self.movement += 1
+        home.remove(key)
         if self.watcher is not None:
             self.watcher.removed(subscription)
 
     def leave(self, session: Session) -> None:
         """Forgets a client and everything it wanted."""
+        self.generation += 1
+        self.movement += 1
         self._plain.remove_client(session.client_id)
         self._placed.remove_client(session.client_id)
         if self.watcher is not None:
@@ -94,13 +107,16 @@ class Matching:
     def locate(self, session: Session, location: Point) -> None:
         """Moves a client, and its ego-centric geofences with it."""
         session.location = location
+        self.movement += 1
         self._plain.locate(session.client_id, location)
         self._placed.locate(session.client_id, location)
         if self.watcher is not None:
             self.watcher.moved(session)
 
     def plain(self, message: Message) -> Sequence[Subscription]:
-        """The subscriptions without a geofence; the same object as long as nothing changed."""
+        """The subscriptions without a geofence."""
+        if not len(self._plain):
+            return ()
         return self._plain.match(message.topic, None, message.geofence)
 
     def placed(self, message: Message) -> Sequence[Subscription]:
@@ -108,6 +124,12 @@ class Matching:
         if message.location is None or not len(self._placed):
             return ()
         return self._placed.match(message.topic, message.location, message.geofence)
+
+    def has_places(self, message: Message) -> bool:
+        """Whether places decide who gets a message."""
+        return message.geofence is not None or (
+            message.location is not None and len(self._placed) > 0
+        )
 
     def find(self, message: Message) -> list[Subscription]:
         """The subscriptions that pass content check, consumer and producer geo check."""

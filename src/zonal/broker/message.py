@@ -10,68 +10,62 @@ from zonal.broker import wire311
 from zonal.broker.wire311 import QOS
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from zonal.geo import Area, Point
 
 
 class Message:
-    """What a client published: never changed after it was made, so sessions share it."""
+    """What a client published: never changed after it was made, so sessions share it.
 
-    __slots__ = (
-        "content_type",
-        "correlation_data",
-        "expires_at",
-        "geofence",
-        "key",
-        "location",
-        "payload",
-        "payload_format",
-        "qos",
-        "references",
-        "response_topic",
-        "retain",
-        "retained_at",
-        "source",
-        "topic",
-        "user_properties",
-    )
+    Most messages have none of the optional parts, so these are defaults of the class: making an
+    ordinary message sets five attributes.
+    """
+
+    payload_format = 0
+    expires_at: float | None = None
+    content_type: str | None = None
+    response_topic: str | None = None
+    correlation_data: bytes | None = None
+    user_properties: Sequence[tuple[str, str]] = ()
+    location: Point | None = None
+    geofence: Area | None = None
+    key = 0
+    """Its number in the store; 0 while no durable session holds it."""
+    retained_at = 0.0
+    """When it became its topic's retained message."""
+    references = 0
+    """How many durable queues hold it."""
 
     def __init__(
         self,
         topic: str,
         payload: bytes,
-        *,
         qos: int = 0,
         retain: bool = False,
-        payload_format: int = 0,
-        expires_at: float | None = None,
-        content_type: str | None = None,
-        response_topic: str | None = None,
-        correlation_data: bytes | None = None,
-        user_properties: list[tuple[str, str]] | None = None,
         source: str | None = None,
-        location: Point | None = None,
-        geofence: Area | None = None,
     ) -> None:
         self.topic = topic
         self.payload = payload
         self.qos = qos
         self.retain = retain
-        self.payload_format = payload_format
-        self.expires_at = expires_at
-        self.content_type = content_type
-        self.response_topic = response_topic
-        self.correlation_data = correlation_data
-        self.user_properties = user_properties or []
         self.source = source
         """The client that published it; None for the broker's own and for other brokers'."""
-        self.location = location
-        self.geofence = geofence
-        self.key = 0
-        """Its number in the store; 0 while no durable session holds it."""
-        self.retained_at = 0.0
-        """When it became its topic's retained message."""
-        self.references = 0
-        """How many durable queues hold it."""
+
+    @classmethod
+    def from_packet(
+        cls, packet: mqtt5.PublishPacket | mqtt5.Will, topic: str, payload: bytes, now: float
+    ) -> Message:
+        """The message in a PUBLISH or a will, with its properties; its lifetime begins now."""
+        message = cls(topic, payload, int(packet.qos), packet.retain)
+        message.payload_format = packet.payload_format_indicator
+        lifetime = packet.message_expiry_interval
+        message.expires_at = None if lifetime is None else now + lifetime
+        message.content_type = packet.content_type
+        message.response_topic = packet.response_topic
+        message.correlation_data = packet.correlation_data
+        message.user_properties = packet.user_properties
+        return message
 
     def expired(self, now: float) -> bool:
         """Whether its message expiry interval has passed."""
@@ -104,7 +98,7 @@ class Message:
             correlation_data=self.correlation_data,
             subscription_ids=list(identifiers),
             topic_alias=alias,
-            user_properties=self.user_properties,
+            user_properties=list(self.user_properties),
         )
 
 

@@ -41,7 +41,7 @@ def on_publish(
         return
     code, reason = 0, None
     try:
-        code = _accept(broker, connection, session, packet, topic, qos, now)
+        code = _accept(broker, connection, session, packet, topic, now)
     except Refused as refused:
         broker.figures.refused += 1
         code, reason = refused.code, str(refused)
@@ -102,7 +102,7 @@ def _seen_before(broker: Broker, connection: Connection, session: Session,
 
 
 def _accept(broker: Broker, connection: Connection, session: Session, packet: mqtt5.PublishPacket,
-            topic: str, qos: int, now: float) -> int:  # fmt: skip
+            topic: str, now: float) -> int:  # fmt: skip
     """Publishes the message; the code to acknowledge it with."""
     user = connection.user
     if user is not None and not user.unlimited:
@@ -114,30 +114,20 @@ def _accept(broker: Broker, connection: Connection, session: Session, packet: mq
     properties = packet.user_properties
     if properties and broker.settings.geo:
         context = _context(broker, properties)
-    if topic.startswith(OWN_PREFIXES):
+    if topic[0] == "$" and topic.startswith(OWN_PREFIXES):
         _special(broker, session, packet, topic, context)
         return 0
     if packet.payload_format_indicator:
         _check_text(packet.payload)
     if packet.retain:
         _check_room(broker, topic, packet.payload)
-    lifetime = packet.message_expiry_interval
+    message = Message.from_packet(packet, topic, packet.payload, now)
+    message.source = session.client_id
     location = context.location or session.location
-    message = Message(
-        topic,
-        packet.payload,
-        qos=qos,
-        retain=packet.retain,
-        payload_format=packet.payload_format_indicator,
-        expires_at=None if lifetime is None else now + lifetime,
-        content_type=packet.content_type,
-        response_topic=packet.response_topic,
-        correlation_data=packet.correlation_data,
-        user_properties=geocontext.with_location(properties, context, location),
-        source=session.client_id,
-        location=location,
-        geofence=context.geofence,
-    )
+    if location is not None:
+        message.location = location
+        message.user_properties = geocontext.with_location(properties, context, location)
+    message.geofence = context.geofence
     receivers = broker.publish(message, now)
     if receivers or broker.on_publish is not None or connection.version == 4:
         return 0

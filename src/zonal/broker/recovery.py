@@ -65,22 +65,11 @@ def _rows(store: Store, query: str) -> list[Any]:
 def _message(packet: bytes, expires_at: float | None, source: str | None) -> Message:
     stored, _ = mqtt5.read(memoryview(packet))
     assert isinstance(stored, mqtt5.PublishPacket)
-    context = geocontext.read(stored.user_properties) if stored.user_properties else None
-    return Message(
-        stored.topic,
-        stored.payload,
-        qos=int(stored.qos),
-        retain=stored.retain,
-        payload_format=stored.payload_format_indicator,
-        expires_at=expires_at,
-        content_type=stored.content_type,
-        response_topic=stored.response_topic,
-        correlation_data=stored.correlation_data,
-        user_properties=stored.user_properties,
-        source=source,
-        location=context.location if context else None,
-        geofence=context.geofence if context else None,
-    )
+    message = Message.from_packet(stored, stored.topic, stored.payload, 0.0)
+    message.expires_at, message.source = expires_at, source
+    if stored.user_properties:
+        message.location, message.geofence = geocontext.read(stored.user_properties)
+    return message
 
 
 def _sessions(broker: Broker, store: Store) -> list[tuple[Session, bool]]:

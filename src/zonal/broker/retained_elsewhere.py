@@ -149,6 +149,5 @@ def _message(sample: zenoh.Sample, now: float) -> Message | None:
     if envelope is None:
         return None
     message = opened(envelope, sample.payload.to_bytes(), now)
-    context = geocontext.read(message.user_properties)
-    message.location, message.geofence = context.location, context.geofence
+    message.location, message.geofence = geocontext.read(message.user_properties)
     return message

@@ -13,8 +13,10 @@ if TYPE_CHECKING:
     from zonal.broker.matching import Matching
     from zonal.broker.session import Outgoing, Session
     from zonal.broker.subscription import Subscription
+    from zonal.geo import Area, Point
 
 CACHED_TOPICS = 20_000
+CACHED_PLACES = 2_000
 
 
 class Plan(NamedTuple):
@@ -29,6 +31,14 @@ class Plan(NamedTuple):
     def size(self) -> int:
         """How many deliveries it asks for."""
         return len(self.copies) + len(self.groups)
+
+
+class PlacedPlan(NamedTuple):
+    """A plan, with the places it is for: as long as it is kept, their identities are taken."""
+
+    location: Point | None
+    geofence: Area | None
+    plan: Plan
 
 
 def plan_for(subscriptions: Sequence[Subscription], source: str | None = None) -> Plan:
@@ -75,7 +85,9 @@ class Router:
     def __init__(self, matching: Matching) -> None:
         self._matching = matching
         self._turns: dict[tuple[str, str], int] = {}
-        self._plans: dict[str, tuple[Sequence[Subscription], Plan]] = {}
+        self._plans: dict[str, tuple[int, Plan]] = {}
+        self._movement = 0
+        self._placed_plans: dict[tuple[str, int, int], PlacedPlan] = {}
 
     def deliver(self, message: Message, now: float) -> int:
         """Hands a message to everyone who wants it; returns how many."""
@@ -94,20 +106,40 @@ class Router:
         return plan.size
 
     def _plan(self, message: Message) -> Plan:
-        plain = self._matching.plain(message)
-        placed = self._matching.placed(message)
-        if placed:
-            return plan_for([*plain, *placed], message.source)
-        # The index hands out the same list until something changes, so plans can be kept.
+        """Who gets it. Without places the answer holds until a subscription changes."""
+        matching = self._matching
+        if matching.has_places(message):
+            return self._placed_plan(message)
         known = self._plans.get(message.topic)
-        if known is not None and known[0] is plain:
+        if known is not None and known[0] == matching.generation:
             plan = known[1]
         else:
-            plan = plan_for(plain)
+            plan = plan_for(matching.plain(message))
             if len(self._plans) >= CACHED_TOPICS:
                 self._plans.clear()
-            self._plans[message.topic] = (plain, plan)
-        return plan_for(plain, message.source) if plan.no_local else plan
+            self._plans[message.topic] = (matching.generation, plan)
+        return plan_for(matching.plain(message), message.source) if plan.no_local else plan
+
+    def _placed_plan(self, message: Message) -> Plan:
+        """Who gets a message with places: the answer holds until somebody moves.
+
+        Places are told apart by identity: equal texts are read into the same object.
+        """
+        movement = self._matching.movement
+        if movement != self._movement:
+            self._movement = movement
+            self._placed_plans.clear()
+        location, geofence = message.location, message.geofence
+        key = (message.topic, id(location), id(geofence))
+        known = self._placed_plans.get(key)
+        if known is not None:
+            plan = known.plan
+        else:
+            plan = plan_for(self._matching.find(message))
+            if len(self._placed_plans) >= CACHED_PLACES:
+                self._placed_plans.clear()
+            self._placed_plans[key] = PlacedPlan(location, geofence, plan)
+        return plan_for(self._matching.find(message), message.source) if plan.no_local else plan
 
     def _deliver_shared(self, members: list[Subscription], encodings: Encodings) -> None:
         """One member gets it: those connected take turns, the others only when none is."""

@@ -257,5 +257,5 @@ def packet_of(message: Message) -> bytes:
         content_type=message.content_type,
         response_topic=message.response_topic,
         correlation_data=message.correlation_data,
-        user_properties=message.user_properties,
+        user_properties=list(message.user_properties),
     ).write()

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NamedTuple
 
 SHARE = "$share/"
 
 
+@lru_cache(maxsize=8192)
 def valid_topic(topic: str, maximum_levels: int) -> bool:
     """Whether a message can be published under this name."""
     return (
@@ -15,7 +17,6 @@ def valid_topic(topic: str, maximum_levels: int) -> bool:
         and "#" not in topic
         and "\0" not in topic
         and topic.count("/") < maximum_levels
-        and len(topic.encode()) <= 65535
     )
 
 

@@ -32,20 +32,11 @@ class Will(NamedTuple):
     def message(self, session: Session, now: float) -> Message:
         """The message, from where the client was last; its lifetime begins now."""
         will = self.packet
-        lifetime = will.message_expiry_interval
-        location = self.context.location or session.location
-        return Message(
-            will.topic,
-            will.payload or b"",
-            qos=int(will.qos),
-            retain=will.retain,
-            payload_format=will.payload_format_indicator,
-            expires_at=None if lifetime is None else now + lifetime,
-            content_type=will.content_type,
-            response_topic=will.response_topic,
-            correlation_data=will.correlation_data,
-            user_properties=with_location(will.user_properties, self.context, location),
-            source=session.client_id,
-            location=location,
-            geofence=self.context.geofence,
+        message = Message.from_packet(will, will.topic, will.payload or b"", now)
+        message.source = session.client_id
+        message.location = self.context.location or session.location
+        message.geofence = self.context.geofence
+        message.user_properties = with_location(
+            will.user_properties, self.context, message.location
         )
+        return message

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 CONNECT, PUBLISH, SUBSCRIBE, UNSUBSCRIBE, DISCONNECT, AUTH = 1, 3, 8, 10, 14, 15
+PLAIN_PUBACK = 0x40
 FROM_CLIENTS = frozenset({1, 3, 4, 5, 6, 7, 8, 10, 12, 14, 15})
 FIXED_FLAGS = {1: 0, 4: 0, 5: 0, 6: 2, 7: 0, 8: 2, 10: 2, 12: 0, 14: 0, 15: 0}
 
@@ -83,7 +84,11 @@ class Reader:
         remaining = data[start + 1]
         body = start + 2
         if remaining >= 0x80:
-            remaining, body = self._remaining_length(data, start)
+            if size > 2 and 0 < data[body] < 0x80:  # two bytes, as most messages have
+                remaining = remaining & 0x7F | data[body] << 7
+                body += 1
+            else:
+                remaining, body = self._remaining_length(data, start)
             if body == 0:
                 self._check_type(first)
                 return None
@@ -145,6 +150,8 @@ class Reader:
         kind = first >> 4
         if kind == PUBLISH:
             self._check_publish(data, first, body, end)
+        elif first == PLAIN_PUBACK and end - body == 2:
+            return mqtt5.PubAckPacket(data[body] << 8 | data[body + 1])
         elif kind == AUTH:
             raise MqttError(reasons.PROTOCOL_ERROR, "no authentication exchange was agreed")
         elif kind in CHECKS:
