@@ -9,7 +9,10 @@ ZonalError
 ├── EncodingError (LookupError)     an encoding that nobody registered
 ├── SubscriptionError (LookupError) a subscription that is not in an index, or is already
 ├── AttachmentError (ValueError)    a geo-context on the wire that cannot be read
-└── ClosedError (RuntimeError)      a session, subscriber or publisher used after close
+├── ClosedError (RuntimeError)      a session, subscriber or publisher used after close
+├── MqttError (ValueError)          bytes from an MQTT client that break the protocol's rules
+├── CredentialsError (ValueError)   a password or rules file that cannot be read or written
+└── BrokerError (RuntimeError)      a broker that cannot start or keep its store
 ```
 """
 
@@ -50,3 +53,19 @@ class PositionError(ZonalError, RuntimeError):
 
 class ClosedError(ZonalError, RuntimeError):
     """A session, publisher, subscriber or queryable was used after it was closed."""
+
+
+class MqttError(ZonalError, ValueError):
+    """An MQTT client broke the protocol: carries the reason code that it is told on closing."""
+
+    def __init__(self, reason_code: int, message: str) -> None:
+        super().__init__(message)
+        self.reason_code = reason_code
+
+
+class CredentialsError(ZonalError, ValueError):
+    """A password or rules file that cannot be read or written: says which line, and why."""
+
+
+class BrokerError(ZonalError, RuntimeError):
+    """A broker that cannot start as configured, or whose store cannot be used."""
