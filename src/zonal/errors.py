@@ -9,7 +9,13 @@ ZonalError
 ├── EncodingError (LookupError)     an encoding that nobody registered
 ├── SubscriptionError (LookupError) a subscription that is not in an index, or is already
 ├── AttachmentError (ValueError)    a geo-context on the wire that cannot be read
-└── ClosedError (RuntimeError)      a session, subscriber or publisher used after close
+├── ClosedError (RuntimeError)      a session, subscriber or publisher used after close
+└── PipelineError                   the pipeline's own
+    ├── LogError (OSError)          a log that is not there, is taken, or no longer reaches back
+    ├── SegmentError (OSError)      a segment of the log that cannot be read
+    ├── LakeError (OSError)         a table of the lake that cannot be read or changed
+    ├── DeclarationError (ValueError) a schema, zone file, option or time range that is wrong
+    └── SparkError (RuntimeError)   Spark cannot start here: no Java, or no PySpark
 ```
 """
 
@@ -50,3 +56,27 @@ class PositionError(ZonalError, RuntimeError):
 
 class ClosedError(ZonalError, RuntimeError):
     """A session, publisher, subscriber or queryable was used after it was closed."""
+
+
+class PipelineError(ZonalError):
+    """What goes wrong between the network, the log and the lake."""
+
+
+class LogError(PipelineError, OSError):
+    """A log that is not there, has a writer already, or no longer reaches back that far."""
+
+
+class SegmentError(PipelineError, OSError):
+    """A segment of the log that cannot be read: truncated, corrupt, or not what its name says."""
+
+
+class LakeError(PipelineError, OSError):
+    """A table of the lake that is not there, or that somebody else changed meanwhile."""
+
+
+class DeclarationError(PipelineError, ValueError):
+    """A payload schema, zone file, option or time range that is wrong; the message says where."""
+
+
+class SparkError(PipelineError, RuntimeError):
+    """Spark cannot start here: the message says what is missing and how to get it."""
