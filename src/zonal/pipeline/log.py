@@ -7,6 +7,7 @@ import json
 import logging
 import os
 import time
+import uuid
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
@@ -47,6 +48,14 @@ class Log:
         self.path = Path(path)
         self.folder = self.path / "segments"
         self.corrupt_folder = self.path / "corrupt"
+
+    @property
+    def id(self) -> str:
+        """What tells this log from others, wherever it is moved to."""
+        try:
+            return (self.path / "id").read_text().strip()
+        except FileNotFoundError as error:
+            raise LogError(f"{self.path} is no log: no writer has opened it yet") from error
 
     def segments(self, start: int = 0, end: int | None = None) -> list[Segment]:
         """The closed segments with an offset in start <= offset < end, in order."""
@@ -104,6 +113,8 @@ class LogWriter(Log):
         self.retention = retention or Retention()
         self.folder.mkdir(parents=True, exist_ok=True)
         self._lock = _lock(self.path)
+        if not (self.path / "id").exists():
+            (self.path / "id").write_text(f"{uuid.uuid4().hex}\n")
         self.seen = Seen()
         try:
             self.recovered_partials = self._remove_partials()

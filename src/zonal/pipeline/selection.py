@@ -167,7 +167,7 @@ def area_mask(batch: pa.RecordBatch, area: Area) -> pa.Array:
 
 
 def _topic_mask(topics: pa.Array, expression: str) -> pa.Array:
-    from zenoh import KeyExpr  # noqa: PLC0415 - only where a topic is asked for
+    from zenoh import KeyExpr
 
     wanted = KeyExpr(expression)
     matching = [

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 # Settings that jobs rely on; a user's own settings win.
 _CONF = {
     "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
     "spark.sql.session.timeZone": "UTC",
     # Filters reach the data source only when this is on.
     "spark.sql.python.filterPushdown.enabled": "true",
@@ -26,6 +27,9 @@ _CONF = {
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.sql.streaming.metricsEnabled": "false",
     "spark.hadoop.parquet.page.verify-checksum.enabled": "true",
+    # A task keeps a file open per partition instead of sorting by partition first.
+    "spark.sql.maxConcurrentOutputFileWriters": "64",
+    "spark.sql.objectHashAggregate.sortBased.fallbackThreshold": "100000",
     # Row groups small enough to prune by place within a file.
     "spark.hadoop.parquet.block.size": str(8 * 1024 * 1024),
 }
@@ -43,8 +47,8 @@ def open_spark(
     """
     check_java()
     try:
-        from pyspark import SparkConf  # noqa: PLC0415 - heavy, and an extra
-        from pyspark.sql import SparkSession  # noqa: PLC0415
+        from pyspark import SparkConf
+        from pyspark.sql import SparkSession
     except ImportError as error:
         raise SparkError("PySpark is not installed: pip install 'zonal[pipeline]'") from error
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -61,7 +65,7 @@ def open_spark(
 
 def register(spark: SparkSession) -> None:
     """Make `format("zonal")` known to a Spark session that the user opened."""
-    from zonal.pipeline.source import ZonalDataSource  # noqa: PLC0415 - needs PySpark
+    from zonal.pipeline.source import ZonalDataSource
 
     spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
     spark.dataSource.register(ZonalDataSource)
