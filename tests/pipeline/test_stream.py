@@ -14,9 +14,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import shapely
-from pipeline_rows import START
 from pyspark.sql import functions as F  # noqa: N812
 
+from pipeline_rows import START
 from zonal.pipeline.compact import compact
 from zonal.pipeline.declaration import Declaration, Field, TopicSchema
 from zonal.pipeline.gold import WindowPlan, windows
@@ -76,10 +76,15 @@ def test_messages_become_silver_and_gold(
     assert offsets(silver) == list(range(600))
     row = silver.where("offset = 3").first()
     assert row is not None
-    assert (row.pm10, row.zone, row.device) == (3.0, "north" if row.latitude > 45.46 else "south", "a1:1")
+    assert (row.pm10, row.zone, row.device) == (
+        3.0,
+        "north" if row.latitude > 45.46 else "south",
+        "a1:1",
+    )
     gold = table(spark, tmp_path, "windows")
     zoned = {
-        (r.time.minute, r.zone): (r["count"], r["max"], r.mean) for r in gold.where("zone is not null").collect()
+        (r.time.minute, r.zone): (r["count"], r["max"], r.mean)
+        for r in gold.where("zone is not null").collect()
     }
     assert sum(count for count, _, _ in zoned.values()) == 600
     assert set(zoned) == {(0, "south"), (0, "north"), (5, "south"), (5, "north")}
@@ -112,7 +117,15 @@ def test_gold_equals_the_aggregate_of_all_silver_whatever_comes_late(
 def test_bad_rows_go_to_quarantine_with_the_reason(
     spark: SparkSession, tmp_path: Path, messages: Messages
 ) -> None:
-    payloads = [b"\xff\xfe", b"[1]", b'{"pm10": "much"}', b"{}", b'{"pm10": -1}', b"", b'{"pm10": 5}']
+    payloads = [
+        b"\xff\xfe",
+        b"[1]",
+        b'{"pm10": "much"}',
+        b"{}",
+        b'{"pm10": -1}',
+        b"",
+        b'{"pm10": 5}',
+    ]
     count = len(payloads)
     rows = messages(count, payload=payloads)
     lost = messages(1, first=50, latitude=[91.0])
@@ -128,7 +141,7 @@ def test_bad_rows_go_to_quarantine_with_the_reason(
         3: "field pm10 is missing",
         4: "field pm10: -1.0 is below 0",
         5: "payload is no JSON object",
-        7: "location (91.0, 9.15) is outside the world",
+        7: "location (91.0, 9.163) is outside the world",
         8: "time stamp is 34559949 s after its reception",
     }
     assert offsets(table(spark, tmp_path, "silver")) == [6, 9]
@@ -206,7 +219,9 @@ def test_tracks_are_kept_current(spark: SparkSession, tmp_path: Path, messages: 
     plan = PipelinePlan(SilverPlan(DECLARED), None, TrackPlan())
     job(spark, tmp_path, plan).run()
     assert [row.kind for row in table(spark, tmp_path, "tracks").collect()] == ["stop"]
-    more = messages(200, first=200, **{**standing, "latitude": [45.45 + i / 1000 for i in range(200)]})
+    more = messages(
+        200, first=200, **{**standing, "latitude": [45.45 + i / 1000 for i in range(200)]}
+    )
     write(tmp_path / "log", more)
     job(spark, tmp_path, plan).run()
     rows = table(spark, tmp_path, "tracks").orderBy("time").collect()
@@ -264,6 +279,23 @@ pipeline.run(max_rows=50)
 """
 
 
+def test_a_crash_between_writing_and_committing_leaves_nothing_half_done(
+    spark: SparkSession, tmp_path: Path, messages: Messages, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path / "log", messages(50), messages(50, first=50))
+
+    def crash(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Lake, "_publish", crash)
+        with pytest.raises(Exception, match="No space left on device"):
+            job(spark, tmp_path).run(max_rows=50)
+    assert Lake(tmp_path / "lake").snapshot().version == -1
+    job(spark, tmp_path).run(max_rows=50)
+    assert offsets(table(spark, tmp_path, "silver")) == list(range(100))
+
+
 @pytest.mark.slow
 def test_a_query_killed_mid_batch_again_and_again_still_writes_exactly_once(
     tmp_path: Path, messages: Messages
@@ -271,7 +303,9 @@ def test_a_query_killed_mid_batch_again_and_again_still_writes_exactly_once(
     write(tmp_path / "log", *[messages(50, first=50 * i) for i in range(12)])
     for batches in (1, 3, 0):
         command = [sys.executable, "-c", _KILLED, str(tmp_path)]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as process:
+        with subprocess.Popen(
+            command, stdout=subprocess.PIPE, text=True, start_new_session=True
+        ) as process:
             assert process.stdout is not None
             seen = -1
             for line in process.stdout:
@@ -284,6 +318,9 @@ def test_a_query_killed_mid_batch_again_and_again_still_writes_exactly_once(
     subprocess.run([sys.executable, "-c", _KILLED, str(tmp_path)], check=True, timeout=150)
     lake = Lake(tmp_path / "lake")
     found = pa.concat_tables(
-        [pq.read_table(path, columns=["offset"]) for path in lake.absolute(lake.snapshot().files("silver"))]
+        [
+            pq.read_table(path, columns=["offset"])
+            for path in lake.absolute(lake.snapshot().files("silver"))
+        ]
     )
     assert sorted(found["offset"].to_pylist()) == list(range(600))

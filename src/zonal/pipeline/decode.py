@@ -37,7 +37,7 @@ def decode(messages: DataFrame, declaration: Declaration, *, max_skew_s: float =
         "reason": F.coalesce(
             _misplaced(),
             _ahead(max_skew_s),
-            *(_misfit(topic, index) for index, topic in enumerate(declaration.topics)),
+            *(_misfit(declaration, index) for index in range(len(declaration.topics))),
         ),
         **{name: _field(declaration, name) for name in declaration.fields},
     }
@@ -99,23 +99,26 @@ def _ahead(max_skew_s: float) -> Column:
     return F.when(ahead > max_skew_s, text)
 
 
-def _misfit(topic: TopicSchema, index: int) -> Column:
+def _misfit(declaration: Declaration, index: int) -> Column:
+    topic = declaration.topics[index]
     parsed = F.col(f"_parsed_{index}")
-    corrupt = parsed[_CORRUPT].isNotNull()
+    limits = [_limit(field, parsed[field.name]) for field in topic.fields]
+    broken = F.when(parsed[_CORRUPT].isNotNull(), _cause(topic, parsed))
+    nothing = F.when(parsed.isNull(), F.lit("payload is no JSON object"))
+    return F.when(_concerns(declaration, index), F.coalesce(nothing, broken, *limits))
+
+
+def _cause(topic: TopicSchema, parsed: Column) -> Column:
+    """Why a payload could not be parsed as declared; computed for such rows alone."""
     text = F.col("payload").cast("string")
-    known = [field.name for field in topic.fields]
     no_object = F.get_json_object(text, "$").isNull() | ~F.trim(text).startswith("{")
     reasons = [F.when(no_object, F.lit("payload is no JSON object"))]
     for field in topic.fields:
         there = F.get_json_object(text, f"$.{field.name}")
         message = F.concat(F.lit(f"field {field.name}: "), there, F.lit(f" is no {field.type}"))
         reasons.append(F.when(parsed[field.name].isNull() & there.isNotNull(), message))
-    reasons.append(F.lit(f"payload does not fit the fields {', '.join(known)}"))
-    limits = [_limit(field, parsed[field.name]) for field in topic.fields]
-    empty = F.when(parsed.isNull() & F.col("payload").isNull(), F.lit("payload is empty"))
-    broken = F.when(corrupt, F.coalesce(*reasons))
-    # A struct column of a row that this topic does not concern is null as a whole.
-    return F.when(parsed.isNotNull(), F.coalesce(broken, empty, *limits))
+    known = ", ".join(field.name for field in topic.fields)
+    return F.coalesce(*reasons, F.lit(f"payload does not fit the fields {known}"))
 
 
 def _limit(field: Field, value: Column) -> Column:

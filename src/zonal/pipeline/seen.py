@@ -12,9 +12,15 @@ if TYPE_CHECKING:
 Ranges = list[list[int]]
 """Sorted, disjoint, never touching ranges, both ends included: `[[0, 41], [43, 43]]`."""
 
+MAX_RANGES = 10_000
+
 
 class Seen:
-    """Sequence numbers per source, kept as ranges: a source without gaps costs two numbers."""
+    """Sequence numbers per source, kept as ranges: a source without gaps costs two numbers.
+
+    A source of which only a part is recorded leaves many gaps. Of each source the newest
+    MAX_RANGES are kept apart; numbers in older gaps count as known.
+    """
 
     def __init__(self, ranges: Mapping[str, Ranges] | None = None) -> None:
         self._ranges: dict[str, Ranges] = {}
@@ -31,7 +37,10 @@ class Seen:
         if sequence == last[1] + 1:  # the common case: the next one of its source
             last[1] = sequence
             return True
-        return _insert(ranges, sequence, sequence)
+        is_new = _insert(ranges, sequence, sequence)
+        if len(ranges) > MAX_RANGES:
+            ranges[:2] = [[ranges[0][0], ranges[1][1]]]
+        return is_new
 
     def contains(self, source: str, sequence: int) -> bool:
         """Whether this number of this source is known."""
