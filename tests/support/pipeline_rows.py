@@ -15,6 +15,11 @@ from zonal.pipeline.schema import MESSAGE_SCHEMA
 START = datetime(2026, 11, 15, 6, 0, tzinfo=UTC)
 
 
+def _ntp64(moment: datetime) -> int:
+    seconds = int(moment.timestamp())
+    return seconds << 32 | (moment.microsecond << 32) // 1_000_000
+
+
 def make_messages(
     count: int,
     *,
@@ -43,8 +48,8 @@ def make_messages(
         "encoding": ["application/json"] * count,
         "kind": ["put"] * count,
         "timestamp": times,
-        "ntp64": index.astype(np.int64),
-        "clock": [source] * count,
+        "ntp64": [_ntp64(moment) for moment in times],
+        "clock": ["a1b2"] * count,
         "source": [source] * count,
         "sequence": index.astype(np.int64),
         "received": [moment + timedelta(milliseconds=5) for moment in times],

@@ -61,7 +61,7 @@ def row_of(sample: Sample, identity: Identity) -> Row:
         radius_m,
         sample.payload.to_bytes(),
         str(sample.content_encoding),
-        "put" if sample.kind is zenoh.SampleKind.PUT else "delete",
+        "put" if sample.kind == zenoh.SampleKind.PUT else "delete",
         None if stamp is None else str(stamp),
         identity[0],
         identity[1],

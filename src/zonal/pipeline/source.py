@@ -38,6 +38,7 @@ from zonal.pipeline.options import ReadOptions
 from zonal.pipeline.schema import log_ddl
 from zonal.pipeline.segment import Segment, check_segment, read_segment
 from zonal.pipeline.selection import Bound, GroupStatistics
+from zonal.pipeline.sink import ZonalStreamWriter, ZonalWriter
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -77,6 +78,18 @@ class ZonalDataSource(DataSource):
     def streamReader(self, schema: StructType) -> ZonalStreamReader:  # noqa: N802 - Spark's name
         """A reader that follows the log."""
         return ZonalStreamReader(ReadOptions.from_mapping(self.options), tuple(schema.fieldNames()))
+
+    def writer(self, schema: StructType, overwrite: bool) -> ZonalWriter:  # noqa: ARG002
+        """A writer that publishes the rows of a batch."""
+        return ZonalWriter(self.options, schema)
+
+    def streamWriter(  # noqa: N802 - Spark's name
+        self,
+        schema: StructType,
+        overwrite: bool,  # noqa: ARG002 - the network has nothing to overwrite
+    ) -> ZonalStreamWriter:
+        """A writer that publishes the rows of a stream."""
+        return ZonalStreamWriter(self.options, schema)
 
 
 @dataclass
