@@ -9,6 +9,8 @@ ZonalError
 ├── EncodingError (LookupError)     an encoding that nobody registered
 ├── SubscriptionError (LookupError) a subscription that is not in an index, or is already
 ├── AttachmentError (ValueError)    a geo-context on the wire that cannot be read
+├── MeshError (RuntimeError)        a mesh that cannot be built, started or reached
+│   └── PacketError (ValueError)    bytes that are no mesh packet, or a packet that fits no bytes
 └── ClosedError (RuntimeError)      a session, subscriber or publisher used after close
 ```
 """
@@ -42,6 +44,14 @@ class SubscriptionError(ZonalError, LookupError):
 
 class AttachmentError(ZonalError, ValueError):
     """A geo-context in a message's attachment that cannot be read."""
+
+
+class MeshError(ZonalError, RuntimeError):
+    """A mesh that cannot be built, started or reached."""
+
+
+class PacketError(MeshError, ValueError):
+    """Bytes that are no mesh packet, or a packet whose fields do not fit."""
 
 
 class PositionError(ZonalError, RuntimeError):
