@@ -24,25 +24,30 @@ class MeshConfig:
 
     max_links: int = 8
     """C_N of the paper: links that are kept, and so positions on the ring, per node."""
-    max_candidates: int = 16
+    max_candidates: int = 24
     """Neighbours whose quality is watched."""
     enter_quality: float = 0.7
     """Two-way delivery ratio from which a link may be taken in …"""
     leave_quality: float = 0.45
     """… and below which it is given up: between the two nothing changes (hysteresis)."""
-    bridge_quality: float = 0.25
-    """The same bound for a link that the tree needs, because it leads to another root."""
+    bridge_quality: float = 0.1
+    """A link may be as bad as this if it leads to another root, or if one end has few links."""
+    min_links: int = 3
+    """Up to this many links a node has few."""
+    shortcut_quality: float = 0.7
+    """A link that is worse carries the tree if it must, but no shortcuts."""
     better_by: float = 0.15
     """A full table swaps a link only for one that is better by this much."""
     silence: int = 6
-    """Beacons in a row that may be missed before a neighbour counts as gone."""
+    """Beacons in a row that may be missed before a neighbour counts as gone; more on a link that is
+    known to lose much, up to four times as many."""
     memory: float = 0.9
     """Weight of the past in the link estimate (WMEWMA, Woo, Tong and Culler 2003)."""
 
     max_depth: int = 64
     """No tree is deeper; what claims to be deeper hangs on a root that does not exist."""
-    parent_slack: int = 0
-    """A parent is kept while it is at most this many hops worse than the best one."""
+    parent_factor: float = 1.5
+    """A parent is kept while the way over it costs at most so many times the cheapest."""
 
     lease_floor: float = 5.0
     """δ_S on a small ring; the resubscribe period and the lease of a subscription."""

@@ -35,7 +35,7 @@ class Corruption:
         """Overwrite the node's whole state."""
         rng = self.rng
         self._links(node, now)
-        node.tree = TreePlace(self._name(), self._number(), self._name())
+        node.tree = TreePlace(self._name(), self._number(), self._name(), self._number())
         node.size = self._number()
         node.place = self._place(node.id)
         node.view = self._view()
@@ -65,10 +65,9 @@ class Corruption:
             Link(self._name(), rng.randrange(16), rng.random() < 0.5)
             for _ in range(rng.randrange(6))
         )
-        root, parent, length = self._name(), self._name(), self._number()
-        return View(
-            root, self._number(), parent, self._number(), length, self._numbers(), names, links
-        )
+        root, parent = self._name(), self._name()
+        depth, cost, size, length = (self._number() for _ in range(4))
+        return View(root, depth, parent, cost, size, length, self._numbers(), names, links)
 
     def _neighbour(self, name: int, now: float) -> Neighbour:
         rng = self.rng
@@ -80,6 +79,7 @@ class Corruption:
             inbound=rng.uniform(-1, 2),
             samples=rng.randrange(-5, 100),
             quality=rng.random(),
+            cost=self._number(),
             keeps_me=rng.random() < 0.5,
             kept=rng.random() < 0.5,
             kept_at=self._time(now),

@@ -54,7 +54,7 @@ def _link_faults(node: MeshNode, nodes: Mapping[int, MeshNode], graph: Graph) ->
     if len(node.links.used) > node.config.max_links:
         yield f"{node.id} uses {len(node.links.used)} links"
     for other, entry in node.links.used.items():
-        if other in nodes and entry.view[:7] != nodes[other].view[:7]:
+        if other in nodes and entry.view[:8] != nodes[other].view[:8]:
             yield f"{node.id} has an outdated view of {other}"
 
 

@@ -75,12 +75,12 @@ class MeshNode:
         self.rng = random.Random(seed * 1_000_003 + node_id)
         self.counters = Counters()
         self.links = LinkTable(node_id, self.config)
-        self.tree = TreePlace(node_id, 0, node_id)
+        self.tree = TreePlace(node_id, 0, node_id, 0)
         self.size = 1
         self.place: Place | None = None
         self.routing = routing(node_id, self.config, self.rng)
         self.relay = Relay(node_id, self.config, self.counters)
-        self.view = View(node_id, 0, node_id, 1, 1, (0,), (), ())
+        self.view = View(node_id, 0, node_id, 0, 1, 1, (0,), (), ())
         self.seq = self.rng.randrange(0x10000)
         self.serial = self.rng.randrange(2**31)
         self.beacon_at = now + self.rng.random() * self.config.period
@@ -216,7 +216,7 @@ class MeshNode:
     def _settle(self, now: float) -> None:
         """Tree, then ring, then routing, from the links up; a change is told soon."""
         config, used, me = self.config, self.links.used, self.id
-        tree = choose_parent(me, self.tree.parent, used, config.max_depth, config.parent_slack)
+        tree = choose_parent(me, self.tree.parent, used, config.max_depth, config.parent_factor)
         children = children_of(tree, me, used)
         sizes = [min(child.view.size, _MAX_SIZE) for child in children]
         names = tuple([child.node for child in children])
@@ -224,8 +224,9 @@ class MeshNode:
         positions, length = self._lay(sizes)
         view = View(*tree, self.size, length, positions, names, self.view.links)
         self._place(positions, length, names, now)
-        if view != self.view:
-            self.view = view
+        changed = view._replace(cost=self.view.cost) != self.view  # a mere price can wait
+        self.view = view
+        if changed:
             soon = self.sent_at + config.trigger_gap * config.period
             self.beacon_at = min(self.beacon_at, max(now, soon))
         self._wake()
@@ -251,8 +252,11 @@ class MeshNode:
             self.place = None
             self.routing.settle(None, now)
             return
+        good = self.config.shortcut_quality
         places: dict[int, Iterable[int]] = {
-            n.node: n.view.positions for n in self.links.used.values() if n.view.length == length
+            n.node: n.view.positions
+            for n in self.links.used.values()
+            if n.view.length == length and n.quality >= good
         }
         self.place = make_place(
             self.id,

@@ -19,14 +19,16 @@ class Link(NamedTuple):
 class View(NamedTuple):
     """The part of a node's state that its neighbours read.
 
-    ``root``, ``depth`` and ``parent`` are the spanning tree; ``size`` (of the subtree) is the
-    ring's UP part; ``length``, ``positions`` and ``children`` are its DOWN part: the i-th child
-    starts one after the i-th position. A root is its own parent. No positions: not placed yet.
+    ``root``, ``depth``, ``parent`` and ``cost`` (of the way to the root) are the spanning tree;
+    ``size`` (of the subtree) is the ring's UP part; ``length``, ``positions`` and ``children`` are
+    its DOWN part: the i-th child starts one after the i-th position. A root is its own parent. No
+    positions: not placed yet.
     """
 
     root: int
     depth: int
     parent: int
+    cost: int
     size: int
     length: int
     positions: tuple[int, ...]

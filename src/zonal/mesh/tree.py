@@ -1,7 +1,8 @@
 """The spanning tree: a self-stabilizing breadth-first tree with election of the root.
 
-Each node knows its neighbours' (root, depth) from their beacons and takes the smallest root that
-is offered, at the smallest depth: the shared-memory algorithm of Dolev, Israeli and Moran
+Each node knows its neighbours' (root, cost, depth) from their beacons and takes the smallest root
+that is offered, over the cheapest way (with perfect links: the shortest, so that the tree is
+breadth-first): the shared-memory algorithm of Dolev, Israeli and Moran
 ("Self-stabilization of dynamic systems assuming only read/write atomicity", 1993) with the
 election by bounded distance of Arora and Gouda ("Distributed reset", 1994), run over cached
 neighbour state (Herman, "Models of self-stabilization and sensor networks", 2003).
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
     from zonal.mesh.links import Neighbour
 
+_MAX_COST = 2**20
+
 
 class TreePlace(NamedTuple):
     """Where a node hangs in the tree; a root is its own parent."""
@@ -25,34 +28,33 @@ class TreePlace(NamedTuple):
     root: int
     depth: int
     parent: int
+    cost: int
 
 
 def choose_parent(
-    me: int, parent: int, neighbours: Mapping[int, Neighbour], max_depth: int, slack: int = 0
+    me: int, parent: int, neighbours: Mapping[int, Neighbour], max_depth: int, factor: float = 1.0
 ) -> TreePlace:
     """The node's place, given what its neighbours say of theirs and which parent it has now."""
-    root, depth = me, 0
+    root = me
     for entry in neighbours.values():
         view = entry.view
-        if view.parent == me or view.depth >= max_depth:  # no child can be the parent
-            continue
-        if view.root < root or (view.root == root and root != me and view.depth + 1 < depth):
-            root, depth = view.root, view.depth + 1
+        if view.root < root and view.parent != me and view.depth < max_depth:
+            root = view.root
     if root == me:
-        return TreePlace(me, 0, me)
-    current = neighbours.get(parent)
-    if current is not None and _offers(current, me, root, min(depth + slack, max_depth)):
-        return TreePlace(root, current.view.depth + 1, parent)
-    best = min(
-        (n for n in neighbours.values() if _offers(n, me, root, depth)),
-        key=lambda n: (-round(n.quality, 1), n.node),
-    )
-    return TreePlace(root, depth, best.node)
-
-
-def _offers(entry: Neighbour, me: int, root: int, depth: int) -> bool:
-    view = entry.view
-    return view.root == root and view.parent != me and view.depth < depth
+        return TreePlace(me, 0, me, 0)
+    best, best_price = None, 0.0
+    for entry in neighbours.values():
+        view = entry.view
+        if view.root != root or view.parent == me or view.depth >= max_depth:
+            continue  # no child can be the parent
+        price = float(min(view.cost, _MAX_COST) + entry.cost)
+        if entry.node == parent:
+            price /= factor
+        if best is None or (price, entry.node) < (best_price, best.node):
+            best, best_price = entry, price
+    assert best is not None
+    cost = min(best.view.cost, _MAX_COST) + best.cost
+    return TreePlace(root, best.view.depth + 1, best.node, cost)
 
 
 def children_of(place: TreePlace, me: int, neighbours: Mapping[int, Neighbour]) -> list[Neighbour]:

@@ -99,7 +99,7 @@ class _Reader:
 def _write_beacon(packet: Beacon, to: _Writer) -> None:
     view = packet.view
     to.number(packet.seq)
-    for value in view[:5]:
+    for value in view[:6]:
         to.number(value)
     to.numbers(view.positions)
     to.numbers(view.children)
@@ -108,7 +108,7 @@ def _write_beacon(packet: Beacon, to: _Writer) -> None:
 
 
 def _read_beacon(sender: int, src: _Reader) -> Beacon:
-    seq, root, depth, parent, size, length = (src.number() for _ in range(6))
+    seq, root, depth, parent, cost, size, length = (src.number() for _ in range(7))
     positions, children, nodes = src.numbers(), src.numbers(), src.numbers()
     links = []
     for node in nodes:
@@ -116,7 +116,7 @@ def _read_beacon(sender: int, src: _Reader) -> Beacon:
         if octet > 0x1F:
             raise PacketError(f"link octet {octet:#x} has unknown bits")
         links.append(Link(node, octet >> 1, bool(octet & 1)))
-    view = View(root, depth, parent, size, length, positions, children, tuple(links))
+    view = View(root, depth, parent, cost, size, length, positions, children, tuple(links))
     return Beacon(sender, seq, view)
 
 
