@@ -1,0 +1,119 @@
+"""Carrying publications over a hop: numbering, acknowledgement, repetition, and a way around."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf
+from typing import TYPE_CHECKING
+
+from zonal.mesh.packets import Ack, Effect, Pub, Send
+from zonal.mesh.place import Forward, Place
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from zonal.mesh.config import MeshConfig
+    from zonal.mesh.node import Counters
+
+_REMEMBERED = 512
+
+
+@dataclass(slots=True)
+class Pending:
+    """A hop that is not acknowledged yet."""
+
+    to: int
+    pub: Pub
+    position: int
+    tries: int
+    due: float
+
+
+class Recent:
+    """A bounded memory of what was seen: the oldest is forgotten first."""
+
+    def __init__(self, size: int = _REMEMBERED) -> None:
+        self.size = size
+        self.known: dict[tuple[int, int], None] = {}
+
+    def check(self, key: tuple[int, int]) -> bool:
+        """Whether the key was there; it is afterwards."""
+        if key in self.known:
+            return True
+        self.known[key] = None
+        while len(self.known) > self.size:
+            del self.known[next(iter(self.known))]
+        return False
+
+
+class Relay:
+    """Sends PUBs and, where acknowledgement is on, watches over them."""
+
+    def __init__(self, me: int, config: MeshConfig, counters: Counters) -> None:
+        self.me = me
+        self.config = config
+        self.counters = counters
+        self.hop = 0
+        self.pending: dict[int, Pending] = {}
+        self.publications = Recent()
+        self.hops = Recent()
+        self.wake_at = inf
+
+    def seen_before(self, origin: int, serial: int) -> bool:
+        """Whether this publication passed here already."""
+        return self.publications.check((origin, serial))
+
+    def repeated(self, pub: Pub) -> bool:
+        """Whether this very transmission was received already (its acknowledgement was lost)."""
+        return self.hops.check((pub.sender, pub.hop))
+
+    def send(self, pub: Pub, hops: Iterable[Forward], now: float) -> list[Effect]:
+        """One PUB per hop that the routing layer chose."""
+        return [self._send(pub, forward, now) for forward in hops]
+
+    def _send(self, pub: Pub, forward: Forward, now: float) -> Effect:
+        self.hop = (self.hop + 1) & 0xFFFF
+        self.counters.forwarded += 1
+        sent = pub._replace(
+            sender=self.me, hop=self.hop, goal=forward.goal, end=forward.end, ttl=pub.ttl - 1
+        )
+        if self.config.acknowledged and len(self.pending) < self.config.pending:
+            due = now + self.config.ack_timeout
+            self.pending[self.hop] = Pending(forward.to, sent, forward.position, 1, due)
+            self.wake_at = min(self.wake_at, due)
+        return Send(forward.to, sent)
+
+    def acknowledged(self, ack: Ack) -> None:
+        """The neighbour has it."""
+        entry = self.pending.get(ack.hop)
+        if entry is not None and entry.to == ack.sender:
+            del self.pending[ack.hop]
+
+    def tick(self, now: float, place: Place | None) -> list[Effect]:
+        """Repeat what is overdue; after the last try go around the neighbour that is silent."""
+        effects: list[Effect] = []
+        limit = now + self.config.ack_timeout * 2 ** (self.config.ack_tries + 1)
+        for hop, entry in list(self.pending.items()):
+            if now < entry.due <= limit:
+                continue
+            if entry.tries < self.config.ack_tries:
+                entry.tries += 1
+                entry.due = now + self.config.ack_timeout * 2 ** (entry.tries - 1)
+                self.counters.repeats += 1
+                effects.append(Send(entry.to, entry.pub))
+                continue
+            del self.pending[hop]
+            effects += self._around(entry, now, place)
+        self.wake_at = min((entry.due for entry in self.pending.values()), default=inf)
+        return effects
+
+    def _around(self, entry: Pending, now: float, place: Place | None) -> list[Effect]:
+        """Give the publication to the next best neighbour before the goal, if there is one."""
+        if place is not None and entry.position in place.positions and entry.pub.ttl > 0:
+            index = place.positions.index(entry.position)
+            hop = place.closest(index, entry.pub.goal, avoid=entry.to)
+            if hop is not None:
+                forward = Forward(entry.position, hop[1], entry.pub.end, hop[0])
+                return [self._send(entry.pub, forward, now)]
+        self.counters.given_up += 1
+        return []

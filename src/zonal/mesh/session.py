@@ -1,0 +1,321 @@
+"""Location-aware channels over the ring: `zonal.mesh.open`, with the names of the Zenoh session."""
+
+from __future__ import annotations
+
+import logging
+import queue
+import secrets
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from zonal.errors import ClosedError, GeometryError, PacketError, PositionError
+from zonal.geo import Area, Circle, Point
+from zonal.mesh.config import MeshConfig
+from zonal.mesh.envelope import Envelope
+from zonal.mesh.node import MeshNode
+from zonal.mesh.topics import channels_for, channels_of, check_topic
+from zonal.mesh.udp import Address, Peer, UdpDriver
+from zonal.session.mailbox import Mailbox
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from zonal.mesh.packets import Deliver
+
+_log = logging.getLogger(__name__)
+
+PositionSource = Point | Callable[[], Point] | None
+
+
+class MeshSample(NamedTuple):
+    """A message from the mesh."""
+
+    key: str
+    payload: bytes
+    location: Point | None
+    geofence: Area | None
+    source: int
+    """The node that published it; a gateway, for what came from beyond."""
+    from_gateway: bool = False
+
+
+class MeshSubscriber:
+    """The messages of a topic, from an area: an iterator, or a callback on a thread of its own."""
+
+    def __init__(
+        self, session: MeshSession, topic: str, area: Area | None, *, fenced: bool = False
+    ) -> None:
+        self.topic = topic
+        self.wanted_area = area
+        self.area = area
+        self.channels: frozenset[int] = frozenset()
+        self._session = session
+        self._fenced = fenced
+        self._mailbox: Mailbox[MeshSample] = Mailbox()
+
+    def call(self, handler: Callable[[MeshSample], Any]) -> None:
+        """Hand every sample to a function, on a thread that may be as slow as it likes."""
+
+        def work() -> None:
+            for sample in self._mailbox:
+                try:
+                    handler(sample)
+                except Exception:  # noqa: BLE001 — the user's own errors must not end the delivery
+                    _log.exception("the handler of a subscriber to %r failed", self.topic)
+
+        threading.Thread(target=work, name=f"mesh-handler-{self.topic}", daemon=True).start()
+
+    def accepts(self, message: Envelope, own: Point | None) -> bool:
+        """Topic, then consumer geofence, then producer geofence; exact, whatever the channels."""
+        if message.topic != self.topic:
+            return False
+        if self.area is not None and (
+            message.location is None or not self.area.contains(message.location)
+        ):
+            return False
+        if message.geofence is None or self._fenced:
+            return True
+        return own is not None and message.geofence.contains(own)
+
+    def offer(self, sample: MeshSample) -> None:
+        """Take a sample that was accepted."""
+        self._mailbox.put([sample])
+
+    def recv(self, timeout: float | None = None) -> MeshSample | None:
+        """The next sample; None once the time is over or the subscriber is closed."""
+        return self._mailbox.take(timeout)
+
+    def __iter__(self) -> Iterator[MeshSample]:
+        return iter(self._mailbox)
+
+    def undeclare(self) -> None:
+        """Receive no more; the mesh forgets by itself."""
+        self._session.forget(self)
+        self._mailbox.close()
+
+    def close(self) -> None:
+        """End whoever waits for samples."""
+        self._mailbox.close()
+
+
+class MeshSession:
+    """One node of a mesh, driven by its own thread, with put and subscribe by place."""
+
+    def __init__(
+        self,
+        node_id: int,
+        *,
+        listen: Address = ("127.0.0.1", 0),
+        peers: Mapping[int, Peer] | None = None,
+        position: PositionSource = None,
+        config: MeshConfig | None = None,
+    ) -> None:
+        self.config = config or MeshConfig(acknowledged=True, write_back=6)
+        seed = secrets.randbits(31)
+        node = MeshNode(node_id, self.config, seed=seed, now=time.monotonic())
+        self._driver = UdpDriver(node, address=listen, deliver=self._delivered, seed=seed)
+        self._driver.set_peers(peers or {})
+        self._position = position
+        self._own = self._locate()
+        self._subscribers: list[MeshSubscriber] = []
+        self._lock = threading.RLock()
+        self._commands: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        self._bell, self._listener = socket.socketpair()
+        self._listener.setblocking(False)
+        self._closed = threading.Event()
+        self.refused = 0
+        self._thread = threading.Thread(target=self._run, name=f"mesh-{node_id}", daemon=True)
+        self._thread.start()
+
+    @property
+    def id(self) -> int:
+        """The node's identifier."""
+        return self._driver.node.id
+
+    @property
+    def address(self) -> Address:
+        """Where the node listens, for the neighbour tables of others."""
+        return self._driver.address
+
+    @property
+    def position(self) -> Point | None:
+        """Where this node was when it was last asked."""
+        return self._own
+
+    @property
+    def ring(self) -> tuple[tuple[int, ...], int]:
+        """Own positions and the ring's length; no positions while the mesh forms."""
+        place = self._driver.node.place
+        return (place.positions, place.length) if place else ((), 0)
+
+    def set_peers(self, peers: Mapping[int, Peer]) -> None:
+        """Say who is in reach."""
+        table = dict(peers)
+        self._do(lambda: self._driver.set_peers(table))
+
+    def put(
+        self,
+        key: str,
+        payload: bytes | str,
+        *,
+        location: Point | None = None,
+        geofence: Area | None = None,
+    ) -> None:
+        """Publish from a location, or from the node's position, to whoever wants it there."""
+        data = payload.encode() if isinstance(payload, str) else bytes(payload)
+        self.put_message(Envelope(check_topic(key), data, location or self._own, geofence))
+
+    def put_message(self, message: Envelope) -> None:
+        """Publish a message exactly as it is."""
+        packed, channels = message.to_bytes(), channels_of(message.topic, message.location)
+
+        def publish() -> None:
+            node = self._driver.node
+            self._driver.carry_out(node.publish(channels, packed, time.monotonic()))
+
+        self._do(publish)
+        self._hand_over(message, self.id)
+
+    def declare_subscriber(
+        self,
+        key: str,
+        handler: Callable[[MeshSample], Any] | None = None,
+        *,
+        area: Area | None = None,
+        fenced: bool = False,
+    ) -> MeshSubscriber:
+        """Receive the messages of a topic that come from an area; without one, all of them.
+
+        Messages with a geofence are heard by those inside it, or with ``fenced`` by everybody. A
+        `Circle` without a centre follows the node: call `update_position` when it moved.
+        """
+        if area is not None and not isinstance(area, Area):
+            raise GeometryError(f"an area is a Circle, Box, Polygon, …, not {area!r}")
+        subscriber = MeshSubscriber(self, check_topic(key), area, fenced=fenced)
+        self._check_open()
+        with self._lock:
+            self._place(subscriber)
+            self._subscribers.append(subscriber)
+        self._tell_wishes()
+        if handler is not None:
+            subscriber.call(handler)
+        return subscriber
+
+    def update_position(self) -> Point | None:
+        """Ask for the position again and let ego-centric areas follow it."""
+        self._own = self._locate()
+        with self._lock:
+            for subscriber in self._subscribers:
+                self._place(subscriber)
+        self._tell_wishes()
+        return self._own
+
+    def forget(self, subscriber: MeshSubscriber) -> None:
+        """Drop a subscriber and the channels that nobody else wants."""
+        with self._lock:
+            if subscriber in self._subscribers:
+                self._subscribers.remove(subscriber)
+        if not self._closed.is_set():
+            self._tell_wishes()
+
+    def close(self) -> None:
+        """Leave the mesh without a word; it heals."""
+        if self._closed.is_set():
+            return
+        self._closed.set()
+        self._bell.send(b"x")
+        self._thread.join(5)
+        for subscriber in self._subscribers:
+            subscriber.close()
+        for thing in (self._driver, self._bell, self._listener):
+            thing.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _locate(self) -> Point | None:
+        return self._position() if callable(self._position) else self._position
+
+    def _place(self, subscriber: MeshSubscriber) -> None:
+        area = subscriber.wanted_area
+        if isinstance(area, Circle) and area.is_ego_centric:
+            if self._own is None:
+                raise PositionError("a circle without a centre needs a position: open(position=…)")
+            area = area.at(self._own)
+        subscriber.area = area
+        subscriber.channels = channels_for(subscriber.topic, area)
+
+    def _tell_wishes(self) -> None:
+        with self._lock:
+            wanted = frozenset().union(*(s.channels for s in self._subscribers))
+
+        def tell() -> None:
+            node, now = self._driver.node, time.monotonic()
+            known = frozenset(node.routing.wanted)
+            for channel in wanted - known:  # the new before the old, so that nothing is missed
+                node.subscribe(channel, now)
+            for channel in known - wanted:
+                node.unsubscribe(channel)
+
+        self._do(tell)
+
+    def _do(self, command: Callable[[], None]) -> None:
+        """Have the mesh's thread do something; only that thread touches the node."""
+        self._check_open()
+        self._commands.put(command)
+        self._bell.send(b"x")
+
+    def _check_open(self) -> None:
+        if self._closed.is_set():
+            raise ClosedError("this mesh session is closed")
+
+    def _run(self) -> None:
+        while not self._closed.is_set():
+            if self._driver.turn([self._listener]):
+                self._listener.recv(4096)
+            while not self._commands.empty():
+                self._commands.get()()
+
+    def _delivered(self, effect: Deliver) -> None:
+        try:
+            message = Envelope.from_bytes(effect.data)
+        except PacketError:
+            self.refused += 1
+            return
+        self._hand_over(message, effect.origin)
+
+    def _hand_over(self, message: Envelope, source: int) -> None:
+        with self._lock:
+            accepting = [s for s in self._subscribers if s.accepts(message, self._own)]
+        sample = MeshSample(
+            message.topic,
+            message.payload,
+            message.location,
+            message.geofence,
+            source,
+            message.from_gateway,
+        )
+        for subscriber in accepting:
+            subscriber.offer(sample)
+
+
+def open(  # noqa: A001 — as `zonal.open` and `zenoh.open`
+    node_id: int,
+    *,
+    listen: Address = ("127.0.0.1", 0),
+    peers: Mapping[int, Peer] | None = None,
+    position: PositionSource = None,
+    config: MeshConfig | None = None,
+) -> MeshSession:
+    """Join a mesh as a node: publish and subscribe by place where there are no routers.
+
+    ``peers`` are the nodes in radio reach, that is: whose datagrams arrive; it can be changed with
+    `set_peers` as neighbours come and go.
+    """
+    return MeshSession(node_id, listen=listen, peers=peers, position=position, config=config)

@@ -1,0 +1,105 @@
+"""The routing structure RS: next subscriber, time stamp and temporary next subscriber.
+
+One row per channel and own position, as section 4 has it; updating and cleaning are algorithm 3.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from zonal.mesh.ring import between
+
+ROW_OCTETS = 2 + 4 + 2
+"""What a row takes on a small device: next subscriber, time stamp, temporary (section 4.3)."""
+
+
+@dataclass(slots=True)
+class Row:
+    """⟨ns, t_s, nstmp⟩; None is ⊥."""
+
+    following: int | None
+    stamp: float
+    temporary: int | None = None
+
+
+class RoutingTable:
+    """RS(v): for each channel one row per own position."""
+
+    def __init__(self, max_channels: int) -> None:
+        self.max_channels = max_channels
+        self.positions: tuple[int, ...] = ()
+        self.length = 1
+        self.rows: dict[int, list[Row]] = {}
+        self.overflows = 0
+
+    def settle(self, positions: tuple[int, ...], length: int) -> None:
+        """Start anew on these positions: what was known is about positions of another ring."""
+        self.positions, self.length = positions, length
+        self.rows.clear()
+
+    def update(self, channel: int, subscriber: tuple[int, ...], now: float, lease: float) -> None:
+        """``UpdSn(c, SP)`` of algorithm 3."""
+        rows = self.rows.get(channel)
+        if rows is None or len(rows) != len(self.positions):
+            rows = self._open(channel, now)
+        length = self.length
+        for place in subscriber:
+            if place >= length:
+                continue
+            for own, row in zip(self.positions, rows, strict=True):
+                if row.following is None or between(place, own, row.following, length):
+                    row.following, row.stamp = place, now
+                elif now - row.stamp > lease and (
+                    row.temporary is None or between(place, own, row.temporary, length)
+                ):
+                    row.temporary = place
+
+    def _open(self, channel: int, now: float) -> list[Row]:
+        rows = [Row(None, now) for _ in self.positions]
+        if channel in self.rows or len(self.rows) < self.max_channels:
+            self.rows[channel] = rows
+        else:
+            self.overflows += 1
+        return rows
+
+    def clean(self, now: float, write_back: float) -> None:
+        """``TIMER_CLEAN`` of algorithm 3: a stale value gives way to the temporary one.
+
+        Beyond the listing, what only corruption can produce is put right: time stamps from the
+        future, positions that are not on the ring, rows that do not fit the own positions.
+        """
+        for channel, rows in list(self.rows.items()):
+            if len(rows) != len(self.positions):
+                del self.rows[channel]
+                continue
+            for own, row in zip(self.positions, rows, strict=True):
+                self._repair(own, row, now)
+                if now - row.stamp > write_back:
+                    row.following, row.stamp, row.temporary = row.temporary, now, None
+            if all(row.following is None and row.temporary is None for row in rows):
+                del self.rows[channel]
+
+    def _repair(self, own: int, row: Row, now: float) -> None:
+        row.stamp = min(row.stamp, now)
+        if row.following is not None and (row.following >= self.length or row.following == own):
+            row.following = None
+        if row.temporary is not None and (row.temporary >= self.length or row.temporary == own):
+            row.temporary = None
+
+    def nearest(self, channels: tuple[int, ...], index: int) -> int | None:
+        """The next subscriber of any of the channels, seen from the own position at ``index``."""
+        own, best, best_steps = self.positions[index], None, self.length + 1
+        for channel in channels:
+            rows = self.rows.get(channel)
+            following = rows[index].following if rows and index < len(rows) else None
+            if following is None:
+                continue
+            steps = (following - own) % self.length or self.length
+            if steps < best_steps:
+                best, best_steps = following, steps
+        return best
+
+    @property
+    def octets(self) -> int:
+        """Size of the table as the paper counts it: n_c × n_p rows."""
+        return ROW_OCTETS * sum(len(rows) for rows in self.rows.values())

@@ -1,0 +1,200 @@
+"""Packets as bytes: compact, versioned, bounded; whatever does not parse exactly is refused.
+
+```
+octet 0      version (high four bits), kind (low four bits)
+…            body: unsigned varints (LEB128, at most 5 octets), counted lists, one blob at the end
+last four    CRC-32 of all before, little-endian
+```
+"""
+
+from __future__ import annotations
+
+import zlib
+from typing import TYPE_CHECKING
+
+from zonal.errors import PacketError
+from zonal.mesh.packets import Ack, Beacon, Interest, Link, Packet, Pub, Sub, View
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+VERSION = 1
+MAX_PACKET = 1400
+MAX_LIST = 255
+MAX_NUMBER = 2**32 - 1
+MAX_DATA = 1024
+
+
+class _Writer:
+    """Appends varints, lists and blobs."""
+
+    __slots__ = ("out",)
+
+    def __init__(self, kind: int) -> None:
+        self.out = bytearray((VERSION << 4 | kind,))
+
+    def number(self, value: int) -> None:
+        if not 0 <= value <= MAX_NUMBER:
+            raise PacketError(f"{value} does not fit a packet: numbers go from 0 to {MAX_NUMBER}")
+        while value > 0x7F:
+            self.out.append(value & 0x7F | 0x80)
+            value >>= 7
+        self.out.append(value)
+
+    def numbers(self, values: tuple[int, ...]) -> None:
+        if len(values) > MAX_LIST:
+            raise PacketError(f"a list of {len(values)} exceeds the {MAX_LIST} of a packet")
+        self.out.append(len(values))
+        for value in values:
+            self.number(value)
+
+    def blob(self, data: bytes) -> None:
+        if len(data) > MAX_DATA:
+            raise PacketError(f"{len(data)} octets of data exceed the {MAX_DATA} of a packet")
+        self.number(len(data))
+        self.out += data
+
+
+class _Reader:
+    """Reads what `_Writer` wrote, and raises `PacketError` at the first thing that is off."""
+
+    __slots__ = ("at", "data", "stop")
+
+    def __init__(self, data: bytes, stop: int) -> None:
+        self.data = data
+        self.at = 1
+        self.stop = stop
+
+    def octet(self) -> int:
+        if self.at >= self.stop:
+            raise PacketError("packet ends too early")
+        value = self.data[self.at]
+        self.at += 1
+        return value
+
+    def number(self) -> int:
+        value = 0
+        for shift in range(0, 35, 7):
+            octet = self.octet()
+            value |= (octet & 0x7F) << shift
+            if octet < 0x80:
+                if value > MAX_NUMBER or (octet == 0 and shift):
+                    raise PacketError("number is too large or not in its shortest form")
+                return value
+        raise PacketError("number runs over five octets")
+
+    def numbers(self) -> tuple[int, ...]:
+        return tuple([self.number() for _ in range(self.octet())])
+
+    def blob(self) -> bytes:
+        size = self.number()
+        end = self.at + size
+        if size > MAX_DATA or end > self.stop:
+            raise PacketError(f"blob of {size} octets does not fit")
+        data = self.data[self.at : end]
+        self.at = end
+        return data
+
+
+def _write_beacon(packet: Beacon, to: _Writer) -> None:
+    view = packet.view
+    to.number(packet.seq)
+    for value in view[:6]:
+        to.number(value)
+    to.numbers(view.positions)
+    to.numbers(view.children)
+    to.numbers(tuple(link.node for link in view.links))
+    to.out += bytes(link.quality << 1 | link.kept for link in view.links)
+
+
+def _read_beacon(sender: int, src: _Reader) -> Beacon:
+    seq, root, depth, parent, cost, size, length = (src.number() for _ in range(7))
+    positions, children, nodes = src.numbers(), src.numbers(), src.numbers()
+    links = []
+    for node in nodes:
+        octet = src.octet()
+        if octet > 0x1F:
+            raise PacketError(f"link octet {octet:#x} has unknown bits")
+        links.append(Link(node, octet >> 1, bool(octet & 1)))
+    view = View(root, depth, parent, cost, size, length, positions, children, tuple(links))
+    return Beacon(sender, seq, view)
+
+
+def _write_sub(packet: Sub, to: _Writer) -> None:
+    to.number(0 if packet.previous is None else packet.previous + 1)
+    to.numbers(packet.channels)
+    to.numbers(packet.positions)
+
+
+def _read_sub(sender: int, src: _Reader) -> Sub:
+    previous = src.number()
+    return Sub(sender, previous - 1 if previous else None, src.numbers(), src.numbers())
+
+
+def _write_pub(packet: Pub, to: _Writer) -> None:
+    for value in packet[1:5]:
+        to.number(value)
+    to.numbers(packet.channels)
+    to.number(packet.origin)
+    to.number(packet.serial)
+    to.blob(packet.data)
+
+
+def _read_pub(sender: int, src: _Reader) -> Pub:
+    hop, goal, end, ttl = (src.number() for _ in range(4))
+    return Pub(sender, hop, goal, end, ttl, src.numbers(), src.number(), src.number(), src.blob())
+
+
+def _write_ack(packet: Ack, to: _Writer) -> None:
+    to.number(packet.hop)
+
+
+def _write_interest(packet: Interest, to: _Writer) -> None:
+    to.numbers(packet.channels)
+
+
+_WRITERS: dict[type, tuple[int, Callable[..., None]]] = {
+    Beacon: (1, _write_beacon),
+    Sub: (2, _write_sub),
+    Pub: (3, _write_pub),
+    Ack: (4, _write_ack),
+    Interest: (5, _write_interest),
+}
+_READERS: dict[int, Callable[[int, _Reader], Packet]] = {
+    1: _read_beacon,
+    2: _read_sub,
+    3: _read_pub,
+    4: lambda sender, src: Ack(sender, src.number()),
+    5: lambda sender, src: Interest(sender, src.numbers()),
+}
+
+
+def encode(packet: Packet) -> bytes:
+    """The packet as bytes; `PacketError` where a field is out of bounds."""
+    kind, write = _WRITERS[type(packet)]
+    to = _Writer(kind)
+    to.number(packet.sender)
+    write(packet, to)
+    to.out += zlib.crc32(to.out).to_bytes(4, "little")
+    if len(to.out) > MAX_PACKET:
+        raise PacketError(f"packet of {len(to.out)} octets exceeds {MAX_PACKET}")
+    return bytes(to.out)
+
+
+def decode(data: bytes) -> Packet:
+    """The packet in these bytes; `PacketError` says what is wrong with them."""
+    stop = len(data) - 4
+    if not 1 < stop <= MAX_PACKET - 4:
+        raise PacketError(f"{len(data)} octets are no packet: 6 to {MAX_PACKET} are")
+    if data[0] >> 4 != VERSION:
+        raise PacketError(f"version {data[0] >> 4} is not {VERSION}")
+    if zlib.crc32(data[:stop]) != int.from_bytes(data[stop:], "little"):
+        raise PacketError("checksum does not match")
+    read = _READERS.get(data[0] & 0xF)
+    if read is None:
+        raise PacketError(f"unknown kind {data[0] & 0xF}")
+    src = _Reader(data, stop)
+    packet = read(src.number(), src)
+    if src.at != stop:
+        raise PacketError(f"{stop - src.at} octets too many")
+    return packet

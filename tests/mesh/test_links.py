@@ -1,0 +1,86 @@
+"""Topology control: two-way quality, hysteresis, bounded tables."""
+
+import random
+
+from zonal.mesh.channels import GraphChannel, TraceChannel
+from zonal.mesh.config import MeshConfig
+from zonal.mesh.graphs import components, graph_of
+from zonal.mesh.legitimate import is_legitimate, used_graph
+from zonal.mesh.simulation import Simulation
+
+
+def run(channel: GraphChannel, rounds: float = 60, **settings: float) -> Simulation:
+    sim = Simulation(channel, MeshConfig(**settings))
+    sim.settle(rounds)
+    return sim
+
+
+def test_at_most_c_n_links_are_kept_and_both_ends_agree() -> None:
+    complete = graph_of([(a, b) for a in range(14) for b in range(a)])
+    sim = run(GraphChannel(complete), max_links=4, max_candidates=13)
+    for node in sim.nodes.values():
+        assert 1 <= len(node.links.used) <= 4
+        assert sum(n.kept for n in node.links.entries.values()) <= 4
+    assert len(components(used_graph(sim.nodes))) == 1
+
+
+def test_clusters_that_prefer_themselves_still_find_together() -> None:
+    # Two cliques of six and one link between them; with C_N = 3 every clique could fill itself.
+    edges = [(a, b) for a in range(6) for b in range(a)]
+    edges += [(a + 6, b + 6) for a, b in edges]
+    sim = run(GraphChannel(graph_of([*edges, (2, 8)])), max_links=3, max_candidates=12)
+    assert {node.tree.root for node in sim.nodes.values()} == {0}
+    assert is_legitimate(sim.nodes, sim.now, 1)
+
+
+def test_a_one_way_link_is_not_used() -> None:
+    def steady(ratio: float) -> tuple[list[float], list[float]]:
+        return [0.0], [ratio]
+
+    series = {(0, 1): steady(1.0), (1, 2): steady(1.0), (2, 1): steady(1.0)}
+    sim = run(TraceChannel({**series, (1, 0): steady(0.0)}))
+    assert set(sim.nodes[1].links.used) == {2}
+    assert set(sim.nodes[0].links.used) == set()
+
+
+def test_a_deteriorating_link_leaves_and_a_better_one_enters() -> None:
+    # A diamond: 0–1 fades at 60 s; 0–2 and 2–1 are there all the time.
+    good, fades = ([0.0], [1.0]), ([0.0, 60.0], [1.0, 0.05])
+    series = {(0, 1): fades, (1, 0): fades}
+    series |= dict.fromkeys(((0, 2), (2, 0), (1, 2), (2, 1)), good)
+    sim = run(TraceChannel(series), rounds=50)
+    assert 1 in sim.nodes[0].links.used
+    assert sim.nodes[1].tree.parent == 0
+    sim.settle(60)
+    assert 1 not in sim.nodes[0].links.used
+    assert sim.nodes[1].tree.parent == 2
+    assert {n.tree.root for n in sim.nodes.values()} == {0}
+
+
+def test_quality_between_the_two_bounds_changes_nothing() -> None:
+    middling = ([0.0], [0.75])  # two-way 0.56: too little to enter, enough to stay
+    falls = ([0.0, 40.0], [1.0, 0.75])
+    rich = {(a, b): ([0.0], [1.0]) for a in range(6) for b in range(6) if a != b}
+    rich |= {(0, 1): falls, (1, 0): falls, (2, 3): middling, (3, 2): middling}
+    sim = run(TraceChannel(rich), rounds=100, memory=0.97)
+    assert 1 in sim.nodes[0].links.used
+    assert 3 not in sim.nodes[2].links.used
+
+
+def test_estimate_follows_the_delivery_ratio() -> None:
+    ratio = 0.6
+    series = {(a, b): ([0.0], [ratio]) for a, b in ((0, 1), (1, 0))}
+    sim = run(TraceChannel(series), rounds=20, memory=0.98)
+    seen = []
+    for _ in range(300):
+        sim.settle(1)
+        seen.append(sim.nodes[0].links.entries[1].inbound if sim.nodes[0].links.entries else 0)
+    assert abs(sum(seen) / len(seen) - ratio) < 0.08
+
+
+def test_tables_stay_bounded_in_a_crowd() -> None:
+    rng = random.Random(1)
+    crowd = graph_of([(a, b) for a in range(40) for b in range(a) if rng.random() < 0.9])
+    sim = run(GraphChannel(crowd), rounds=90, max_links=6, max_candidates=10)
+    assert all(len(n.links.entries) <= 10 for n in sim.nodes.values())
+    assert {n.tree.root for n in sim.nodes.values()} == {0}
