@@ -9,7 +9,11 @@ ZonalError
 ├── EncodingError (LookupError)     an encoding that nobody registered
 ├── SubscriptionError (LookupError) a subscription that is not in an index, or is already
 ├── AttachmentError (ValueError)    a geo-context on the wire that cannot be read
-└── ClosedError (RuntimeError)      a session, subscriber or publisher used after close
+├── ClosedError (RuntimeError)      a session, subscriber or publisher used after close
+├── TopologyError (ValueError)      an emulated network that cannot be built as described
+├── TraceError (ValueError)         a packet-delivery trace that cannot be read
+├── PlanError (ValueError)          an experiment plan that cannot be carried out
+└── EmulationError (RuntimeError)   the machine cannot emulate, or a part of an emulation failed
 ```
 """
 
@@ -50,3 +54,19 @@ class PositionError(ZonalError, RuntimeError):
 
 class ClosedError(ZonalError, RuntimeError):
     """A session, publisher, subscriber or queryable was used after it was closed."""
+
+
+class TopologyError(ZonalError, ValueError):
+    """A topology file, or a network in it, that cannot be built as it is described."""
+
+
+class TraceError(ZonalError, ValueError):
+    """A packet-delivery trace that cannot be found or read."""
+
+
+class PlanError(ZonalError, ValueError):
+    """A plan of experiments that cannot be carried out, or results that cannot be read."""
+
+
+class EmulationError(ZonalError, RuntimeError):
+    """The machine lacks something that an emulation needs, or a part of an emulation failed."""
