@@ -194,6 +194,11 @@ class EmulatedNetwork:
         self._limited.limit(node.name, share)
         self._limited.add(node.name, worker.pid)
 
+    @property
+    def limits_cpu(self) -> bool:
+        """Whether any node has been put under a limit."""
+        return self._limited is not None
+
     def _remove_groups(self) -> None:
         if self._limited is not None:
             self._limited.close()
