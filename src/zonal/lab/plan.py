@@ -51,7 +51,9 @@ class Plan:
 
     def __post_init__(self) -> None:
         if self.rounds < 1 or self.seconds <= 0:
-            raise PlanError(f"a plan needs rounds and seconds above 0, not {self.rounds}, {self.seconds}")
+            raise PlanError(
+                f"a plan needs rounds and seconds above 0, not {self.rounds}, {self.seconds}"
+            )
         _among("technique", self.techniques, TECHNIQUES)
         _among("transport", self.transports, TRANSPORTS)
         for percent in self.cpu_percents:

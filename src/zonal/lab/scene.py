@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from zonal.errors import EmulationError
-from zonal.lab.network import EmulatedNetwork
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
+    from zonal.lab.network import EmulatedNetwork
     from zonal.lab.plan import Case, Transport
     from zonal.lab.topology import Node, Topology
     from zonal.lab.worker import Worker
@@ -62,13 +62,13 @@ class Scene:
     def run(self, case: Case, seconds: float, *, skip_ms: int = 0) -> Outcome:
         """Open all sessions, publish for so long, collect, close all sessions."""
         begun = time.monotonic()
-        try:
-            self._open(case)
-            self._await_routes()
-            setup_s = time.monotonic() - begun
-            return self._measure(case, seconds, skip_ms, setup_s)
-        finally:
-            self._close()
+        self._open(case)
+        self._await_routes()
+        outcome = self._measure(case, seconds, skip_ms, time.monotonic() - begun)
+        # Not in a finally: after a failure the roles are in no known state, and the network with
+        # all of them is taken down.
+        self._close()
+        return outcome
 
     # ---- orders to many -------------------------------------------------------------------
 

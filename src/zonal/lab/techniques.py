@@ -87,6 +87,7 @@ class _PlainInlet:
             yield Arrival(payload, _inside(self._area, lat, lon))
 
     def received(self) -> int:
+        """All messages: the baselines filter nothing on the way."""
         return self._count
 
 
@@ -94,9 +95,11 @@ class _Baseline:
     """Plain Zenoh."""
 
     def open(self, config: zenoh.Config) -> zenoh.Session:
+        """A plain session."""
         return zenoh.open(config)
 
     def plain(self, session: zenoh.Session) -> zenoh.Session:
+        """The session itself."""
         return session
 
     def _inlet(
@@ -114,10 +117,12 @@ class TopicBaseline(_Baseline):
     """Latitude and longitude are the first two levels of the topic."""
 
     def outlet(self, session: zenoh.Session, at: tuple[float, float]) -> Send:
+        """A publisher on a topic that begins with its place."""
         publisher = session.declare_publisher(f"{at[0]}/{at[1]}/{TOPIC}")
         return publisher.put
 
     def inlet(self, session: zenoh.Session, area: Box) -> Inlet:
+        """A subscriber for all places, which reads the place in the topic."""
         return self._inlet(session, f"*/*/{TOPIC}", area, self._place_of)
 
     @staticmethod
@@ -131,11 +136,13 @@ class PayloadBaseline(_Baseline):
     """Latitude and longitude follow the message in the payload."""
 
     def outlet(self, session: zenoh.Session, at: tuple[float, float]) -> Send:
+        """A publisher on the topic alone."""
         publisher = session.declare_publisher(TOPIC)
         place = _PLACE.pack(*at)
         return lambda message: publisher.put(message + place)
 
     def inlet(self, session: zenoh.Session, area: Box) -> Inlet:
+        """A subscriber for the topic, which reads the place in the payload."""
         return self._inlet(session, TOPIC, area, self._place_of)
 
     @staticmethod

@@ -6,14 +6,15 @@ import json
 import resource
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import zenoh
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 READY_KEY = "lab/ready"
+Answer: TypeAlias = "Callable[..., dict[str, Any]]"
 
 
 class Role(Protocol):
@@ -53,6 +54,11 @@ def node_config(
             }
         )
     )
+
+
+def read_counters() -> dict[str, float]:
+    """What this node's card has carried and this process has used so far."""
+    return {**card_counts(), "cpu_seconds": cpu_seconds()}
 
 
 def card_counts() -> dict[str, int]:

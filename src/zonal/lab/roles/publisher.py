@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from zonal.lab.message import MEASURED, PROBE, Message
 from zonal.lab.pacing import send_paced
-from zonal.lab.roles.node import READY_KEY, card_counts, cpu_seconds, node_config, serve
+from zonal.lab.roles.node import READY_KEY, node_config, read_counters, serve
 from zonal.lab.techniques import technique
 
 if TYPE_CHECKING:
+    from zonal.lab.roles.node import Answer
     from zonal.lab.techniques import Send
 
 
@@ -25,17 +26,14 @@ class PublisherRole:
 
     def obey(self, order: str, **details: Any) -> dict[str, Any]:
         """Orders: open, probe, publish, read, close."""
-        match order:
-            case "open":
-                return self._open(**details)
-            case "probe":
-                return self._probe()
-            case "publish":
-                return self._publish(**details)
-            case "read":
-                return {**card_counts(), "cpu_seconds": cpu_seconds()}
-            case _:
-                return self._close()
+        answers: dict[str, Answer] = {
+            "open": self._open,
+            "probe": self._probe,
+            "publish": self._publish,
+            "read": read_counters,
+            "close": self._close,
+        }
+        return answers[order](**details)
 
     def _open(self, id: int, name: str, connect: str, at: list[float]) -> dict[str, Any]:  # noqa: A002 - the order's word
         self._id = id

@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import zenoh
 
-from zonal.lab.roles.node import card_counts, cpu_seconds, node_config, serve
+from zonal.lab.roles.node import node_config, read_counters, serve
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from zonal.lab.roles.node import Answer
 
 
 class RouterRole:
@@ -20,16 +22,17 @@ class RouterRole:
 
     def obey(self, order: str, **details: Any) -> dict[str, Any]:
         """Orders: open, linked, read, close."""
-        match order:
-            case "open":
-                return self._open(**details)
-            case "linked":
-                assert self._router is not None
-                return {"routers": len(self._router.info.routers_zid())}
-            case "read":
-                return {**card_counts(), "cpu_seconds": cpu_seconds()}
-            case _:
-                return self._close()
+        answers: dict[str, Answer] = {
+            "open": self._open,
+            "linked": self._linked,
+            "read": read_counters,
+            "close": self._close,
+        }
+        return answers[order](**details)
+
+    def _linked(self) -> dict[str, Any]:
+        assert self._router is not None
+        return {"routers": len(self._router.info.routers_zid())}
 
     def _open(self, listen: str, connect: Sequence[str]) -> dict[str, Any]:
         self._router = zenoh.open(node_config("router", listen=[listen], connect=connect))
@@ -37,7 +40,7 @@ class RouterRole:
 
     def _close(self) -> dict[str, Any]:
         if self._router is not None:
-            self._router.close()
+            self._router.close()  # type: ignore[no-untyped-call] # Zenoh leaves it untyped
             self._router = None
         return {}
 

@@ -1,4 +1,4 @@
-"""A subscriber in a node that keeps every message's times: `python -m zonal.lab.roles.subscriber`."""
+"""A subscriber in a node, keeping all times: `python -m zonal.lab.roles.subscriber`."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 import zenoh
 
 from zonal.lab.message import PROBE, unpack_message
-from zonal.lab.roles.node import READY_KEY, card_counts, cpu_seconds, node_config, serve
+from zonal.lab.roles.node import READY_KEY, node_config, read_counters, serve
 from zonal.lab.techniques import technique
 
 if TYPE_CHECKING:
+    from zonal.lab.roles.node import Answer
     from zonal.lab.techniques import Inlet
 
 
@@ -38,21 +39,19 @@ class SubscriberRole:
 
     def obey(self, order: str, **details: Any) -> dict[str, Any]:
         """Orders: open, heard, mark, count, keep, read, close."""
-        match order:
-            case "open":
-                return self._open(**details)
-            case "heard":
-                return {"probed": sorted(self._probed), "ready": sorted(self._ready)}
-            case "mark":
-                return self._mark()
-            case "count":
-                return self._count()
-            case "keep":
-                return self._keep(**details)
-            case "read":
-                return {**card_counts(), "cpu_seconds": cpu_seconds()}
-            case _:
-                return self._close()
+        answers: dict[str, Answer] = {
+            "open": self._open,
+            "heard": self._heard,
+            "mark": self._mark,
+            "count": self._count,
+            "keep": self._keep,
+            "read": read_counters,
+            "close": self._close,
+        }
+        return answers[order](**details)
+
+    def _heard(self) -> dict[str, Any]:
+        return {"probed": sorted(self._probed), "ready": sorted(self._ready)}
 
     def _open(self, name: str, connect: str, area: list[float]) -> dict[str, Any]:
         self._forget()
