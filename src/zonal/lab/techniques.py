@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Protocol, get_args
 
 import zenoh
 
+import zonal
 from zonal.errors import PlanError
+from zonal.geo import Grid
 from zonal.lab.message import MESSAGE_BYTES
 
 TechniqueName = Literal["TOPIC", "PAYLOAD", "json", "mgrs", "bloom", "s2"]
@@ -22,6 +25,9 @@ LOCATION_AWARE: tuple[TechniqueName, ...] = ("json", "mgrs", "bloom", "s2")
 TOPIC = "evaluation/test"
 # Room for several seconds at 3,200 msg/s: a full channel would block the link (and be our fault).
 CHANNEL_SAMPLES = 65_536
+# The thesis' domain of 100 elements and its probability, laid over the two zones.
+BLOOM_DOMAIN = (45.40, 9.10, 45.60, 9.50)
+BLOOM_PROBABILITY = 0.25
 
 _PLACE = struct.Struct("!dd")
 Box = tuple[float, float, float, float]
@@ -152,10 +158,62 @@ class PayloadBaseline(_Baseline):
         return lat, lon
 
 
+class _ZonalInlet:
+    """Receives what the session lets through."""
+
+    def __init__(self, subscriber: zonal.Subscriber) -> None:
+        self._subscriber = subscriber
+
+    def __iter__(self) -> Iterator[Arrival]:
+        for sample in self._subscriber:
+            yield Arrival(sample.payload.to_bytes(), wanted=True)
+
+    def received(self) -> int:
+        """Messages that came over the network, before the exact check at the edge."""
+        return self._subscriber.counters.received
+
+
+@dataclass(frozen=True)
+class LocationAware:
+    """Zonal's session with one encoding, used as anybody would."""
+
+    encoding: str
+
+    def open(self, config: zenoh.Config) -> zonal.Session:
+        """A location-aware session."""
+        return zonal.open(config, encoding=self.encoding)
+
+    def plain(self, session: zonal.Session) -> zenoh.Session:
+        """The plain session underneath."""
+        return session.zenoh
+
+    def outlet(self, session: zonal.Session, at: tuple[float, float]) -> Send:
+        """A publisher at a place."""
+        return session.declare_publisher(TOPIC, location=zonal.Point(*at)).put
+
+    def inlet(self, session: zonal.Session, area: Box) -> Inlet:
+        """A subscriber on an area."""
+        wanted = zonal.Box(*area)
+        return _ZonalInlet(session.declare_subscriber(TOPIC, area=wanted, encoding=self.encoding))
+
+
+def register_domain(probability: float = BLOOM_PROBABILITY) -> str:
+    """Make the evaluation's Bloom domain known in this process; the encoding's name."""
+    grid = Grid(zonal.Box(*BLOOM_DOMAIN), rows=10, columns=10)
+    name = f"evaluation-{probability * 100:g}"
+    encoding = zonal.BloomEncoding(zonal.BloomDomain(name, grid, probability))
+    return zonal.register_encoding(encoding).name
+
+
 def technique(name: str) -> Technique:
-    """The technique of this name."""
+    """The technique of this name; `bloom` may carry a probability in percent: `bloom-1`."""
     if name == "TOPIC":
         return TopicBaseline()
     if name == "PAYLOAD":
         return PayloadBaseline()
+    if name in {"s2", "mgrs", "json"}:
+        return LocationAware(name)
+    if name.partition("-")[0] == "bloom":
+        percent = name.partition("-")[2]
+        return LocationAware(register_domain(float(percent) / 100 if percent else BLOOM_PROBABILITY))
     raise PlanError(f"there is no technique {name!r}; there are {', '.join(TECHNIQUES)}")
