@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from zonal.lab.plan import Plan
+    from zonal.lab.results import Results
 
 app = typer.Typer(
     no_args_is_help=True, help="Emulate networks on this machine and run experiments on them."
@@ -68,6 +72,7 @@ def location(
     ] = None,
 ) -> None:
     """The evaluation of the thesis: techniques × scenarios × transports × CPU, then the report."""
+    from zonal.lab.bloom_table import run_bloom_table
     from zonal.lab.plan import Plan
     from zonal.lab.report import write_report
     from zonal.lab.results import Results
@@ -85,10 +90,13 @@ def location(
     results = Results(into or Path("out/lab") / f"location-{stamp}")
     folders = (traces,) if traces else _TRACE_FOLDERS
     _run(plan, results, folders)
+    if "bloom" in plan.techniques:
+        typer.echo("false positives of Bloom filters …")
+        results.add_bloom_table(run_bloom_table())
     typer.echo(f"report: {write_report(results, results.folder)}")
 
 
-def _run(plan, results, folders) -> None:  # type: ignore[no-untyped-def] # noqa: ANN001
+def _run(plan: Plan, results: Results, folders: tuple[Path, ...]) -> None:
     """Run with a progress bar."""
     from rich.progress import (
         BarColumn,

@@ -310,6 +310,8 @@ def _if_there(judge: Callable[[], Verdict]) -> Iterator[Verdict]:
 
 
 def _change(value: float, base: float) -> str:
+    if base == 0:
+        return "from nothing"
     return f"{100 * value / base - 100:+.0f} %".replace("-", "−")
 
 

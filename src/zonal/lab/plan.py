@@ -18,6 +18,9 @@ Transport = Literal["tcp", "udp"]
 TRANSPORTS: tuple[Transport, ...] = get_args(Transport)
 SCENARIOS = ("zoning", "near-field", "far-field")
 CPU_PERCENT = (100, 20)
+# Figure 7.28: the far-field with a probability of 1 % instead of 25 %.
+FINE_BLOOM = "bloom-1"
+FINE_BLOOM_IN = ("far-field", "tcp", 100)
 
 
 @dataclass(frozen=True)
@@ -27,7 +30,7 @@ class Case:
     scenario: str
     transport: Transport
     cpu_percent: int
-    technique: TechniqueName
+    technique: str
     round: int
 
     @property
@@ -66,7 +69,10 @@ class Plan:
         for number, transport, percent in conditions:
             # Every round begins with another technique: none is always first.
             shift = number % len(self.techniques)
-            for name in self.techniques[shift:] + self.techniques[:shift]:
+            turn: tuple[str, ...] = self.techniques[shift:] + self.techniques[:shift]
+            if (scenario, transport, percent) == FINE_BLOOM_IN and "bloom" in turn:
+                turn = (*turn, FINE_BLOOM)
+            for name in turn:
                 yield Case(scenario, transport, percent, name, number)
 
     @property

@@ -28,6 +28,9 @@ import pyarrow.parquet as pq
 from zonal.errors import PlanError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from zonal.lab.bloom_table import BloomRow
     from zonal.lab.plan import Case, Plan
     from zonal.lab.scene import Outcome
     from zonal.lab.topology import Topology
@@ -94,6 +97,17 @@ class Results:
         new = path.with_suffix(".new")
         pq.write_table(table, new, compression="zstd")
         new.replace(path)
+
+    def add_bloom_table(self, rows: Sequence[BloomRow]) -> None:
+        """Keep the experiment on false positives."""
+        text = json.dumps([asdict(row) for row in rows], indent=2)
+        (self.folder / "bloom.json").write_text(text + "\n", encoding="utf-8")
+
+    def bloom_table(self) -> list[dict[str, Any]]:
+        """The experiment on false positives, as read back; empty where it was not run."""
+        path = self.folder / "bloom.json"
+        rows: list[dict[str, Any]] = json.loads(path.read_text()) if path.exists() else []
+        return rows
 
     def samples(self) -> list[Path]:
         """The files of raw samples."""

@@ -215,5 +215,7 @@ def technique(name: str) -> Technique:
         return LocationAware(name)
     if name.partition("-")[0] == "bloom":
         percent = name.partition("-")[2]
-        return LocationAware(register_domain(float(percent) / 100 if percent else BLOOM_PROBABILITY))
+        return LocationAware(
+            register_domain(float(percent) / 100 if percent else BLOOM_PROBABILITY)
+        )
     raise PlanError(f"there is no technique {name!r}; there are {', '.join(TECHNIQUES)}")

@@ -40,7 +40,7 @@ class RouterRole:
 
     def _close(self) -> dict[str, Any]:
         if self._router is not None:
-            self._router.close()  # type: ignore[no-untyped-call] # Zenoh leaves it untyped
+            self._router.close()
             self._router = None
         return {}
 
