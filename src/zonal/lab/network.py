@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 from typing import TYPE_CHECKING, Self
 
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 CARD = "eth0"
 _BURST_BYTES = 5000
+_NICE = -5
+_RELAY_NICE = -10
 
 
 class EmulatedNetwork:
@@ -175,6 +178,9 @@ class EmulatedNetwork:
 
     def _start(self, name: str, space: Namespace, command: Sequence[str]) -> Worker:
         worker = Worker(name, space.command(*command))
+        with contextlib.suppress(PermissionError):
+            # Emulated nodes have a machine of their own: what else runs here must not slow them.
+            os.setpriority(os.PRIO_PROCESS, worker.pid, _RELAY_NICE if name == "relay" else _NICE)
         self._record.add_process(worker.pid)
         self._closing.callback(worker.end)
         return worker
