@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 CARD = "eth0"
 _BURST_BYTES = 5000
-_NICE = -5
-_RELAY_NICE = -10
+_NICE = -10
+_RELAY_NICE = -15
 
 
 class EmulatedNetwork:
