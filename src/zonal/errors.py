@@ -9,6 +9,7 @@ ZonalError
 ├── EncodingError (LookupError)     an encoding that nobody registered
 ├── SubscriptionError (LookupError) a subscription that is not in an index, or is already
 ├── AttachmentError (ValueError)    a geo-context on the wire that cannot be read
+├── WebError (ValueError)           a web server that cannot be set up so, or a bad request
 └── ClosedError (RuntimeError)      a session, subscriber or publisher used after close
 ```
 """
@@ -46,6 +47,10 @@ class AttachmentError(ZonalError, ValueError):
 
 class PositionError(ZonalError, RuntimeError):
     """A position is needed, and there is none, or only one that is too old."""
+
+
+class WebError(ZonalError, ValueError):
+    """A web server that cannot be set up so, or a request that cannot be served."""
 
 
 class ClosedError(ZonalError, RuntimeError):
