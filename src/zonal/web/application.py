@@ -133,6 +133,7 @@ class Application:
                 "value": view.value,
                 "unit": view.unit,
                 "scale": view.scale,
+                "events": view.events,
                 "alerts": view.alerts,
                 "notices": view.notices,
                 "heard": view.heard,

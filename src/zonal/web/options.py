@@ -57,6 +57,8 @@ class MapView:
     unit: str = ""
     scale: tuple[float, float] = (0.0, 100.0)
     """The values at the cool and the hot end of the colours."""
+    events: str = ""
+    """A key expression that includes the following four: browsers open few streams at a time."""
     alerts: str = ""
     """The key of alerts: messages with a geofence that everyone at the map sees."""
     notices: str = ""
