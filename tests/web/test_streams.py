@@ -27,7 +27,7 @@ def test_a_stream_gets_what_is_inside_its_area(web: Web) -> None:
     with EventReader(f"{web.url}/city/air?{AREA}") as reader:
         assert reader.response.headers["content-type"] == "text/event-stream"
         opened = reader.next()
-        assert opened.name == "open"
+        assert opened.name == "ready"
         assert opened.data["area"]["radius_m"] == 500
         wait_for(web, opened)
         web.sensor.put("city/air", "far", location=OUTSIDE)
@@ -135,7 +135,7 @@ def test_metrics_count_messages_matches_and_edge_filtering(web: Web) -> None:
         assert web.metric(f"zonal_messages_total{labels}") == 2
         assert web.metric(f"zonal_matches_total{labels}") == 1
         assert web.metric(f"zonal_edge_filtered_total{labels}") == 1
-        assert web.metric("zonal_stream_events_total") == 2  # open, and the message
+        assert web.metric("zonal_stream_events_total") == 2  # ready, and the message
 
 
 def test_the_number_of_streams_and_selections_is_limited(web_with: WebWith) -> None:

@@ -142,7 +142,7 @@ class Feeds:
             self._opened -= 1
             raise
         stream = Stream(self._limits.stream_events, own, asyncio.get_running_loop().time())
-        stream.offer(event("open", _about(feed)))
+        stream.offer(event("ready", _about(feed)))
         stream.feed = feed
         feed.streams.add(stream)
         if counters:

@@ -53,13 +53,14 @@ export class Selection {
     const old = this.ends;
     this.received = 0;
     this.dropped = 0;
-    this.publishedBefore = null;
+    this.metered = null;
     const asked = { ...this.parameters, fenced: true };
     const number = (this.number = (this.number ?? 0) + 1);
     const mine = (handle) => (data) => number === this.number && handle(data);
     this.ends = this.view.topics.map((topic) => subscribe(topic, asked, {
-      open: mine(() => {
+      ready: mine(() => {
         this.onLink("live");
+        if (this.view.meter && !this.metered) this.meter();
         old.splice(0).forEach((end) => end());
       }),
       PUT: mine((sample) => this.take(sample, "PUT")),
@@ -115,21 +116,25 @@ export class Selection {
     this.onArea(this.area);
   }
 
+  /** Both counts at the same moment, from the first reading after the area was chosen. */
   async meter() {
     const number = this.number;
     const { published } = await page("meter").catch(() => ({}));
     if (published === undefined || number !== this.number) return;
-    this.publishedBefore ??= published - this.received;
-    this.published = published - this.publishedBefore;
+    const { received } = this;
+    this.metered ??= { from: { published, received } };
+    Object.assign(this.metered, { published, received });
   }
 
   tell() {
     $("received").textContent = this.received.toLocaleString("en");
     $("dropped").hidden = this.dropped === 0;
     $("dropped").textContent = `${this.dropped} messages were dropped: this page is too slow.`;
-    if (!this.view.meter || this.published === undefined || this.publishedBefore === null) return;
-    const published = Math.max(this.published, this.received);
-    const spared = this.area ? published - this.received : 0;
+    if (!this.metered) return;
+    const { from } = this.metered;
+    const received = this.metered.received - from.received;
+    const published = Math.max(this.metered.published - from.published, received);
+    const spared = this.area ? published - received : 0;
     $("published").textContent = published.toLocaleString("en");
     $("spared").textContent = this.area && published ? `${Math.round((100 * spared) / published)} %` : "–";
     $("spared").title = `${spared} messages`;
