@@ -9,6 +9,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Self
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
@@ -54,7 +55,7 @@ class Town:
                     content_encoding="application/json",
                 )  # fmt: skip
 
-    def __enter__(self) -> Town:
+    def __enter__(self) -> Self:
         self._thread.start()
         return self
 

@@ -38,14 +38,14 @@ export class Notices {
     item.className = kind;
     const button = document.createElement("button");
     const small = document.createElement("small");
-    const text = value?.text ?? (typeof value === "string" ? value : JSON.stringify(value));
+    const text = textOf(value);
     button.append(text, small);
     item.append(button);
     $("alerts").prepend(item);
     while ($("alerts").children.length > MOST) $("alerts").lastElementChild.remove();
     $("no-alerts").hidden = true;
     const entry = { small, count: 0, time: new Date().toLocaleTimeString(), kind };
-    if (value?.id !== undefined) this.heard.set(String(value.id), entry);
+    this.heard.set(nameOf(value), entry);
     this.describe(entry);
     if (!sample.geofence) return;
     const fence = layerOfGeometry(L, sample.geofence, kind === "alert" ? ALERT : NOTICE);
@@ -95,4 +95,18 @@ export class Notices {
       $("notice-state").textContent = error.message;
     }
   }
+}
+
+/** What receivers call the message in their answers. */
+function nameOf(value) {
+  return String(value?.id ?? `${value?.zone}@${value?.since}`);
+}
+
+/** What a person reads: the sender's text, or what the pipeline found. */
+function textOf(value) {
+  if (typeof value === "string") return value;
+  if (value?.text !== undefined) return String(value.text);
+  if (value?.zone === undefined) return JSON.stringify(value);
+  const found = `${value.measure} ${value.statistic} ${Number(value.value).toFixed(0)}`;
+  return `${value.zone}: ${found}, above ${value.threshold}`;
 }
