@@ -63,9 +63,7 @@ class Raw(asyncio.Protocol):
         """Bytes after the handshake."""
 
 
-async def opened(
-    make: type[Raw], port: int, client_id: str, topic: str | None, qos: int
-) -> Raw:
+async def opened(make: type[Raw], port: int, client_id: str, topic: str | None, qos: int) -> Raw:
     """A connected and, where a topic is given, subscribed client."""
     _, raw = await asyncio.get_running_loop().create_connection(make, "127.0.0.1", port)
     packets = mqtt5.ConnectPacket(client_id, clean_start=True, keep_alive=600).write()
@@ -283,9 +281,7 @@ def deliver_all(ports: tuple[int, int], subscribers: int, rate_hz: float, second
         return mqtt5.PublishPacket("data", payload, user_properties=places).write()
 
     size = len(message(0))
-    kinds = [
-        type("Reader", (Timed,), {"size": size, "payload": 256, "delays": []}) for _ in ports
-    ]
+    kinds = [type("Reader", (Timed,), {"size": size, "payload": 256, "delays": []}) for _ in ports]
 
     async def joined(kind: type[Timed], port: int, number: int) -> Raw:
         loop = asyncio.get_running_loop()

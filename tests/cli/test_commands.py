@@ -126,7 +126,11 @@ def test_mistakes_get_one_clear_line(router: Router, arguments: list[str], messa
 
 def test_the_demo_shows_its_table_and_ends() -> None:
     done = subprocess.run(
-        [*ZONAL, "demo", "--seconds", "2"], capture_output=True, text=True, timeout=90, check=False
+        [*ZONAL, "demo", "--table", "--seconds", "2"],
+        capture_output=True,
+        text=True,
+        timeout=90,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     assert "spared" in done.stdout

@@ -242,7 +242,7 @@ class Federation:
 def message_of(raw: zenoh.Sample, now: float) -> tuple[Message, object]:
     """A sample as an MQTT message, and what tells it from others."""
     context = context_of(raw)
-    sample = Sample(raw, context)
+    sample = Sample(raw, None if context is None else context.place, context)
     payload = raw.payload.to_bytes()
     envelope = unseal(sample.attachment)
     if envelope is not None:

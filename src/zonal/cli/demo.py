@@ -18,8 +18,16 @@ def demo(
     mqtt: Annotated[bool, typer.Option(help="Some phones speak MQTT.")] = True,
     pipeline: Annotated[bool, typer.Option(help="Record, and answer about the past.")] = True,
     spark: Annotated[bool, typer.Option(help="Zones and alerts by Spark.")] = True,
+    table: Annotated[
+        bool, typer.Option("--table", help="No map: a live table of who hears what, nothing else.")
+    ] = False,
 ) -> None:
     """Watch sensors, cars and phones in Milano, and a cloud of bad air, on a map."""
+    if table:
+        from zonal.cli.demo_table import demo_table
+
+        demo_table(seconds)
+        return
     from zonal.web.demo import Demo, DemoOptions
 
     options = DemoOptions(
