@@ -278,21 +278,20 @@ def many_moving(
     """Subscribers with circles of 2 km move at 10 m/s (time runs ten times as fast)."""
     config = zonal.config("client", connect=[endpoint])
     pace, step_s = 10.0, 0.5
-    sessions, places, bearings = [], [], []
+    sessions, subscribed, places, bearings = [], [], [], []
     try:
         for number in range(subscribers):
             places.append(destination(DUOMO, number * 37.0, 8000 * math.sqrt(number / subscribers)))
             bearings.append(number * 53.0 % 360)
             session = zonal.open(config, position=lambda n=number: places[n], lifetime=3600)
-            session.declare_subscriber(TOPIC, area=Circle(radius_m=2000))
             sessions.append(session)
+            subscribed.append(session.declare_subscriber(TOPIC, area=Circle(radius_m=2000)))
         declared = 0
         cpu, begin, metres = _cpu_seconds(router_pid), time.perf_counter(), 0.0
         while time.perf_counter() - begin < seconds:
             tick = time.perf_counter()
-            for number, session in enumerate(sessions):
+            for number, (session, subscriber) in enumerate(zip(sessions, subscribed, strict=True)):
                 places[number] = destination(places[number], bearings[number], 10 * pace * step_s)
-                (subscriber,) = session._subscribers  # noqa: SLF001  (what is declared, before and after)
                 before = set(subscriber.declared_keys)
                 session.update_position()
                 declared += len(set(subscriber.declared_keys) - before)

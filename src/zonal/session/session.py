@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 import zenoh
 import zenoh.ext
 
-from zonal.errors import ClosedError, GeometryError, ZonalError
+from zonal.errors import ClosedError, GeometryError
 from zonal.geo import Area, Circle, Point
 from zonal.keys import Role, check_topic, encoding_named, encodings
 from zonal.session.announcements import Announcements
-from zonal.session.interest import Interest
+from zonal.session.interests import Interests
 from zonal.session.liveliness import Liveliness
 from zonal.session.mailbox import DEFAULT_CAPACITY, Overflow
+from zonal.session.mover import Mover
 from zonal.session.position import Position, PositionHandler
 from zonal.session.publisher import Delivery, Memory, Publisher
 from zonal.session.query import DEFAULT_TIMEOUT_S, Asking, Querier, Query, Queryable, Replies
@@ -34,9 +35,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 Handler: TypeAlias = "Callable[[Sample], Any] | tuple[Callable[[Sample], Any], Any] | None"
-
-_SLOWEST_STEP_S = 60.0
-_FASTEST_STEP_S = 0.05
 
 
 def open(  # noqa: A001  (Zenoh's own name)
@@ -82,26 +80,25 @@ class Session:
         self._announcements = Announcements(session)
         self._asking = Asking(session, self._origin, position, self._announcements)
         self._lock = threading.RLock()
-        self._interests: dict[tuple[str | int, ...], Interest] = {}
+        self._interests = Interests(session)
         self._subscribers: list[Subscriber] = []
         self._others: list[Publisher | Queryable] = []
         self._closed = threading.Event()
-        self._mover: threading.Thread | None = None
-        self._wake = threading.Event()
+        self._mover = Mover(position, self.update_position)
 
     # Position
 
     def declare_position_handler(self, lifetime: float, handler: PositionHandler | Point) -> None:
         """Where to ask for the position, and for how many seconds an answer is valid."""
         self._position.declare(handler, lifetime)
-        self._wake.set()
+        self._mover.wake()
         self.update_position()
 
     def set_position_lifetime(self, lifetime: float) -> None:
         """Change how long a position is valid, without touching the handler."""
         self._position.lifetime = lifetime
-        self._start_mover()
-        self._wake.set()
+        self._follow_position()
+        self._mover.wake()
 
     @property
     def position(self) -> Point | None:
@@ -120,33 +117,15 @@ class Session:
             following = [s for s in self._subscribers if s.follows_position]
         for subscriber in following:
             subscriber.move()
-        self._start_mover()
+        self._follow_position()
         return point
 
-    def _start_mover(self) -> None:
-        """Followers need a thread that asks for the position when its lifetime is over."""
+    def _follow_position(self) -> None:
+        """Subscribers whose area or fences move with us need somebody to ask where we are."""
         with self._lock:
-            needed = self._position.moves and any(s.follows_position for s in self._subscribers)
-            if not needed or self._mover is not None or self._closed.is_set():
-                return
-            self._mover = threading.Thread(
-                target=self._keep_moving, name="zonal-mover", daemon=True
-            )
+            needed = any(subscriber.follows_position for subscriber in self._subscribers)
+        if needed and not self._closed.is_set():
             self._mover.start()
-
-    def _keep_moving(self) -> None:
-        while not self._closed.is_set():
-            step = min(_SLOWEST_STEP_S, max(_FASTEST_STEP_S, self._position.lifetime))
-            if self._wake.wait(step):
-                self._wake.clear()
-                continue
-            if not self._position.moves:
-                continue
-            try:
-                self.update_position()
-            except (ZonalError, zenoh.ZError) as error:
-                if not self._closed.is_set():
-                    logger.warning("could not follow the position: %s", error)
 
     # Publish
 
@@ -346,7 +325,7 @@ class Session:
             subscriber = kind(
                 topic,
                 area,
-                interest=self._interest(topic, kinds, history, recovery),
+                interest=self._interests.of(topic, kinds, history, recovery),
                 encodings=kinds,
                 position=self._position,
                 announcements=self._announcements,
@@ -358,7 +337,7 @@ class Session:
                 on_close=self._forget_subscriber,
             )
             self._subscribers.append(subscriber)
-        self._start_mover()
+        self._follow_position()
         return subscriber
 
     def _first_position(self, *, required: bool) -> None:
@@ -368,34 +347,6 @@ class Session:
             if required:
                 raise
             logger.warning("no position yet: %s", error)
-
-    def _interest(
-        self,
-        topic: str,
-        kinds: tuple[Encoding, ...],
-        history: zenoh.ext.HistoryConfig | None,
-        recovery: zenoh.ext.RecoveryConfig | None,
-    ) -> Interest:
-        """Subscribers of a topic and encodings share one; those with a memory have their own."""
-        if history is None and recovery is None:
-            name = (topic, *sorted(kind.name for kind in kinds))
-            if name not in self._interests:
-                self._interests[name] = Interest(topic, self.zenoh.declare_subscriber)
-            return self._interests[name]
-
-        def declare(key: str, channel: zenoh.handlers.FifoChannel[zenoh.Sample]) -> Any:
-            return zenoh.ext.declare_advanced_subscriber(
-                self.zenoh,
-                key,
-                channel,
-                history=history,
-                recovery=recovery,
-                subscriber_detection=True,
-            )
-
-        interest = Interest(topic, declare, may_repeat=True)
-        self._interests[topic, id(interest)] = interest
-        return interest
 
     def _encodings_for(
         self, area: Area | None, encoding: str | Iterable[str] | None
@@ -492,17 +443,13 @@ class Session:
             if self._closed.is_set():
                 return
             self._closed.set()
-            self._wake.set()
             subscribers, others = list(self._subscribers), list(self._others)
-            interests = list(self._interests.values())
         try:
             for entity in (*subscribers, *others):
                 _quietly(entity.undeclare)
-            for interest in interests:
-                _quietly(interest.close)
+            _quietly(self._interests.close)
             _quietly(self._announcements.close)
-            if self._mover is not None and self._mover is not threading.current_thread():
-                self._mover.join()
+            _quietly(self._mover.stop)
         finally:
             self.zenoh.close()
 
@@ -540,10 +487,8 @@ class Session:
         with self._lock:
             if subscriber in self._subscribers:
                 self._subscribers.remove(subscriber)
-            empty = [name for name, interest in self._interests.items() if interest.is_empty]
-            closing = [self._interests.pop(name) for name in empty]
-        for interest in closing:
-            interest.close()
+            # Under the lock, so that nobody joins an interest that is being closed.
+            self._interests.close_unused()
 
 
 def _quietly(close: Callable[[], None]) -> None:

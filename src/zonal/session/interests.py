@@ -1,0 +1,68 @@
+"""The interests of a session: one for each topic and set of encodings."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+import zenoh
+import zenoh.ext
+
+from zonal.session.interest import Interest
+
+if TYPE_CHECKING:
+    from zonal.keys import Encoding
+
+
+class Interests:
+    """Finds or makes the interest that a new subscriber shares."""
+
+    def __init__(self, session: zenoh.Session) -> None:
+        self._session = session
+        self._lock = threading.Lock()
+        self._interests: dict[tuple[str | int, ...], Interest] = {}
+
+    def of(
+        self,
+        topic: str,
+        encodings: tuple[Encoding, ...],
+        history: zenoh.ext.HistoryConfig | None,
+        recovery: zenoh.ext.RecoveryConfig | None,
+    ) -> Interest:
+        """Subscribers of a topic and encodings share one; those with a memory have their own."""
+        if history is None and recovery is None:
+            name = (topic, *sorted(encoding.name for encoding in encodings))
+            with self._lock:
+                if name not in self._interests:
+                    self._interests[name] = Interest(topic, self._session.declare_subscriber)
+                return self._interests[name]
+
+        def declare(key: str, channel: zenoh.handlers.FifoChannel[zenoh.Sample]) -> Any:
+            return zenoh.ext.declare_advanced_subscriber(
+                self._session,
+                key,
+                channel,
+                history=history,
+                recovery=recovery,
+                subscriber_detection=True,
+            )
+
+        interest = Interest(topic, declare, may_repeat=True)
+        with self._lock:
+            self._interests[topic, id(interest)] = interest
+        return interest
+
+    def close_unused(self) -> None:
+        """Close those that nobody listens to any more."""
+        with self._lock:
+            unused = [name for name, interest in self._interests.items() if interest.is_empty]
+            closing = [self._interests.pop(name) for name in unused]
+        for interest in closing:
+            interest.close()
+
+    def close(self) -> None:
+        """Close all."""
+        with self._lock:
+            closing, self._interests = list(self._interests.values()), {}
+        for interest in closing:
+            interest.close()
