@@ -322,6 +322,7 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=150_000, help="messages a throughput round")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--quick", action="store_true", help="a short run")
+    parser.add_argument("--figure", type=Path, default=Path("docs/figures/session-ratios.png"))
     options = parser.parse_args()
     rounds, count = (1, 30_000) if options.quick else (options.rounds, options.count)
     pipe, other = SPAWN.Pipe()
@@ -346,7 +347,31 @@ def main() -> None:
         router.join()
     for line, holds in verdicts(result):
         console.print(f"  {'holds ' if holds else 'MISSED'}  {line}")
+    draw(result, options.figure)
     print(json.dumps({"benchmark": "session", **result}))
+
+
+def draw(figures: dict[str, float], path: Path) -> None:
+    """The ratios as bars, with the limits that were set."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    from matplotlib import pyplot
+
+    picture, (left, right) = pyplot.subplots(1, 2, figsize=(8, 3.2))
+    for axes, name, limit, title in (
+        (left, "throughput_share", 0.8, "Throughput, share of plain Zenoh"),
+        (right, "latency_ratio", 1.2, "Median latency, multiple of plain Zenoh"),
+    ):
+        values = [1.0, *(figures[f"{technique}_{name}"] for technique in PLACED)]
+        bars = axes.bar(["plain", *PLACED], values, color=["#999999", "#1f77b4", "#2ca02c"])
+        axes.bar_label(bars, fmt="%.2f")
+        axes.axhline(limit, color="#d62728", linestyle="--", linewidth=1)
+        axes.set_title(title, fontsize=10)
+        axes.spines[["top", "right"]].set_visible(False)
+    picture.tight_layout()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    picture.savefig(path, dpi=120)
 
 
 def verdicts(figures: dict[str, float]) -> list[tuple[str, bool]]:
