@@ -356,9 +356,9 @@ def draw(figures: dict[str, float], path: Path) -> None:
     import matplotlib as mpl
 
     mpl.use("Agg")
-    from matplotlib import pyplot
+    from matplotlib import pyplot as plt
 
-    picture, (left, right) = pyplot.subplots(1, 2, figsize=(8, 3.2))
+    picture, (left, right) = plt.subplots(1, 2, figsize=(8, 3.2))
     for axes, name, limit, title in (
         (left, "throughput_share", 0.8, "Throughput, share of plain Zenoh"),
         (right, "latency_ratio", 1.2, "Median latency, multiple of plain Zenoh"),
