@@ -194,3 +194,16 @@ def test_empty_fields_and_levels_are_given_back() -> None:
 def test_a_granularity_that_cannot_be_is_refused(granularity: float) -> None:
     with pytest.raises(ValueError, match="granularity"):
         Raster(granularity)
+
+
+@pytest.mark.parametrize("granularity", [None, 4, 25])
+def test_wide_circles_near_a_pole_stand_in_all_their_fields(granularity: float | None) -> None:
+    random = np.random.default_rng(3)
+    for _ in range(300):
+        center = Point(random.uniform(80.0, 89.4), random.uniform(-120.0, 120.0))
+        circle = Circle(center, radius_m=random.uniform(5_000.0, 55_000.0))
+        raster = Raster(granularity)
+        raster.add(1, circle)
+        for bearing in range(0, 360, 3):
+            point = destination(center, float(bearing), circle.radius_m)
+            check(raster, {1: circle}, point)

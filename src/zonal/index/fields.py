@@ -12,7 +12,6 @@ from zonal.index.figures import HAIR, Figure, circle_reaches
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-
 NORTH_POLE, SOUTH_POLE = -1, -2
 """The poles are fields of their own, since a pole has every longitude."""
 
@@ -48,7 +47,7 @@ def fields_of(area: Area, figure: Figure, granularity: float) -> tuple[int, ...]
         left, right = floor(west * granularity), floor(east * granularity)
         if kind is Boxes or low == high or left == right:
             return _block(low, left, high, right)
-        if north - south <= _SMALL_DEG:
+        if north - south <= _SMALL_DEG and east - west <= _SMALL_DEG:
             if high - low == 1 == right - left:
                 return _four_fields(figure, granularity, low, left)
             return _fields_of_small_circle(figure, granularity, low, left, high, right)
