@@ -39,7 +39,7 @@ def _draw_workload(rows: dict[str, Any], path: Path) -> None:
         axes.barh(names, widths, left=left, color=colour, label=phase.removesuffix("_s"))
         left = [start + width for start, width in zip(left, widths, strict=True)]
     for position, total in enumerate(left):
-        axes.text(total * 1.02 + 0.3, position, f"{total:.2f} s", va="center")
+        axes.text(max(total, 1.6) + 0.4, position, f"{total:.2f} s", va="center")
     axes.axvline(
         1.6, color="black", linewidth=0.8, linestyle=":", label="the paper's raster, 1.6 s"
     )
@@ -58,7 +58,8 @@ def _draw_granularity(tables: dict[str, Any], path: Path) -> None:
         axes.set_title(f"{clients} clients")
         axes.set_xlabel("granularity (fields per degree)")
         axes.set_ylabel("operations a second")
-    panels[0].legend(title="updates/gets", frameon=False, ncols=2, loc="lower left")
+        axes.set_ylim(0, max(max(row.values()) for row in table.values()) * 1.25)
+    panels[0].legend(title="updates/gets", frameon=False, ncols=4, loc="upper left")
     _save(figure, path)
 
 
@@ -108,6 +109,9 @@ def _draw_growth(rows: dict[str, Any], path: Path) -> None:
     memory.bar(names, index_bytes, color=BLUE, label="index")
     area_bytes = [row["area_bytes"] for row in rows.values()]
     memory.bar(names, area_bytes, bottom=index_bytes, color=GREY, label="the area itself")
+    heights = [a + b for a, b in zip(index_bytes, area_bytes, strict=True)]
+    memory.set_ylim(0, max(heights) * 1.3)
+    memory.set_xlabel("subscriptions")
     memory.set_ylabel("bytes a subscription")
-    memory.legend(frameon=False)
+    memory.legend(frameon=False, ncols=2, loc="upper left")
     _save(figure, path)

@@ -11,7 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from index_places import areas, circles, points
-from zonal.geo import Area, Box, Circle, Everywhere, Point, destination
+from zonal.geo import Area, Box, Circle, Everywhere, Point, Polygon, destination
 from zonal.index import Fences, LinearFences, Raster
 from zonal.index.alternatives import RTreeFences, STRTreeFences
 from zonal.index.columns import Circles
@@ -89,15 +89,18 @@ def test_a_crowd_of_every_kind(make: Callable[[], Fences]) -> None:
     for row in range(400):
         lat, lon = random.uniform(45.40, 45.50), random.uniform(9.10, 9.20)
         size = random.uniform(0.001, 0.02)
-        if row % 2:
+        if row % 3 == 0:
             kept[row] = Circle(Point(lat, lon), radius_m=size * 111_000)
-        else:
+        elif row % 3 == 1:
             kept[row] = Box(lat, lon, lat + size, lon + size)
+        else:
+            corners = [(lat, lon), (lat + size, lon), (lat, lon + size), (lat, lon)]
+            kept[row] = Polygon(tuple(corners))
         fences.add(row, kept[row])
-    for row in range(0, 400, 3):
+    for row in range(0, 400, 4):
         fences.remove(row)
         del kept[row]
-    for row in range(1, 400, 3):
+    for row in range(1, 400, 4):
         kept[row] = Circle(Point(45.45, 9.1 + row / 4000), radius_m=1500.0)
         fences.update(row, kept[row])
     for _ in range(100):
@@ -191,3 +194,16 @@ def test_empty_fields_and_levels_are_given_back() -> None:
 def test_a_granularity_that_cannot_be_is_refused(granularity: float) -> None:
     with pytest.raises(ValueError, match="granularity"):
         Raster(granularity)
+
+
+@pytest.mark.parametrize("granularity", [None, 4, 25])
+def test_wide_circles_near_a_pole_stand_in_all_their_fields(granularity: float | None) -> None:
+    random = np.random.default_rng(3)
+    for _ in range(300):
+        center = Point(random.uniform(80.0, 89.4), random.uniform(-120.0, 120.0))
+        circle = Circle(center, radius_m=random.uniform(5_000.0, 55_000.0))
+        raster = Raster(granularity)
+        raster.add(1, circle)
+        for bearing in range(0, 360, 3):
+            point = destination(center, float(bearing), circle.radius_m)
+            check(raster, {1: circle}, point)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 import numpy as np
 
@@ -41,28 +41,24 @@ class Audience:
     def add(self, row: int, area: Area | None, make_fences: Callable[[], Fences]) -> None:
         """Let a subscription in."""
         self.stamp += 1
-        if area is None or isinstance(area, Everywhere):
-            self._open[row] = None
-            self._open_rows = None
-        elif isinstance(area, Circle) and area.center is None:
-            self._unplaced[row] = None
-        else:
+        if _is_placed(area):
             if self._fences is None:
                 self._fences = make_fences()
             self._fences.add(row, area)
+        elif _is_open(area):
+            self._open[row] = None
+            self._open_rows = None
+        else:
+            self._unplaced[row] = None
 
     def move(self, row: int, area: Area | None, make_fences: Callable[[], Fences]) -> None:
         """Give a subscription another geofence."""
-        if area is None or isinstance(area, Everywhere):
-            if row in self._open:
-                return
-        elif not (isinstance(area, Circle) and area.center is None):
-            fences = self._fences
-            if fences is not None and row in fences:
-                fences.update(row, area)
-                return
-        self.remove(row)
-        self.add(row, area, make_fences)
+        fences = self._fences
+        if _is_placed(area) and fences is not None and row in fences:
+            fences.update(row, area)
+        elif not (row in self._open and _is_open(area)):
+            self.remove(row)
+            self.add(row, area, make_fences)
 
     def remove(self, row: int) -> None:
         """Let a subscription go."""
@@ -87,3 +83,13 @@ class Audience:
         if self._open_rows is None:
             self._open_rows = np.array(list(self._open), dtype=np.intp)
         return self._open_rows
+
+
+def _is_placed(area: Area | None) -> TypeGuard[Area]:
+    if isinstance(area, Circle):  # first, since it is usual, and other tests of classes are slow
+        return area.center is not None
+    return not _is_open(area)
+
+
+def _is_open(area: Area | None) -> bool:
+    return area is None or isinstance(area, Everywhere)

@@ -83,12 +83,13 @@ class Clients:
         return self._inside_any(seats, geofence)
 
     def _inside_circle(self, seats: Rows, circle: Circle, center: Point) -> NDArray[np.bool_]:
-        side = self._vectors[seats].dot(plane_of(center, circle.radius_m))
+        side = self._vectors[seats].dot(np.array(plane_of(center, circle.radius_m)))
         inside: NDArray[np.bool_] = side > DOUBT
-        doubtful = (np.abs(side) <= DOUBT).nonzero()[0]
-        for position in doubtful.tolist():
-            point = self._points[int(seats[position])]
-            inside[position] = point is not None and circle.contains(point)
+        possible = side >= -DOUBT
+        if inside.tobytes() != possible.tobytes():
+            for position in (inside ^ possible).nonzero()[0].tolist():
+                point = self._points[int(seats[position])]
+                inside[position] = point is not None and circle.contains(point)
         return inside
 
     def _inside_any(self, seats: Rows, geofence: Area) -> NDArray[np.bool_]:

@@ -14,13 +14,14 @@ from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import shapely
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numpy.typing import NDArray
 
-    from zonal.geo import Area, Point
+    from zonal.geo import Point
 
 Numbers = tuple[float, float, float, float]
 Rows = np.ndarray[tuple[int], np.dtype[np.intp]]
@@ -46,7 +47,7 @@ class Question:
 
     __slots__ = ("area_of", "cos_lat", "point", "x", "y", "z")
 
-    def __init__(self, point: Point, area_of: Callable[[int], Area]) -> None:
+    def __init__(self, point: Point, area_of: Callable[[int], Any]) -> None:
         self.area_of = area_of  # asked where the numbers in a table do not settle a case
         lat, lon = math.radians(point.lat), math.radians(point.lon)
         self.cos_lat = cos_lat = math.cos(lat)
@@ -244,13 +245,31 @@ class Boxes(Columns):
         return rows
 
 
+class Polygons(Boxes):
+    """Polygons away from the seams: the boxes around them, then one test for all that are left."""
+
+    __slots__ = ()
+
+    def find(self, question: Question) -> list[int]:
+        """The rows of the polygons that contain the point."""
+        rows = _as_list(super().find(question))
+        if not rows:
+            return rows
+        figures = np.array([question.area_of(row).planar for row in rows], dtype=np.object_)
+        inside = shapely.intersects_xy(figures, question.point.lon, question.point.lat)
+        return [row for row, is_inside in zip(rows, inside.tolist(), strict=True) if is_inside]
+
+
 class Shapes(Boxes):
-    """Any other areas: the boxes around them, then the areas' own test."""
+    """Any other areas: the boxes around them, then each area's own test."""
 
     __slots__ = ()
 
     def find(self, question: Question) -> list[int]:
         """The rows of the areas that contain the point."""
-        near = super().find(question)
-        rows: list[int] = near if isinstance(near, list) else near.tolist()
+        rows = _as_list(super().find(question))
         return [row for row in rows if question.area_of(row).contains(question.point)]
+
+
+def _as_list(rows: list[int] | Rows) -> list[int]:
+    return rows if isinstance(rows, list) else rows.tolist()

@@ -6,16 +6,16 @@ import math
 from typing import TYPE_CHECKING
 
 from zonal.geo import Area, Box, Circle
-from zonal.index.columns import Boxes, Shapes
+from zonal.index.columns import Boxes, Circles
 from zonal.index.figures import HAIR, Figure, circle_reaches
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-
 NORTH_POLE, SOUTH_POLE = -1, -2
 """The poles are fields of their own, since a pole has every longitude."""
 
+_CONVEX = (Circles, Boxes)  # in a strip of fields these meet them all; others may have gaps
 _ROW_SHIFT = 32
 _ROW = 1 << _ROW_SHIFT
 _OFFSET = 1 << 30  # makes row and column numbers positive
@@ -41,13 +41,13 @@ def field_count(figure: Figure, granularity: float) -> int:
 def fields_of(area: Area, figure: Figure, granularity: float) -> tuple[int, ...]:
     """The keys of the fields that an area intersects: those in its box, then the exact test."""
     kind, _, south, west, north, east = figure
-    if kind is not Shapes and -180.0 < west <= east < 180.0 and -90.0 < south <= north < 90.0:
+    if kind in _CONVEX and -180.0 < west <= east < 180.0 and -90.0 < south <= north < 90.0:
         floor = math.floor
         low, high = floor(south * granularity), floor(north * granularity)
         left, right = floor(west * granularity), floor(east * granularity)
         if kind is Boxes or low == high or left == right:
             return _block(low, left, high, right)
-        if north - south <= _SMALL_DEG:
+        if north - south <= _SMALL_DEG and east - west <= _SMALL_DEG:
             if high - low == 1 == right - left:
                 return _four_fields(figure, granularity, low, left)
             return _fields_of_small_circle(figure, granularity, low, left, high, right)

@@ -6,8 +6,8 @@ import math
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from zonal.geo import EARTH_RADIUS_M, Area, Box, Circle
-from zonal.index.columns import Boxes, Circles, Columns, Shapes
+from zonal.geo import EARTH_RADIUS_M, Area, Box, Circle, MultiPolygon, Polygon
+from zonal.index.columns import Boxes, Circles, Columns, Polygons, Shapes
 
 if TYPE_CHECKING:
     from zonal.geo import Point
@@ -55,8 +55,19 @@ def figure_of(area: Area) -> Figure:
     if on_seam or box.min_lat == -90.0 or box.max_lat == 90.0:
         # A pole has all longitudes and the antimeridian two: left to the area's own test.
         return Figure(Shapes, _ANYWHERE, *sides)
-    kind = Boxes if isinstance(area, Box) else Shapes
-    return Figure(kind, (-box.min_lat, box.max_lat, -box.min_lon, box.max_lon), *sides)
+    numbers = (-box.min_lat, box.max_lat, -box.min_lon, box.max_lon)
+    return Figure(_kind_of(area), numbers, *sides)
+
+
+def _kind_of(area: Area) -> type[Columns]:
+    """The table for an area that touches no seam of the globe and is no circle."""
+    if isinstance(area, Box):
+        return Boxes
+    if isinstance(area, Polygon | MultiPolygon):
+        west, _, east, _ = area.planar.bounds
+        if west > -180.0 and east < 180.0:  # longitudes may also be written beyond ±180
+            return Polygons
+    return Shapes
 
 
 class _Reach(NamedTuple):
