@@ -297,6 +297,7 @@ def draw(results: dict[str, Any]) -> None:
     axis.set_yticks(list(places), [r["case"] for r in rows])
     axis.invert_yaxis()
     axis.set_xscale("log")
+    axis.set_xlim(left=1000)
     axis.set_xlabel("deliveries per second (256 B, log scale)")
     axis.legend(loc="lower right", frameon=False)
     axis.spines[["top", "right"]].set_visible(False)
@@ -327,9 +328,11 @@ def draw(results: dict[str, Any]) -> None:
         axis.set_xticks(range(len(groups)), names, fontsize=8)
         axis.set_title(title, fontsize=10)
         axis.set_yscale("symlog" if measure == "excess" else "log")
+        axis.set_ylim(bottom=0 if measure == "excess" else 1)
         axis.spines[["top", "right"]].set_visible(False)
-    axes[0].legend(frameon=False, fontsize=8)
-    figure.tight_layout()
+    handles, labels = axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="lower center", ncols=2, frameon=False)
+    figure.tight_layout(rect=(0, 0.07, 1, 1))
     figure.savefig(FIGURES / "broker-use-case.png", dpi=130)
     plt.close(figure)
 
@@ -340,11 +343,18 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--idle", type=int, default=5000)
     parser.add_argument("--no-figures", action="store_true")
+    parser.add_argument("--draw", type=Path, help="only draw an earlier run's JSON line")
     options = parser.parse_args()
+    results: dict[str, Any]
+    if options.draw is not None:
+        results = json.loads(options.draw.read_text().splitlines()[-1])
+        draw(results)
+        summary(results)
+        return
     if shutil.which("mosquitto") is None:
         raise SystemExit("mosquitto is not installed (Debian: apt-get install mosquitto)")
     console.print(f"[bold]Throughput[/] ({options.rounds} rounds of {options.seconds:g} s)")
-    results: dict[str, Any] = {"throughput": throughput(options.seconds, options.rounds)}
+    results = {"throughput": throughput(options.seconds, options.rounds)}
     results["machine_us_per_delivery"] = machine_costs()
     for name, cost in results["machine_us_per_delivery"].items():
         rate = next(r["zonal"] for r in results["throughput"] if r["case"] == name)
