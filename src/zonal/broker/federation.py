@@ -250,8 +250,9 @@ def message_of(raw: zenoh.Sample, now: float) -> tuple[Message, object]:
         identity: object = (envelope.broker, envelope.number)
     else:
         message = _from_zenoh(sample, payload)
-        stamp = raw.timestamp
-        identity = context.identity if context is not None else stamp and str(stamp)
+        identity = None if context is None else context.identity
+        if identity is None and raw.timestamp is not None:
+            identity = str(raw.timestamp)
     message.location, message.geofence = sample.location, sample.geofence
     return message, identity
 
