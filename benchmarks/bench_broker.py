@@ -107,26 +107,36 @@ def throughput(seconds: float, rounds: int) -> list[dict[str, Any]]:
     """Deliveries per second of both, alternating; the median of the rounds."""
     rows = []
     for name, publishers, subscribers, qos, window, target in FANS:
-        rates: dict[str, list[float]] = {"mosquitto": [], "zonal": []}
+        rates: dict[str, list[broker_load.Rate]] = {"mosquitto": [], "zonal": []}
         for _ in range(rounds):
             for start in (mosquitto, zonal_broker):
                 with start() as running:
                     rates[running.name].append(
                         broker_load.rate(
-                            running.port, publishers=publishers, subscribers=subscribers, qos=qos,
-                            seconds=seconds, window=window,
+                            running.port, running.pid, publishers=publishers,
+                            subscribers=subscribers, qos=qos, seconds=seconds, window=window,
                         )
                     )  # fmt: skip
-        ours, theirs = statistics.median(rates["zonal"]), statistics.median(rates["mosquitto"])
-        rows.append(
-            {"case": name, "zonal": round(ours), "mosquitto": round(theirs),
-             "share": round(ours / theirs, 2), "target": target}
-        )  # fmt: skip
+        rows.append({"case": name, "target": target, **compared(rates)})
+        row = rows[-1]
         console.print(
-            f"{name}: {ours:,.0f} deliveries/s, Mosquitto {theirs:,.0f}: "
-            f"{ours / theirs:.2f} (target {target})"
+            f"{name}: {row['zonal']:,} deliveries/s, Mosquitto {row['mosquitto']:,}: "
+            f"{row['share']:.2f} (target {target}); CPU {row['zonal_cpu_us']} and "
+            f"{row['mosquitto_cpu_us']} µs a delivery"
         )
     return rows
+
+
+def compared(rates: dict[str, list[broker_load.Rate]]) -> dict[str, Any]:
+    """Medians of both brokers; the share is the median of the rounds' own ratios."""
+    pairs = zip(rates["zonal"], rates["mosquitto"], strict=True)
+    result: dict[str, Any] = {
+        "share": round(statistics.median(ours.per_s / theirs.per_s for ours, theirs in pairs), 2)
+    }
+    for name, seen in rates.items():
+        result[name] = round(statistics.median(rate.per_s for rate in seen))
+        result[f"{name}_cpu_us"] = round(statistics.median(rate.cpu_us for rate in seen), 2)
+    return result
 
 
 def machine_costs() -> dict[str, float]:
@@ -221,13 +231,13 @@ def overhead(seconds: float, rounds: int) -> dict[str, float]:
             order = [("geo", geo), ("no geo", plain)]
             if number % 2:
                 order.reverse()
-            before = {name: broker_travel.cpu_seconds(broker.pid) for name, broker in order}
+            before = {name: broker_load.cpu_seconds(broker.pid) for name, broker in order}
             delays = broker_load.delivery_delays(
                 (order[0][1].port, order[1][1].port), seconds=seconds
             )
             for (name, broker), own in zip(order, delays, strict=True):
                 means[name].append(statistics.fmean(own) * 1000)
-                cpu[name] += broker_travel.cpu_seconds(broker.pid) - before[name]
+                cpu[name] += broker_load.cpu_seconds(broker.pid) - before[name]
     ratio = statistics.median(
         geo / plain for geo, plain in zip(means["geo"], means["no geo"], strict=True)
     )
@@ -357,10 +367,10 @@ def main() -> None:
     results = {"throughput": throughput(options.seconds, options.rounds)}
     results["machine_us_per_delivery"] = machine_costs()
     for name, cost in results["machine_us_per_delivery"].items():
-        rate = next(r["zonal"] for r in results["throughput"] if r["case"] == name)
+        whole = next(r["zonal_cpu_us"] for r in results["throughput"] if r["case"] == name)
         console.print(
-            f"where the time goes, {name}: {cost} µs of {1e6 / rate:.2f} µs a delivery are "
-            "decoding, matching and encoding; the rest is sockets and the load's own core"
+            f"where the time goes, {name}: of {whole} µs CPU a delivery {cost} are decoding, "
+            "matching and encoding, the rest is sockets"
         )
     console.print("[bold]Use case[/]")
     results["use_case"] = use_case(max(8.0, 2 * options.seconds))
