@@ -231,13 +231,14 @@ def overhead(seconds: float, rounds: int) -> dict[str, float]:
             order = [("geo", geo), ("no geo", plain)]
             if number % 2:
                 order.reverse()
-            before = {name: broker_load.cpu_seconds(broker.pid) for name, broker in order}
+            (first, one), (second, two) = order
             delays = broker_load.delivery_delays(
-                (order[0][1].port, order[1][1].port), seconds=seconds
+                (one.port, two.port), (one.pid, two.pid), seconds=seconds
             )
-            for (name, broker), own in zip(order, delays, strict=True):
-                means[name].append(statistics.fmean(own) * 1000)
-                cpu[name] += broker_load.cpu_seconds(broker.pid) - before[name]
+            means[first].append(statistics.fmean(delays.first) * 1000)
+            means[second].append(statistics.fmean(delays.second) * 1000)
+            cpu[first] += delays.cpu_s[0]
+            cpu[second] += delays.cpu_s[1]
     ratio = statistics.median(
         geo / plain for geo, plain in zip(means["geo"], means["no geo"], strict=True)
     )

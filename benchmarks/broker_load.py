@@ -285,8 +285,17 @@ STAMP = struct.Struct(">d")
 WORLD = "CIRCLE (9.19 45.46, 3000000)"
 
 
-def deliver_all(ports: tuple[int, int], subscribers: int, rate_hz: float, seconds: float,
-                results: Queue[tuple[list[float], list[float]]]) -> None:  # fmt: skip
+class Delays(NamedTuple):
+    """What two brokers made of the same messages."""
+
+    first: list[float]
+    second: list[float]
+    cpu_s: tuple[float, float]
+    """Of each broker, while messages passed."""
+
+
+def deliver_all(ports: tuple[int, int], pids: tuple[int, int], subscribers: int, rate_hz: float,
+                seconds: float, results: Queue[Delays]) -> None:  # fmt: skip
     """Process: everybody hears everything, with all places named, at two brokers in turn."""
 
     def place(number: int) -> tuple[str, str]:
@@ -313,12 +322,13 @@ def deliver_all(ports: tuple[int, int], subscribers: int, rate_hz: float, second
         await asyncio.wait_for(client.ready, 30)
         return client
 
-    async def run() -> tuple[list[float], list[float]]:
+    async def run() -> Delays:
         loop = asyncio.get_running_loop()
         clients = [
             [await joined(kind, port, number) for number in range(subscribers)]
             for kind, port in zip(kinds, ports, strict=True)
         ]
+        before = [cpu_seconds(pid) for pid in pids]
         start = loop.time()
         for number in range(int(2 * rate_hz * seconds)):
             await asyncio.sleep(max(0.0, start + number / (2 * rate_hz) - loop.time()))
@@ -327,20 +337,21 @@ def deliver_all(ports: tuple[int, int], subscribers: int, rate_hz: float, second
             clients[number % 2][sender].transport.write(message(sender))
         await asyncio.sleep(0.3)
         first, second = (kind.delays[len(kind.delays) // 5 :] for kind in kinds)
-        return first, second
+        one, two = (cpu_seconds(pid) - was for pid, was in zip(pids, before, strict=True))
+        return Delays(first, second, (one, two))
 
     results.put(uvloop.run(run()))
 
 
-def delivery_delays(ports: tuple[int, int], *, subscribers: int = 100, rate_hz: float = 60.0,
-                    seconds: float = 4.0) -> tuple[list[float], list[float]]:  # fmt: skip
+def delivery_delays(ports: tuple[int, int], pids: tuple[int, int], *, subscribers: int = 100,
+                    rate_hz: float = 60.0, seconds: float = 4.0) -> Delays:  # fmt: skip
     """Delays of all deliveries at two brokers, in seconds; messages alternate between them.
 
     What disturbs the machine disturbs both alike.
     """
-    results: Queue[tuple[list[float], list[float]]] = spawn.Queue()
+    results: Queue[Delays] = spawn.Queue()
     process = spawn.Process(
-        target=deliver_all, args=(ports, subscribers, rate_hz, seconds, results)
+        target=deliver_all, args=(ports, pids, subscribers, rate_hz, seconds, results)
     )
     process.start()
     try:

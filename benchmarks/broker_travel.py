@@ -22,8 +22,8 @@ import uvloop
 from broker_load import QOS, Raw, cpu_seconds, spawn
 
 if TYPE_CHECKING:
-    from pathlib import Path
     from multiprocessing.queues import Queue
+    from pathlib import Path
 
 TOPIC = "data"
 RADIUS_DEGREES = 0.01
