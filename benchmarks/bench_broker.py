@@ -156,13 +156,13 @@ def machine_costs() -> dict[str, float]:
         sender = broker.open(Peer(), 0.0)
         broker.receive(sender, mqtt5.ConnectPacket("p").write(), 0.0)
         burst = mqtt5.PublishPacket("bench/fan", b"x" * 256).write() * 50
-        start, count = time.perf_counter(), 0
-        while time.perf_counter() - start < 1.0:
+        start, count = time.process_time(), 0
+        while time.process_time() - start < 1.0:
             broker.receive(sender, burst, 0.0)
             for connection in broker.flush():
                 connection.take()
             count += 50 * subscribers
-        costs[name] = round((time.perf_counter() - start) / count * 1e6, 2)
+        costs[name] = round((time.process_time() - start) / count * 1e6, 2)
     return costs
 
 
