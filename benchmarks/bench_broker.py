@@ -107,26 +107,36 @@ def throughput(seconds: float, rounds: int) -> list[dict[str, Any]]:
     """Deliveries per second of both, alternating; the median of the rounds."""
     rows = []
     for name, publishers, subscribers, qos, window, target in FANS:
-        rates: dict[str, list[float]] = {"mosquitto": [], "zonal": []}
+        rates: dict[str, list[broker_load.Rate]] = {"mosquitto": [], "zonal": []}
         for _ in range(rounds):
             for start in (mosquitto, zonal_broker):
                 with start() as running:
                     rates[running.name].append(
                         broker_load.rate(
-                            running.port, publishers=publishers, subscribers=subscribers, qos=qos,
-                            seconds=seconds, window=window,
+                            running.port, running.pid, publishers=publishers,
+                            subscribers=subscribers, qos=qos, seconds=seconds, window=window,
                         )
                     )  # fmt: skip
-        ours, theirs = statistics.median(rates["zonal"]), statistics.median(rates["mosquitto"])
-        rows.append(
-            {"case": name, "zonal": round(ours), "mosquitto": round(theirs),
-             "share": round(ours / theirs, 2), "target": target}
-        )  # fmt: skip
+        rows.append({"case": name, "target": target, **compared(rates)})
+        row = rows[-1]
         console.print(
-            f"{name}: {ours:,.0f} deliveries/s, Mosquitto {theirs:,.0f}: "
-            f"{ours / theirs:.2f} (target {target})"
+            f"{name}: {row['zonal']:,} deliveries/s, Mosquitto {row['mosquitto']:,}: "
+            f"{row['share']:.2f} (target {target}); CPU {row['zonal_cpu_us']} and "
+            f"{row['mosquitto_cpu_us']} µs a delivery"
         )
     return rows
+
+
+def compared(rates: dict[str, list[broker_load.Rate]]) -> dict[str, Any]:
+    """Medians of both brokers; the share is the median of the rounds' own ratios."""
+    pairs = zip(rates["zonal"], rates["mosquitto"], strict=True)
+    result: dict[str, Any] = {
+        "share": round(statistics.median(ours.per_s / theirs.per_s for ours, theirs in pairs), 2)
+    }
+    for name, seen in rates.items():
+        result[name] = round(statistics.median(rate.per_s for rate in seen))
+        result[f"{name}_cpu_us"] = round(statistics.median(rate.cpu_us for rate in seen), 2)
+    return result
 
 
 def machine_costs() -> dict[str, float]:
@@ -146,13 +156,13 @@ def machine_costs() -> dict[str, float]:
         sender = broker.open(Peer(), 0.0)
         broker.receive(sender, mqtt5.ConnectPacket("p").write(), 0.0)
         burst = mqtt5.PublishPacket("bench/fan", b"x" * 256).write() * 50
-        start, count = time.perf_counter(), 0
-        while time.perf_counter() - start < 1.0:
+        start, count = time.process_time(), 0
+        while time.process_time() - start < 1.0:
             broker.receive(sender, burst, 0.0)
             for connection in broker.flush():
                 connection.take()
             count += 50 * subscribers
-        costs[name] = round((time.perf_counter() - start) / count * 1e6, 2)
+        costs[name] = round((time.process_time() - start) / count * 1e6, 2)
     return costs
 
 
@@ -221,13 +231,14 @@ def overhead(seconds: float, rounds: int) -> dict[str, float]:
             order = [("geo", geo), ("no geo", plain)]
             if number % 2:
                 order.reverse()
-            before = {name: broker_travel.cpu_seconds(broker.pid) for name, broker in order}
+            (first, one), (second, two) = order
             delays = broker_load.delivery_delays(
-                (order[0][1].port, order[1][1].port), seconds=seconds
+                (one.port, two.port), (one.pid, two.pid), seconds=seconds
             )
-            for (name, broker), own in zip(order, delays, strict=True):
-                means[name].append(statistics.fmean(own) * 1000)
-                cpu[name] += broker_travel.cpu_seconds(broker.pid) - before[name]
+            means[first].append(statistics.fmean(delays.first) * 1000)
+            means[second].append(statistics.fmean(delays.second) * 1000)
+            cpu[first] += delays.cpu_s[0]
+            cpu[second] += delays.cpu_s[1]
     ratio = statistics.median(
         geo / plain for geo, plain in zip(means["geo"], means["no geo"], strict=True)
     )
@@ -297,6 +308,7 @@ def draw(results: dict[str, Any]) -> None:
     axis.set_yticks(list(places), [r["case"] for r in rows])
     axis.invert_yaxis()
     axis.set_xscale("log")
+    axis.set_xlim(left=1000)
     axis.set_xlabel("deliveries per second (256 B, log scale)")
     axis.legend(loc="lower right", frameon=False)
     axis.spines[["top", "right"]].set_visible(False)
@@ -327,9 +339,11 @@ def draw(results: dict[str, Any]) -> None:
         axis.set_xticks(range(len(groups)), names, fontsize=8)
         axis.set_title(title, fontsize=10)
         axis.set_yscale("symlog" if measure == "excess" else "log")
+        axis.set_ylim(bottom=0 if measure == "excess" else 1)
         axis.spines[["top", "right"]].set_visible(False)
-    axes[0].legend(frameon=False, fontsize=8)
-    figure.tight_layout()
+    handles, labels = axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="lower center", ncols=2, frameon=False)
+    figure.tight_layout(rect=(0, 0.07, 1, 1))
     figure.savefig(FIGURES / "broker-use-case.png", dpi=130)
     plt.close(figure)
 
@@ -340,17 +354,24 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--idle", type=int, default=5000)
     parser.add_argument("--no-figures", action="store_true")
+    parser.add_argument("--draw", type=Path, help="only draw an earlier run's JSON line")
     options = parser.parse_args()
+    results: dict[str, Any]
+    if options.draw is not None:
+        results = json.loads(options.draw.read_text().splitlines()[-1])
+        draw(results)
+        summary(results)
+        return
     if shutil.which("mosquitto") is None:
         raise SystemExit("mosquitto is not installed (Debian: apt-get install mosquitto)")
     console.print(f"[bold]Throughput[/] ({options.rounds} rounds of {options.seconds:g} s)")
-    results: dict[str, Any] = {"throughput": throughput(options.seconds, options.rounds)}
+    results = {"throughput": throughput(options.seconds, options.rounds)}
     results["machine_us_per_delivery"] = machine_costs()
     for name, cost in results["machine_us_per_delivery"].items():
-        rate = next(r["zonal"] for r in results["throughput"] if r["case"] == name)
+        whole = next(r["zonal_cpu_us"] for r in results["throughput"] if r["case"] == name)
         console.print(
-            f"where the time goes, {name}: {cost} µs of {1e6 / rate:.2f} µs a delivery are "
-            "decoding, matching and encoding; the rest is sockets and the load's own core"
+            f"where the time goes, {name}: of {whole} µs CPU a delivery {cost} are decoding, "
+            "matching and encoding, the rest is sockets"
         )
     console.print("[bold]Use case[/]")
     results["use_case"] = use_case(max(8.0, 2 * options.seconds))

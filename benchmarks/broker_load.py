@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import multiprocessing
+import os
 import struct
 import time
-from typing import TYPE_CHECKING, cast
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import mqtt5
 import numpy as np
@@ -202,8 +204,22 @@ def publish(
     uvloop.run(run())
 
 
-def rate(port: int, *, publishers: int, subscribers: int, qos: int, payload: int = 256,
-         seconds: float = 4.0, window: int = 20_000) -> float:  # fmt: skip
+def cpu_seconds(pid: int) -> float:
+    """CPU time of a process so far."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+class Rate(NamedTuple):
+    """What a broker did, and what it cost it: the cost hardly depends on who else is running."""
+
+    per_s: float
+    cpu_us: float
+    """CPU time of the broker for each delivery."""
+
+
+def rate(port: int, pid: int, *, publishers: int, subscribers: int, qos: int, payload: int = 256,
+         seconds: float = 4.0, window: int = 20_000) -> Rate:  # fmt: skip
     """Deliveries per second through a broker."""
     topic = "bench/fan"
     received: Synchronized[int] = spawn.Value("q", 0, lock=False)  # type: ignore[assignment]
@@ -228,9 +244,10 @@ def rate(port: int, *, publishers: int, subscribers: int, qos: int, payload: int
         processes[1].start()
         assert sending.wait(60)
         time.sleep(1.0)  # warm-up: buffers and caches fill
-        before, start = received.value, time.perf_counter()
+        before, start, cpu = received.value, time.perf_counter(), cpu_seconds(pid)
         time.sleep(seconds)
-        result = (received.value - before) / (time.perf_counter() - start)
+        count, took = received.value - before, time.perf_counter() - start
+        result = Rate(count / took, (cpu_seconds(pid) - cpu) / max(1, count) * 1e6)
         stop.set()
     finally:
         stop.set()
@@ -268,8 +285,17 @@ STAMP = struct.Struct(">d")
 WORLD = "CIRCLE (9.19 45.46, 3000000)"
 
 
-def deliver_all(ports: tuple[int, int], subscribers: int, rate_hz: float, seconds: float,
-                results: Queue[tuple[list[float], list[float]]]) -> None:  # fmt: skip
+class Delays(NamedTuple):
+    """What two brokers made of the same messages."""
+
+    first: list[float]
+    second: list[float]
+    cpu_s: tuple[float, float]
+    """Of each broker, while messages passed."""
+
+
+def deliver_all(ports: tuple[int, int], pids: tuple[int, int], subscribers: int, rate_hz: float,
+                seconds: float, results: Queue[Delays]) -> None:  # fmt: skip
     """Process: everybody hears everything, with all places named, at two brokers in turn."""
 
     def place(number: int) -> tuple[str, str]:
@@ -296,12 +322,13 @@ def deliver_all(ports: tuple[int, int], subscribers: int, rate_hz: float, second
         await asyncio.wait_for(client.ready, 30)
         return client
 
-    async def run() -> tuple[list[float], list[float]]:
+    async def run() -> Delays:
         loop = asyncio.get_running_loop()
         clients = [
             [await joined(kind, port, number) for number in range(subscribers)]
             for kind, port in zip(kinds, ports, strict=True)
         ]
+        before = [cpu_seconds(pid) for pid in pids]
         start = loop.time()
         for number in range(int(2 * rate_hz * seconds)):
             await asyncio.sleep(max(0.0, start + number / (2 * rate_hz) - loop.time()))
@@ -310,20 +337,21 @@ def deliver_all(ports: tuple[int, int], subscribers: int, rate_hz: float, second
             clients[number % 2][sender].transport.write(message(sender))
         await asyncio.sleep(0.3)
         first, second = (kind.delays[len(kind.delays) // 5 :] for kind in kinds)
-        return first, second
+        one, two = (cpu_seconds(pid) - was for pid, was in zip(pids, before, strict=True))
+        return Delays(first, second, (one, two))
 
     results.put(uvloop.run(run()))
 
 
-def delivery_delays(ports: tuple[int, int], *, subscribers: int = 100, rate_hz: float = 60.0,
-                    seconds: float = 4.0) -> tuple[list[float], list[float]]:  # fmt: skip
+def delivery_delays(ports: tuple[int, int], pids: tuple[int, int], *, subscribers: int = 100,
+                    rate_hz: float = 60.0, seconds: float = 4.0) -> Delays:  # fmt: skip
     """Delays of all deliveries at two brokers, in seconds; messages alternate between them.
 
     What disturbs the machine disturbs both alike.
     """
-    results: Queue[tuple[list[float], list[float]]] = spawn.Queue()
+    results: Queue[Delays] = spawn.Queue()
     process = spawn.Process(
-        target=deliver_all, args=(ports, subscribers, rate_hz, seconds, results)
+        target=deliver_all, args=(ports, pids, subscribers, rate_hz, seconds, results)
     )
     process.start()
     try:

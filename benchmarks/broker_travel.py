@@ -11,20 +11,19 @@ from __future__ import annotations
 
 import asyncio
 import math
-import os
 import random
 import struct
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import mqtt5
 import uvloop
 
-from broker_load import QOS, Raw, spawn
+from broker_load import QOS, Raw, cpu_seconds, spawn
 
 if TYPE_CHECKING:
     from multiprocessing.queues import Queue
+    from pathlib import Path
 
 TOPIC = "data"
 RADIUS_DEGREES = 0.01
@@ -50,12 +49,6 @@ class Travelled(NamedTuple):
     def relevant_per_cpu_s(self) -> float:
         """Relevant deliveries for each CPU second of broker and clients together."""
         return self.relevant / (self.clients_cpu_s + self.broker_cpu_s)
-
-
-def cpu_seconds(pid: int) -> float:
-    """CPU time of a process so far."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def tracks(count: int, folder: Path | None, steps: int = 400) -> list[Track]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 import zenoh
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,8 +16,10 @@ from zonal.broker.message import Message
 from zonal.broker.session import Session
 from zonal.broker.subscription import Subscription
 from zonal.broker.topics import matches, valid_filter
+from zonal.errors import AttachmentError
 from zonal.geo import Area, Box, Circle, Point
 from zonal.keys import encoding_named, fence_expressions, join
+from zonal.session import GeoContext
 
 LEVELS = st.sampled_from(["", "a", "b", "@s2", "@to", "$x", "50%", "what?", "x*", "%41", "é"])
 TOPICS = st.lists(LEVELS, min_size=1, max_size=4).map("/".join).filter(bool)
@@ -167,6 +170,13 @@ def test_an_envelope_keeps_everything_about_a_message() -> None:
                  "response_topic", "correlation_data", "user_properties"):  # fmt: skip
         assert getattr(copy, name) == getattr(message, name)
     assert copy.expires_at == 230.0
+
+
+def test_an_envelope_is_never_taken_for_a_geo_context() -> None:
+    data = seal(Message("a", b"x"), 7, 9, 100.0)
+    with pytest.raises(AttachmentError):
+        GeoContext.from_bytes(data)
+    assert unseal(GeoContext(1, 2, Point(45, 9)).to_bytes("@s2/1")) is None
 
 
 def test_other_attachments_are_none_of_ours() -> None:

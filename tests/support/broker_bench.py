@@ -142,6 +142,10 @@ class Client:
         self.send_bytes(show(packet.write()))
         return self.take(mqtt5.SubAckPacket)
 
+    def unsubscribe(self, *patterns: str) -> mqtt5.UnsubAckPacket:
+        self.send(mqtt5.UnsubscribePacket(self.next_id(), list(patterns)))
+        return self.take(mqtt5.UnsubAckPacket)
+
     def take(self, kind: type[P]) -> P:
         """The first packet that has arrived, of this kind."""
         packet, size = mqtt5.read(memoryview(self.inbox))

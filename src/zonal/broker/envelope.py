@@ -1,7 +1,7 @@
 """An MQTT message between brokers: what Zenoh's payload does not hold goes into the attachment.
 
 ```
-bytes 0–3    "ZMQ1"
+bytes 0–3    0xFF "MQ5": the first byte is none that a geo-context begins with
 bytes 4–11   broker: a random number for each start of a broker
 bytes 12–19  number of the message at that broker
 then         an MQTT 5 PUBLISH without payload: topic, QoS, retain and all properties
@@ -20,7 +20,7 @@ from zonal.broker.wire import read
 from zonal.errors import AttachmentError, MqttError
 
 HEAD = struct.Struct(">4sQQ")
-MAGIC = b"ZMQ1"
+MAGIC = b"\xffMQ5"
 
 
 class Envelope(NamedTuple):

@@ -13,6 +13,7 @@ import logging
 import queue
 import secrets
 import threading
+import time
 from collections import deque
 from typing import TYPE_CHECKING, Self
 
@@ -173,11 +174,15 @@ class Federation:
         """Follows the clients' interest; many changes at once make one difference to declare."""
         done = -1
         while True:
+            pause = DECLARE_EVERY
             if self.interest.changes != done:
                 done = self.interest.changes
+                start = time.perf_counter()
                 wanted = self.interest.keys()
+                # Thousands of filters that change all the time may take a tenth of the loop.
+                pause = max(pause, 10 * (time.perf_counter() - start))
                 await asyncio.to_thread(self._adjust, wanted)
-            await asyncio.sleep(DECLARE_EVERY)
+            await asyncio.sleep(pause)
 
     def _adjust(self, wanted: frozenset[str]) -> None:
         """New keys before old ones go, so that nothing is missed on the way."""
@@ -250,8 +255,9 @@ def message_of(raw: zenoh.Sample, now: float) -> tuple[Message, object]:
         identity: object = (envelope.broker, envelope.number)
     else:
         message = _from_zenoh(sample, payload)
-        stamp = raw.timestamp
-        identity = context.identity if context is not None else stamp and str(stamp)
+        identity = None if context is None else context.identity
+        if identity is None and raw.timestamp is not None:
+            identity = str(raw.timestamp)
     message.location, message.geofence = sample.location, sample.geofence
     return message, identity
 

@@ -24,6 +24,8 @@ logger = logging.getLogger("zonal.broker")
 
 TICK = 0.1
 """Seconds between looks at the deadlines."""
+BURST = 32 * 1024
+"""Bytes from clients after which answers and deliveries are written at once."""
 STRANGERS = 100
 """Connections beyond the maximum that are still told so; further ones are closed at once."""
 TLS_HANDSHAKE = 10.0
@@ -46,8 +48,9 @@ class Clock:
 class Server:
     """Listens, and moves bytes between sockets and the broker.
 
-    Everything that arrives in one turn of the event loop is processed first; then the store commits
-    once, and only then are answers and deliveries written, each connection's in one piece.
+    Everything that arrives in one turn of the event loop (or 32 KiB of it) is processed first; then
+    the store commits once, and only then are answers and deliveries written, each connection's in
+    one piece.
     """
 
     def __init__(self, broker: Broker, clock: Callable[[], float]) -> None:
@@ -56,6 +59,7 @@ class Server:
         self._servers: list[asyncio.Server] = []
         self._links: set[Link] = set()
         self._flushing = False
+        self._processed = 0
         self._checks = ThreadPoolExecutor(max_workers=1, thread_name_prefix="credentials")
         self._ticking: asyncio.Task[None] | None = None
         self.failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -106,6 +110,17 @@ class Server:
             link.abort()
         self._checks.shutdown(wait=False, cancel_futures=True)
 
+    def taken(self, size: int) -> None:
+        """Bytes were processed: written at the end of the turn, or now if there were many.
+
+        Receivers should have something to do while the rest of a burst is processed.
+        """
+        self._processed += size
+        if self._processed >= BURST:
+            self._flush()
+        else:
+            self.schedule()
+
     def schedule(self) -> None:
         """Has everything written at the end of this turn of the event loop."""
         if not self._flushing:
@@ -114,6 +129,7 @@ class Server:
 
     def _flush(self) -> None:
         self._flushing = False
+        self._processed = 0
         broker = self.broker
         try:
             waiting = broker.flush()
@@ -215,7 +231,7 @@ class Link(asyncio.Protocol):
         except Exception:
             logger.exception("a connection is closed after an internal error")
             self._broker.drop(self._connection, 0x80, "internal error", self._clock())
-        self._server.schedule()
+        self._server.taken(len(data))
 
     def connection_lost(self, _: Exception | None) -> None:
         """The client is gone."""
