@@ -84,12 +84,12 @@ def fig8(
 
     tasks = _tasks(
         seed,
-        1 if quick else 4,
+        1 if quick else 3,
         n=(20,) if quick else (50,),
         s=(5,) if quick else (10,),
-        side=(25, 35) if quick else (40, 50, 60, 70, 80),
-        warm=(90,) if quick else (180,),
-        publications=(20,) if quick else (100,),
+        side=(25, 35) if quick else (50, 60, 70, 80),
+        warm=(90,) if quick else (120,),
+        publications=(20,) if quick else (80,),
     )
     both = [task | {"scheme": scheme} for task in tasks for scheme in ("psvr", "shen")]
     rows = sweep(radio_delivery, both, "figure 8", master=_master(master))
@@ -128,9 +128,9 @@ def fig10(
     ranges = (0.25, 0.4) if quick else (0.15, 0.2, 0.25, 0.3, 0.4, 0.5)
     n = 40 if quick else 100
     tasks = _tasks(seed, repeat, model=("plane",), n=(n,), range=ranges, s=(1,), draws=(40,))
-    sides = (30,) if quick else (30, 40, 50, 60, 70)
+    sides = (30,) if quick else (40, 50, 60, 70)
     radio = _tasks(
-        seed + 1000, 2 if quick else 6, model=("radio",), n=(20 if quick else 50,), side=sides,
+        seed + 1000, 2 if quick else 4, model=("radio",), n=(20 if quick else 50,), side=sides,
         warm=(90,), s=(1,), draws=(40,),
     )  # fmt: skip
     rows = sweep(density_gain, tasks + radio, "figure 10", master=_master(master))
