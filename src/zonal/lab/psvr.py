@@ -220,7 +220,7 @@ def recovery(
     from zonal.lab.psvr_sweep import sweep
     from zonal.lab.psvr_tasks import recovery as recover
 
-    plan = {8: 10} if quick else {5: 300, 10: 400, 20: 200, 35: 60, 50: 40}
+    plan = {8: 10} if quick else {5: 350, 10: 450, 20: 170, 35: 20, 50: 10}
     tasks = []
     for n, networks in plan.items():
         tasks += _tasks(seed + 1000 * n, networks, n=(n,), corruptions=(10,), max_depth=(32,))
