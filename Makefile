@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-EXTRAS := broker,pipeline,figures,peers,dev
+EXTRAS := broker,pipeline,web,figures,peers,dev
 
 .PHONY: help setup demo check test test-slow format clean
 
@@ -18,8 +18,9 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[$(EXTRAS)]"
 	@touch $@
 
-demo: $(READY)  ## run the demo: a router, sensors and subscribers in Milano
-	$(BIN)/zonal demo
+demo: $(READY)  ## a whole city on this machine, with its map
+	tools/system-packages java
+	$(BIN)/zonal demo $(DEMO)
 
 check: $(READY)  ## ruff, formatting, mypy --strict, import layers
 	$(BIN)/ruff check .

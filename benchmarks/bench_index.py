@@ -10,10 +10,8 @@ import gc
 import json
 import os
 import random
-import statistics
 import sys
 import time
-from itertools import cycle, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,31 +19,19 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # one thread means one threa
 
 import numpy as np
 from rich.console import Console
-from rich.table import Table
 
 import index_figures as figures
-from index_workload import (
-    Trajectory,
-    Workload,
-    circle_at,
-    geobroker_workload,
-    load_trajectories,
-    scattered_circles,
-)
-from zonal.index import Fences, InterestCover, LinearFences, Raster, SubscriptionIndex
+from index_growth import bench_growth, bench_other_uses
+from index_sweeps import bench_geo_or_not, bench_granularity
+from index_workload import TOPIC, Trajectory, Workload, geobroker_workload, load_trajectories
+from zonal.index import Fences, LinearFences, Raster, SubscriptionIndex
 from zonal.index.alternatives import RTreeFences, STRTreeFences
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from zonal.geo import Circle, Point
+    from collections.abc import Callable
 
 REPOSITORY = Path(__file__).resolve().parent.parent
-RATIOS = {"99/1": (99, 1), "1/1": (1, 1), "1/10": (1, 10), "1/99": (1, 99)}
-GRANULARITIES: list[int | None] = [1, 10, 25, 50, 100, None]
-CLIENT_COUNTS = [1, 10, 100, 250, 500, 750, 1000]
 PHASES = ("adds_s", "updates_s", "gets_s", "total_s", "wall_s")
-TOPIC = "data"
 console = Console(stderr=True)
 
 Result = dict[str, Any]
@@ -127,6 +113,7 @@ def bench_workload(trajectories: list[Trajectory], args: argparse.Namespace) -> 
     hits = first[: len(workload.gets)]
     rows["hits a get, mean"] = float(hits.mean())
     rows["hits a get, median"] = float(np.median(hits))
+    rows["in random order, s"] = shuffled_s(workload)
     rows["linear, a get"] = linear_get_s(workload)
     rows["values, a get"] = values_get_s(workload)
     rows["rtree / raster"] = (
@@ -134,6 +121,22 @@ def bench_workload(trajectories: list[Trajectory], args: argparse.Namespace) -> 
     )
     print_workload(rows, makers)
     return rows
+
+
+def shuffled_s(workload: Workload) -> float:
+    """The raster's time for the same updates and gets, but in random order after the adds."""
+    index: SubscriptionIndex[int] = SubscriptionIndex()
+    for number, circle in enumerate(workload.adds):
+        index.add(number, TOPIC, circle, client=number)
+    steps: list[Any] = [*enumerate(workload.updates), *workload.gets]
+    random.Random(8).shuffle(steps)
+    start = time.process_time()
+    for step in steps:
+        if isinstance(step, tuple):
+            index.update(step[0], area=step[1])
+        else:
+            index.match_rows(TOPIC, step)
+    return time.process_time() - start
 
 
 def linear_get_s(workload: Workload, gets: int = 20) -> float:
@@ -173,319 +176,8 @@ def print_workload(rows: Result, names: dict[str, Any]) -> None:
         f"  a linear scan takes {rows['linear, a get'] * 1e3:.1f} ms a get; a get as a list of "
         f"values {rows['values, a get'] * 1e6:.1f} µs"
     )
+    print(f"  updates and gets in random order take {rows['in random order, s']:.2f} s")
     print(f"  the paper (Java): raster 1.6 s, R-tree 72 s ({72 / 1.6:.0f}x), B-tree 232 s")
-
-
-# -- figures 7 and 8 ------------------------------------------------------------------------------
-
-
-def operations(ratio: tuple[int, int]) -> Iterator[bool]:
-    """True for an update, False for a get, in the ratio's rhythm."""
-    updates, gets = ratio
-    return cycle([True] * updates + [False] * gets)
-
-
-def throughput(
-    trajectories: list[Trajectory],
-    clients: int,
-    ratio: tuple[int, int],
-    granularity: float | None,
-    seconds: float,
-    *,
-    geo: bool = True,
-    visit: bool = False,
-) -> float:
-    """Operations a second of teleporting clients, one operation at each place they reach.
-
-    Without geofences an update changes the subscription's value, as a client may that subscribes
-    again with another quality of service. With `visit`, every hit of a get is looked at once.
-    """
-    routes = [trajectories[number % len(trajectories)] for number in range(clients)]
-    steps = list(islice(arrivals(routes), 20_000))
-    circles = [circle_at(point) for _, point in steps]
-    index: SubscriptionIndex[int] = SubscriptionIndex(granularity)
-    for number, route in enumerate(routes):
-        index.add(number, TOPIC, circle_at(route[0]) if geo else None, client=number)
-    done, kinds = 0, operations(ratio)
-    start = time.process_time()
-    while True:
-        for (client, point), circle in zip(steps, circles, strict=True):
-            if next(kinds):
-                if geo:
-                    index.update(client, area=circle)
-                else:
-                    index.update(client, value=done)
-            else:
-                found = index.match(TOPIC, point) if geo else index.match(TOPIC)
-                if visit:
-                    for _ in found:
-                        pass
-            done += 1
-            if not done % 100 and time.process_time() - start >= seconds:
-                return done / (time.process_time() - start)
-
-
-def arrivals(routes: list[Trajectory]) -> Iterator[tuple[int, Point]]:
-    """Clients reach the places of their trajectories in turn, and start again at the end."""
-    walkers = [cycle(route) for route in routes]
-    while True:
-        for client, walker in enumerate(walkers):
-            yield client, next(walker)
-
-
-def bench_granularity(trajectories: list[Trajectory], args: argparse.Namespace) -> Result:
-    seconds = args.seconds / 4 if args.quick else args.seconds
-    result: Result = {"claims": {}}
-    for clients in (10, 1000):
-        table = sweep_granularity(trajectories, clients, seconds)
-        print(f"\nFigure 7: operations a second for {clients} clients, by granularity and ratio")
-        print_table(table)
-        claims = check_granularity_claims(table, f" ({clients} clients)")
-        print_claims(claims)
-        result["claims"] |= claims
-        result[f"clients {clients}"] = table
-    return result
-
-
-def sweep_granularity(
-    trajectories: list[Trajectory], clients: int, seconds: float
-) -> dict[str, dict[str, float]]:
-    return {
-        name: {
-            str(granularity or "auto"): throughput(
-                trajectories, clients, ratio, granularity, seconds
-            )
-            for granularity in GRANULARITIES
-        }
-        for name, ratio in RATIOS.items()
-    }
-
-
-def check_granularity_claims(table: dict[str, Any], suffix: str) -> dict[str, str]:
-    fixed = [str(granularity) for granularity in GRANULARITIES if granularity]
-    gets, updates, even = table["1/99"], table["99/1"], table["1/1"]
-    best = {name: max(fixed, key=row.__getitem__) for name, row in table.items()}
-    spread = {
-        name: min(row[name] / max(row[other] for other in fixed) for row in table.values())
-        for name in fixed
-    }
-    balanced = max(spread, key=spread.__getitem__)
-    auto = min(row["auto"] / max(row[name] for name in fixed) for row in table.values())
-    claims = {
-        "finer fields make gets faster": (
-            gets["100"] > gets["1"],
-            f"granularity 100 has {gets['100'] / gets['1']:.2f}x the throughput of 1 at 1/99",
-        ),
-        "finer fields make updates slower": (
-            updates["100"] < updates["1"],
-            f"granularity 100 has {updates['100'] / updates['1']:.2f}x the throughput of 1 at 99/1",
-        ),
-        "25 is well balanced for all ratios": (
-            balanced == "25" or spread["25"] > 0.8,
-            f"worst case {spread['25']:.2f} of the best; most balanced is {balanced}",
-        ),
-        "10 is best at 1/1": (
-            best["1/1"] == "10",
-            f"best is {best['1/1']}; 10 reaches {even['10'] / even[best['1/1']]:.2f} of it",
-        ),
-    }
-    told = {f"{text}{suffix}": verdict(*claim) for text, claim in claims.items()}
-    told[f"(ours) automatic is near the best fixed one{suffix}"] = verdict(
-        auto > 0.8, f"worst case {auto:.2f} of the best fixed granularity of each ratio"
-    )
-    return told
-
-
-def bench_geo_or_not(trajectories: list[Trajectory], args: argparse.Namespace) -> Result:
-    seconds = args.seconds / 4 if args.quick else args.seconds
-    result: Result = {"claims": {}}
-    for title, visit in (("index alone", False), ("every hit visited", True)):
-        factors = sweep_clients(trajectories, seconds, visit=visit)
-        print(f"\nFigure 8, {title}: throughput with geofences (granularity 25) over without")
-        print_table(factors, digits=2)
-        claims = check_geo_claims(factors, f" ({title})")
-        print_claims(claims)
-        result["claims"] |= claims
-        result[title] = factors
-    return result
-
-
-def sweep_clients(
-    trajectories: list[Trajectory], seconds: float, *, visit: bool
-) -> dict[str, dict[str, float]]:
-    factors: dict[str, dict[str, float]] = {}
-    for name, ratio in RATIOS.items():
-        factors[name] = {}
-        for clients in CLIENT_COUNTS:
-            geo, plain = (
-                throughput(trajectories, clients, ratio, 25, seconds, geo=flag, visit=visit)
-                for flag in (True, False)
-            )
-            factors[name][str(clients)] = geo / plain
-    return factors
-
-
-def check_geo_claims(factors: dict[str, dict[str, float]], suffix: str) -> dict[str, str]:
-    one_update, one_get = 1 / factors["99/1"]["1"], 1 / factors["1/99"]["1"]
-    many = factors["1/99"]["1000"], factors["1/10"]["1000"]
-    crossing = next((n for n, factor in factors["1/99"].items() if factor > 1), "none")
-    claims = {
-        "one client, 99/1: 24.37 times slower with geofences, not more": (
-            one_update <= 24.37,
-            f"{one_update:.2f} times slower",
-        ),
-        "one client, 1/99: 1.13 times slower, not more": (
-            one_get <= 1.13,
-            f"{one_get:.2f} times slower",
-        ),
-        "one client: geofences cost more in updates than in gets": (
-            one_update > one_get,
-            f"{one_update:.2f} against {one_get:.2f}",
-        ),
-        "many clients: geofences win where gets dominate": (
-            min(many) > 1,
-            f"1000 clients: {many[0]:.2f}x at 1/99, {many[1]:.2f}x at 1/10; ahead from {crossing}",
-        ),
-    }
-    return {text + suffix: verdict(*claim) for text, claim in claims.items()}
-
-
-def verdict(holds: bool, evidence: str) -> str:
-    return f"{'holds' if holds else 'does not hold'}: {evidence}"
-
-
-# -- growth, memory, and what else the users of the index do -------------------------------------
-
-
-def bench_growth(_: list[Trajectory], args: argparse.Namespace) -> Result:
-    counts = [1_000, 10_000, 100_000] + ([] if args.quick else [1_000_000])
-    rows = {str(count): growth_point(count) for count in counts}
-    growth = rows[str(counts[-1])]["get_us"] / rows[str(counts[0])]["get_us"]
-    print("\nGrowth at a fixed density (64,000 circles of 0.01° in a square degree)")
-    for count, row in rows.items():
-        print(
-            f"  {int(count):>9,} subscriptions: add {row['add_us']:5.1f} µs, get "
-            f"{row['get_us']:5.1f} µs ({row['hits']:.0f} hits), index {row['index_bytes']:.0f} B "
-            f"and area {row['area_bytes']:.0f} B each"
-        )
-    print(f"  a get costs {growth:.2f} times as much with {counts[-1]:,} as with {counts[0]:,}")
-    return {"rows": rows, "growth": growth}
-
-
-def growth_point(count: int) -> Result:
-    gc.unfreeze()
-    gc.collect()
-    gc.freeze()
-    empty = resident_bytes()
-    circles = scattered_circles(count, per_square_degree=64_000.0, seed=count)
-    gc.collect()
-    before = resident_bytes()
-    index: SubscriptionIndex[int] = SubscriptionIndex()
-    start = time.process_time()
-    for number, circle in enumerate(circles):
-        index.add(number, TOPIC, circle, client=number)
-    add_s = time.process_time() - start
-    gc.collect()
-    held = resident_bytes() - before
-    asked = [circle.center for circle in random.Random(1).choices(circles, k=20_000)]
-    points = [point for point in asked if point is not None]
-    hits = sum(len(index.match_rows(TOPIC, point)) for point in points[:2000]) / 2000
-    rounds = []
-    for begin in range(0, len(points), 2000):
-        start = time.process_time()
-        for point in points[begin : begin + 2000]:
-            index.match_rows(TOPIC, point)
-        rounds.append((time.process_time() - start) / 2000)
-    return {
-        "add_us": add_s / count * 1e6,
-        "get_us": statistics.median(rounds) * 1e6,
-        "hits": hits,
-        "index_bytes": held / count,
-        "area_bytes": (before - empty) / count,
-    }
-
-
-def resident_bytes() -> int:
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
-    return pages * os.sysconf("SC_PAGESIZE")
-
-
-def bench_other_uses(trajectories: list[Trajectory], args: argparse.Namespace) -> Result:
-    count = 1_000 if args.quick else 10_000
-    result = {
-        "match without places, 1000 subscribers, ns": plain_match_ns(1000),
-        "match without places after a change, 1000 subscribers, µs": changed_match_us(1000),
-        "full geo-context, 1000 clients, µs": full_context_us(trajectories),
-        f"union of the covers of {count} areas, s": union_s(count),
-    }
-    print("\nOther uses")
-    for name, value in result.items():
-        print(f"  {name}: {value:.2f}")
-    return result
-
-
-def plain_match_ns(subscribers: int, rounds: int = 100_000) -> float:
-    index: SubscriptionIndex[int] = SubscriptionIndex()
-    for number in range(subscribers):
-        index.add(number, "city/*/air")
-    start = time.process_time()
-    for _ in range(rounds):
-        index.match("city/milano/air")
-    return (time.process_time() - start) / rounds * 1e9
-
-
-def changed_match_us(subscribers: int, rounds: int = 2_000) -> float:
-    index: SubscriptionIndex[int] = SubscriptionIndex()
-    for number in range(subscribers):
-        index.add(number, "city/*/air")
-    start = time.process_time()
-    for number in range(rounds):
-        index.remove(number)
-        index.add(number + subscribers, "city/*/air")
-        index.match("city/milano/air")
-    return (time.process_time() - start) / rounds * 1e6
-
-
-def full_context_us(trajectories: list[Trajectory], rounds: int = 5_000) -> float:
-    """An arrival in GeoBroker's use case: locate, move the geofence, publish with a geofence."""
-    routes = [trajectories[number % len(trajectories)] for number in range(1000)]
-    index: SubscriptionIndex[int] = SubscriptionIndex()
-    for number, route in enumerate(routes):
-        index.add(number, TOPIC, circle_at(route[0]), client=number)
-        index.locate(number, route[0])
-    steps = list(islice(arrivals(routes), rounds))
-    circles: list[Circle] = [circle_at(point) for _, point in steps]
-    start = time.process_time()
-    for (client, point), circle in zip(steps, circles, strict=True):
-        index.locate(client, point)
-        index.update(client, area=circle)
-        index.match(TOPIC, point, circle)
-    return (time.process_time() - start) / rounds * 1e6
-
-
-def union_s(count: int) -> float:
-    areas = scattered_circles(count, per_square_degree=64_000.0, seed=2)
-    interest = InterestCover()
-    start = time.process_time()
-    for number, area in enumerate(areas):
-        interest.add(number, area)
-    interest.take_changes()
-    return time.process_time() - start
-
-
-def print_table(table: dict[str, dict[str, float]], digits: int = 0) -> None:
-    columns = list(next(iter(table.values())))
-    shown = Table(box=None)
-    for heading in ("ratio", *columns):
-        shown.add_column(heading, justify="right")
-    for name, row in table.items():
-        shown.add_row(name, *(f"{row[column]:,.{digits}f}" for column in columns))
-    Console(width=100).print(shown)
-
-
-def print_claims(claims: dict[str, str]) -> None:
-    for claim, answer in claims.items():
-        print(f"  {claim}: {answer}")
 
 
 PARTS: dict[str, Callable[[list[Trajectory], argparse.Namespace], Result]] = {

@@ -76,7 +76,7 @@ def _grouped_bars(axes: Any, table: dict[str, dict[str, float]], colours: list[s
 def _draw_geo_or_not(tables: dict[str, Any], path: Path) -> None:
     """As in the paper: x times faster above the line, x times slower below."""
     figure, panels = plt.subplots(1, 2, figsize=(11, 3.8), sharey=True)
-    for axes, title in zip(panels, ("index alone", "every hit visited"), strict=True):
+    for axes, title in zip(panels, ("answers collected", "answers remembered"), strict=True):
         signed = {
             name: {count: f if f >= 1 else -1 / f for count, f in row.items()}
             for name, row in tables[title].items()
@@ -86,7 +86,7 @@ def _draw_geo_or_not(tables: dict[str, Any], path: Path) -> None:
         axes.set_yscale("symlog", linthresh=1)
         ticks = [-20, -10, -5, -2, -1, 1, 2, 5, 10]
         axes.set_yticks(ticks, [str(tick) for tick in ticks])
-        axes.set_title(title)
+        axes.set_title(f"without geofences: {title}")
         axes.set_xlabel("clients")
     panels[0].set_ylabel("times faster (+) or slower (-)\nwith geofences than without")
     panels[1].legend(title="updates/gets", frameon=False, ncols=2, loc="upper left")

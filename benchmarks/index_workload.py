@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 import random
+from itertools import cycle
 from typing import TYPE_CHECKING, NamedTuple
 
 from zonal.geo import EARTH_RADIUS_M, Circle, Point
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 RADIUS_M = math.radians(0.01) * EARTH_RADIUS_M
@@ -16,6 +18,8 @@ RADIUS_M = math.radians(0.01) * EARTH_RADIUS_M
 
 HEADER_LINES = 6  # of a Geolife .plt file
 BEIJING = (39.9, 116.4)
+
+TOPIC = "data"
 
 Trajectory = list[Point]
 
@@ -83,3 +87,11 @@ def scattered_circles(count: int, per_square_degree: float, seed: int) -> list[C
         circle_at(Point(source.uniform(30.0, 30.0 + height), source.uniform(0.0, width)))
         for _ in range(count)
     ]
+
+
+def arrivals(routes: list[Trajectory]) -> Iterator[tuple[int, Point]]:
+    """Clients reach the places of their trajectories in turn, and start again at the end."""
+    walkers = [cycle(route) for route in routes]
+    while True:
+        for client, walker in enumerate(walkers):
+            yield client, next(walker)

@@ -2,16 +2,30 @@
 
 ```
 ZonalError
-├── GeometryError (ValueError)      a point, area, cover or grid that cannot be
-├── LocationKeyError (ValueError)   a location key that cannot be read or made
-├── TopicError (ValueError)         a topic that cannot carry a location key
-├── PositionError (RuntimeError)    a position is needed and none is known
-├── EncodingError (LookupError)     an encoding that nobody registered
-├── SubscriptionError (LookupError) a subscription that is not in an index, or is already
-├── AttachmentError (ValueError)    a geo-context on the wire that cannot be read
-├── MeshError (RuntimeError)        a mesh that cannot be built, started or reached
-│   └── PacketError (ValueError)    bytes that are no mesh packet, or a packet that fits no bytes
-└── ClosedError (RuntimeError)      a session, subscriber or publisher used after close
+├── GeometryError (ValueError)        a point, area, cover or grid that cannot be
+├── LocationKeyError (ValueError)     a location key that cannot be read or made
+├── TopicError (ValueError)           a topic that cannot carry a location key
+├── PositionError (RuntimeError)      a position is needed and none is known
+├── EncodingError (LookupError)       an encoding that nobody registered
+├── SubscriptionError (LookupError)   a subscription that is not in an index, or is already
+├── AttachmentError (ValueError)      a geo-context on the wire that cannot be read
+├── ClosedError (RuntimeError)        a session, subscriber or publisher used after close
+├── MqttError (ValueError)            bytes from an MQTT client that break the protocol's rules
+├── CredentialsError (ValueError)     a password or rules file that cannot be read or written
+├── BrokerError (RuntimeError)        a broker that cannot start or keep its store
+├── MeshError (RuntimeError)          a mesh that cannot be built, started or reached
+│   └── PacketError (ValueError)      bytes that are no mesh packet, or a packet that fits no bytes
+├── PipelineError                     the pipeline's own
+│   ├── LogError (OSError)            a log that is not there, is taken, or no longer reaches back
+│   ├── SegmentError (OSError)        a segment of the log that cannot be read
+│   ├── LakeError (OSError)           a table of the lake that cannot be read or changed
+│   ├── DeclarationError (ValueError) a schema, zone file, option or time range that is wrong
+│   └── SparkError (RuntimeError)     Spark cannot start here: no Java, or no PySpark
+├── WebError (ValueError)             a web server that cannot be set up so, or a bad request
+├── TopologyError (ValueError)        an emulated network that cannot be built as described
+├── TraceError (ValueError)           a packet-delivery trace that cannot be read
+├── PlanError (ValueError)            an experiment plan that cannot be carried out
+└── EmulationError (RuntimeError)     the machine cannot emulate, or a part of an emulation failed
 ```
 """
 
@@ -46,6 +60,30 @@ class AttachmentError(ZonalError, ValueError):
     """A geo-context in a message's attachment that cannot be read."""
 
 
+class PositionError(ZonalError, RuntimeError):
+    """A position is needed, and there is none, or only one that is too old."""
+
+
+class ClosedError(ZonalError, RuntimeError):
+    """A session, publisher, subscriber or queryable was used after it was closed."""
+
+
+class MqttError(ZonalError, ValueError):
+    """An MQTT client broke the protocol: carries the reason code that it is told on closing."""
+
+    def __init__(self, reason_code: int, message: str) -> None:
+        super().__init__(message)
+        self.reason_code = reason_code
+
+
+class CredentialsError(ZonalError, ValueError):
+    """A password or rules file that cannot be read or written: says which line, and why."""
+
+
+class BrokerError(ZonalError, RuntimeError):
+    """A broker that cannot start as configured, or whose store cannot be used."""
+
+
 class MeshError(ZonalError, RuntimeError):
     """A mesh that cannot be built, started or reached."""
 
@@ -54,9 +92,45 @@ class PacketError(MeshError, ValueError):
     """Bytes that are no mesh packet, or a packet whose fields do not fit."""
 
 
-class PositionError(ZonalError, RuntimeError):
-    """A position is needed, and there is none, or only one that is too old."""
+class PipelineError(ZonalError):
+    """What goes wrong between the network, the log and the lake."""
 
 
-class ClosedError(ZonalError, RuntimeError):
-    """A session, publisher, subscriber or queryable was used after it was closed."""
+class LogError(PipelineError, OSError):
+    """A log that is not there, has a writer already, or no longer reaches back that far."""
+
+
+class SegmentError(PipelineError, OSError):
+    """A segment of the log that cannot be read: truncated, corrupt, or not what its name says."""
+
+
+class LakeError(PipelineError, OSError):
+    """A table of the lake that is not there, or that somebody else changed meanwhile."""
+
+
+class DeclarationError(PipelineError, ValueError):
+    """A payload schema, zone file, option or time range that is wrong; the message says where."""
+
+
+class SparkError(PipelineError, RuntimeError):
+    """Spark cannot start here: the message says what is missing and how to get it."""
+
+
+class WebError(ZonalError, ValueError):
+    """A web server that cannot be set up so, or a request that cannot be served."""
+
+
+class TopologyError(ZonalError, ValueError):
+    """A topology file, or a network in it, that cannot be built as it is described."""
+
+
+class TraceError(ZonalError, ValueError):
+    """A packet-delivery trace that cannot be found or read."""
+
+
+class PlanError(ZonalError, ValueError):
+    """A plan of experiments that cannot be carried out, or results that cannot be read."""
+
+
+class EmulationError(ZonalError, RuntimeError):
+    """The machine lacks something that an emulation needs, or a part of an emulation failed."""

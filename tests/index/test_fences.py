@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import islice
 
 import numpy as np
 import pytest
@@ -13,6 +14,8 @@ from index_places import areas, circles, points
 from zonal.geo import Area, Box, Circle, Everywhere, Point, destination
 from zonal.index import Fences, LinearFences, Raster
 from zonal.index.alternatives import RTreeFences, STRTreeFences
+from zonal.index.columns import Circles
+from zonal.index.fields import field_of
 
 MAKERS: dict[str, Callable[[], Fences]] = {
     "raster": Raster,
@@ -103,6 +106,42 @@ def test_a_crowd_of_every_kind(make: Callable[[], Fences]) -> None:
         fences.remove(row)
         del kept[row]
     check(fences, kept, Point(45.45, 9.15))
+
+
+@pytest.mark.parametrize("south", [45.0, 89.05, -89.95])
+def test_a_large_field_that_is_only_read_sorts_itself_and_answers_the_same(south: float) -> None:
+    random = np.random.default_rng(5)
+
+    def place() -> Point:
+        return Point(random.uniform(south, south + 0.9), random.uniform(9.0, 9.9))
+
+    def somewhere() -> Circle:
+        return Circle(place(), radius_m=random.choice([0.0, 0.5, 900.0, 30_000.0]))
+
+    def ask(times: int) -> None:
+        for _ in range(times):
+            check(raster, kept, place())
+        for circle in islice(kept.values(), 20):
+            assert circle.center is not None
+            check(raster, kept, circle.center)
+
+    raster, kept = Raster(1), {row: somewhere() for row in range(800)}
+    for row, circle in kept.items():
+        raster.add(row, circle)
+    layer = raster._layers[Circles, 1]
+    table = layer.tables[field_of(south + 0.45, 9.45, 1)]
+    assert not table._is_settled
+    ask(60)
+    assert table._is_settled
+    for row in range(0, 800, 7):
+        kept[row] = somewhere()
+        raster.update(row, kept[row])
+    assert not table._is_settled
+    ask(60)
+    for row in range(1, 800, 9):
+        del kept[row]
+        raster.remove(row)
+    ask(60)
 
 
 @pytest.mark.parametrize("granularity", [None, 1, 25, 1000])

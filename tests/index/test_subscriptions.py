@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from zonal.errors import SubscriptionError, TopicError, ZonalError
@@ -252,3 +254,31 @@ def test_shared_subscriptions_tell_their_group() -> None:
     assert [index[id_].topic_filter.share for id_ in "abc"] == ["group", "other", None]
     index.remove("a")
     assert sorted(index.match("t/x", MILANO)) == ["b", "c"]
+
+
+def test_a_client_with_thousands_of_subscriptions_is_located_in_no_time() -> None:
+    """A session is one client with all its subscriptions; locating it must not visit them."""
+    index: SubscriptionIndex[int] = SubscriptionIndex()
+    start = time.process_time()
+    for number in range(5000):
+        index.add(number, "t", AROUND_MILANO, client="session")
+        index.locate("session", MILANO)
+    for number in range(5000):
+        index.remove(number)
+    assert time.process_time() - start < 3.0  # 0.2 s; visiting all would take 10 s and more
+    assert index.location_of("session") == MILANO
+
+
+def test_a_geofence_stops_following_when_it_gets_a_place() -> None:
+    index: SubscriptionIndex[str] = SubscriptionIndex()
+    index.add("a", "t", Circle(radius_m=1000.0), client="c")
+    index.add("b", "t", Circle(radius_m=1000.0), client="c")
+    index.locate("c", ROMA)
+    index.update("a", area=AROUND_MILANO)
+    index.locate("c", MONZA)
+    assert index.match("t", MILANO) == ["a"]
+    assert index.match("t", MONZA) == ["b"]
+    index.remove("b")
+    index.locate("c", ROMA)
+    assert index.match("t", MONZA) == []
+    assert index._roster._followers == {}

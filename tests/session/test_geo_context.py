@@ -7,7 +7,9 @@ from hypothesis import strategies as st
 from places import areas, points
 from zonal.errors import AttachmentError
 from zonal.geo import Area, Cell, Point, cell_of
+from zonal.keys import encode_place
 from zonal.session import GeoContext
+from zonal.session.geo_context import leb128
 
 places = st.one_of(st.none(), points, st.builds(cell_of, points, st.integers(0, 30)))
 
@@ -54,10 +56,32 @@ def test_a_flipped_byte_never_raises_anything_else(point: Point, data: st.DataOb
         assert str(error)  # noqa: PT017
 
 
-def test_a_point_takes_thirty_bytes() -> None:
-    assert len(GeoContext(1, 2, Point(45, 9)).to_bytes()) == 30
+@given(points, st.sampled_from(["s2", "mgrs"]), st.integers(0, 2**32 - 1))
+def test_what_the_key_says_is_not_said_again(point: Point, name: str, sequence: int) -> None:
+    expression = str(encode_place(point, name)[0])
+    context = GeoContext(77, sequence, point)
+    data = context.to_bytes(expression, stamped=True)
+    assert GeoContext.from_bytes(data, expression, 77) == context
+    # Another stamp than the sender's (a router replaced it): the source is unknown, not wrong.
+    assert GeoContext.from_bytes(data, expression, 78) == GeoContext(None, 0, point)
+
+
+def test_a_gps_position_takes_seven_bytes_with_a_stamp_and_a_cell_in_the_key() -> None:
+    point = Point(45.4642, 9.19)
+    (key,) = encode_place(point)
+    assert len(GeoContext(77, 5, point).to_bytes(str(key), stamped=True)) == 7
+    assert len(GeoContext(77, 5, point).to_bytes()) == 18
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_numbers_are_written_seven_bits_a_byte(number: int) -> None:
+    data = leb128(number)
+    assert sum((byte & 0x7F) << 7 * index for index, byte in enumerate(data)) == number
+    assert [byte >= 0x80 for byte in data] == [True] * (len(data) - 1) + [False]
 
 
 def test_an_unknown_version_is_refused() -> None:
-    with pytest.raises(AttachmentError, match="version 9"):
-        GeoContext.from_bytes(b"\x09" + GeoContext(1, 2).to_bytes()[1:])
+    data = bytearray(GeoContext(1, 2).to_bytes())
+    data[0] |= 0xC0
+    with pytest.raises(AttachmentError, match="version 3"):
+        GeoContext.from_bytes(bytes(data))

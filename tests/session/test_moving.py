@@ -10,7 +10,7 @@ from collections.abc import Callable
 import pytest
 import zenoh
 
-from network import collect, eventually, texts, wait_until_declared
+from network import collect, eventually, texts, wait_for_match, wait_until_declared
 from zonal.errors import PositionError
 from zonal.geo import Circle, Everywhere, Point, destination
 from zonal.keys import LocationKey, Role, encode_place, match
@@ -120,7 +120,7 @@ def test_an_ego_centric_subscriber_follows_by_itself(
     assert texts(collect(subscriber, 1)) == ["duomo"]
     where[0] = MONZA
     eventually(lambda: subscriber.area == Circle(MONZA, radius_m=500))
-    wait_until_declared(near, subscriber)
+    wait_for_match(near.zenoh, f"{topic}/{encode_place(MONZA)[0]}")
     near.put(topic, "duomo", location=DUOMO)
     near.put(topic, "monza", location=MONZA)
     assert texts(collect(subscriber, 1)) == ["monza"]

@@ -1,4 +1,4 @@
-"""`zonal demo`: a router, sensors fixed and moving in Milano, and who hears what."""
+"""`zonal demo --table`: a router, sensors fixed and moving in Milano, and who hears what."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ import random
 import threading
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
 from rich.console import Console
 from rich.live import Live
 from rich.table import Table
@@ -59,13 +58,7 @@ class Listener:
     subscriber: Subscriber
 
 
-def demo(
-    sensors: Annotated[int, typer.Option(min=1, help="How many sensors; half of them move.")] = 40,
-    rate: Annotated[float, typer.Option(min=0.1, help="Messages a second of each sensor.")] = 5.0,
-    seconds: Annotated[
-        float | None, typer.Option("--seconds", "-s", min=0.0, help="Stop after so long.")
-    ] = None,
-) -> None:
+def demo_table(seconds: float | None = None, sensors: int = 40, rate: float = 5.0) -> None:
     """Watch what each subscriber receives, and what the network spared it."""
     console = Console()
     domain = BloomDomain("milano", Grid(CITY, rows=10, columns=10), probability=0.01)

@@ -23,7 +23,11 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "sub": ("zonal.cli.sub", "sub", "Subscribe to a topic in an area."),
     "get": ("zonal.cli.get", "get", "Query a topic in an area."),
     "encode": ("zonal.cli.encode", "encode", "Show the location keys of a point or an area."),
-    "demo": ("zonal.cli.demo_table", "demo", "Watch sensors and subscribers in Milano."),
+    "serve": ("zonal.cli.serve", "serve", "REST, live events and the map."),
+    "broker": ("zonal.cli.broker", "app", "The MQTT 5 geo broker."),
+    "mesh": ("zonal.cli.mesh", "app", "Publish/subscribe where there are no routers."),
+    "lab": ("zonal.cli.lab", "app", "Emulate networks and run experiments on them."),
+    "demo": ("zonal.cli.demo", "demo", "A city on a map: sensors, cars, phones, a cloud."),
 }
 
 

@@ -53,8 +53,9 @@ class _Candidates:
     def sift(self, rows: Rows, point: Point) -> Rows:
         circular = self._is_circle[rows]
         circles = rows[circular]
-        planes = self._planes[circles].T
-        inside = sift_circles(Question(point, self.areas.__getitem__), planes, circles)
+        question = Question(point, self.areas.__getitem__)
+        side = self._planes[circles].dot(question.vector())
+        inside = sift_circles(question, side, circles)
         others = [row for row in rows[~circular].tolist() if self.areas[row].contains(point)]
         return np.concatenate([inside, np.array(others, dtype=np.intp)])
 

@@ -41,29 +41,28 @@ class Audience:
     def add(self, row: int, area: Area | None, make_fences: Callable[[], Fences]) -> None:
         """Let a subscription in."""
         self.stamp += 1
-        if _is_open(area):
+        if area is None or isinstance(area, Everywhere):
             self._open[row] = None
             self._open_rows = None
-        elif _is_unplaced(area):
+        elif isinstance(area, Circle) and area.center is None:
             self._unplaced[row] = None
         else:
-            assert area is not None
             if self._fences is None:
                 self._fences = make_fences()
             self._fences.add(row, area)
 
     def move(self, row: int, area: Area | None, make_fences: Callable[[], Fences]) -> None:
         """Give a subscription another geofence."""
-        if row in self._open and _is_open(area):
-            return
-        stays = self._fences is not None and row in self._fences and not _is_open(area)
-        if stays and not _is_unplaced(area):
-            assert area is not None
-            assert self._fences is not None
-            self._fences.update(row, area)
-        else:
-            self.remove(row)
-            self.add(row, area, make_fences)
+        if area is None or isinstance(area, Everywhere):
+            if row in self._open:
+                return
+        elif not (isinstance(area, Circle) and area.center is None):
+            fences = self._fences
+            if fences is not None and row in fences:
+                fences.update(row, area)
+                return
+        self.remove(row)
+        self.add(row, area, make_fences)
 
     def remove(self, row: int) -> None:
         """Let a subscription go."""
@@ -79,7 +78,7 @@ class Audience:
 
     def listening_at(self, point: Point) -> Rows:
         """The rows that want what happens at a place."""
-        if not self._fences:
+        if self._fences is None:
             return self._all_open()
         inside = self._fences.containing(point)
         return np.concatenate([self._all_open(), inside]) if self._open else inside
@@ -88,11 +87,3 @@ class Audience:
         if self._open_rows is None:
             self._open_rows = np.array(list(self._open), dtype=np.intp)
         return self._open_rows
-
-
-def _is_open(area: Area | None) -> bool:
-    return area is None or isinstance(area, Everywhere)
-
-
-def _is_unplaced(area: Area | None) -> bool:
-    return isinstance(area, Circle) and area.center is None

@@ -141,7 +141,8 @@ class Raster:
         for layer in self._layers.values():
             table = layer.tables.get(field_of(lat, lon, layer.granularity))
             if table is not None:
-                question = question or Question(point, self._area)
+                if question is None:
+                    question = Question(point, self._area)
                 found.append(table.find(question))
         return _joined(found)
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from zonal.errors import SubscriptionError
+from zonal.geo import Circle
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator
@@ -47,6 +48,7 @@ class Roster:
         self._free: list[int] = []
         # One set would be enough, but most clients have one subscription, and a set is large.
         self._rows_of_client: dict[Hashable, int | set[int]] = {}
+        self._followers: dict[Hashable, set[int]] = {}
         self.values: NDArray[np.object_] = np.empty(16, dtype=np.object_)
         self.seats: NDArray[np.intp] = np.zeros(16, dtype=np.intp)
         self.fenced: NDArray[np.bool_] = np.zeros(16, dtype=np.bool_)
@@ -74,10 +76,28 @@ class Roster:
         assert record is not None
         return record
 
+    def has_rows(self, client: Hashable) -> bool:
+        """Whether a client has subscriptions."""
+        return client in self._rows_of_client
+
     def rows_of(self, client: Hashable) -> tuple[int, ...]:
         """The rows of a client's subscriptions."""
         rows = self._rows_of_client.get(client, ())
         return (rows,) if isinstance(rows, int) else tuple(rows)
+
+    def followers_of(self, client: Hashable) -> tuple[int, ...]:
+        """The rows whose geofence follows the client's location."""
+        return tuple(self._followers.get(client, ()))
+
+    def set_area(self, row: int, area: Area | None) -> None:
+        """Keep a row's area as it was given, and whether it follows its client."""
+        record = self.record(row)
+        record.area = area
+        client = record.client
+        if client is not None and isinstance(area, Circle) and area.center is None:
+            self._followers.setdefault(client, set()).add(row)
+        elif self._followers:
+            self._unfollow(client, row)
 
     def next_row(self) -> int:
         """The row that the next `enter` takes."""
@@ -98,6 +118,8 @@ class Roster:
         self.seats[row] = seat
         if record.client is not None:
             self._join_client(record.client, row)
+        if isinstance(record.area, Circle) and record.area.center is None:
+            self.set_area(row, record.area)
         return row
 
     def leave(self, row: int) -> None:
@@ -110,6 +132,7 @@ class Roster:
         self._free.append(row)
         if record.client is not None:
             self._leave_client(record.client, row)
+            self._unfollow(record.client, row)
 
     def set_fenced(self, row: int, *, fenced: bool) -> None:
         """Whether messages with a geofence reach this row wherever its client is."""
@@ -131,6 +154,13 @@ class Roster:
             rows.remove(row)
         if isinstance(rows, int) or not rows:
             del self._rows_of_client[client]
+
+    def _unfollow(self, client: Hashable | None, row: int) -> None:
+        rows = self._followers.get(client)
+        if rows is not None:
+            rows.discard(row)
+            if not rows:
+                del self._followers[client]
 
     def _grow(self, more: int) -> None:
         self.values = np.concatenate([self.values, np.empty(more, dtype=np.object_)])

@@ -155,7 +155,7 @@ class SubscriptionIndex(Generic[V]):
                 self._change_filter(row, record, read)
             if area is not ...:
                 record.audience.move(row, self._placed(area, record.client), self._make_fences)
-                record.area = area
+                self._roster.set_area(row, area)
             if value is not ...:
                 record.audience.stamp += 1
                 self._roster.values[row] = value
@@ -170,16 +170,14 @@ class SubscriptionIndex(Generic[V]):
     def locate(self, client: Hashable, point: Point | None) -> None:
         """Tell where a client is (None: unknown again); its ego-centric geofences follow it."""
         with self._lock:
-            rows = self._roster.rows_of(client)
-            if point is None and not rows:
+            if point is None and not self._roster.has_rows(client):
                 self._clients.leave(client)
                 return
             self._clients.locate(self._clients.seat(client), point)
-            for row in rows:
+            for row in self._roster.followers_of(client):
                 record = self._roster.record(row)
-                if isinstance(record.area, Circle) and record.area.center is None:
-                    placed = self._placed(record.area, client)
-                    record.audience.move(row, placed, self._make_fences)
+                placed = self._placed(record.area, client)
+                record.audience.move(row, placed, self._make_fences)
 
     def remove_client(self, client: Hashable) -> list[Hashable]:
         """Remove a client: its subscriptions, whose ids are returned, and its location."""
@@ -279,7 +277,7 @@ class SubscriptionIndex(Generic[V]):
         self._routes.close_if_empty(record.audience)
         self._roster.leave(row)
         client = record.client
-        is_gone = client is not None and not self._roster.rows_of(client)
+        is_gone = client is not None and not self._roster.has_rows(client)
         if is_gone and self._clients.point(client) is None:
             self._clients.leave(client)
 

@@ -15,6 +15,7 @@ from zonal.keys.location_key import (
     fence_expressions,
     join,
     match,
+    middle_of_expression,
     split,
 )
 from zonal.keys.registry import (
@@ -42,6 +43,7 @@ __all__ = [
     "fence_expressions",
     "join",
     "match",
+    "middle_of_expression",
     "refine",
     "register_encoding",
     "split",

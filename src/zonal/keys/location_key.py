@@ -8,14 +8,18 @@ from typing import TYPE_CHECKING
 from zonal.errors import LocationKeyError, TopicError
 from zonal.geo import Everywhere, cover
 from zonal.keys.encoding import DEFAULT_MAX_EXPRESSIONS, Place, Role
+from zonal.keys.mgrs_grid import corner_of_path
 from zonal.keys.registry import encoding_named, encoding_of_expression
-from zonal.keys.s2 import KEY_LEVEL, path_of_cell
+from zonal.keys.s2 import KEY_LEVEL, cell_of_path, path_of_cell
 
 if TYPE_CHECKING:
-    from zonal.geo import Area
+    from zonal.geo import Area, Point
 
 FENCE_CHUNK = "@to"
 """The verbatim chunk behind which a message names the cells of its producer geofence."""
+
+MGRS_STEPS = 6
+"""Chunks behind the zone in the key of a square metre: the 100 km square and five digit pairs."""
 
 FENCE_LEVEL = KEY_LEVEL
 """The finest level of cells in fences."""
@@ -93,6 +97,17 @@ def check_topic(topic: str) -> str:
                 "location keys (use session.zenoh for plain Zenoh keys)"
             )
     return topic
+
+
+def middle_of_expression(expression: str) -> Point | None:
+    """A point within some metres of where the publisher of this key is; None for coarser keys."""
+    scheme, _, path = expression.partition("/")
+    steps = path.count("/")
+    if scheme == "@s2" and steps == KEY_LEVEL // 2:
+        return cell_of_path(path).center
+    if scheme == "@mgrs" and steps == MGRS_STEPS:
+        return corner_of_path(path)
+    return None
 
 
 def split(key: str) -> tuple[str, str, str]:

@@ -85,6 +85,13 @@ def reference_of_path(path: str) -> str:
     return reference
 
 
+def corner_of_path(path: str) -> Point:
+    """The south-western corner of a square, by its path."""
+    with _converter_lock:
+        lat, lon = _converter.toLatLon(reference_of_path(path))
+    return Point(lat, lon)
+
+
 def references_match(a: str, b: str) -> bool:
     """The thesis' match: the shorter reference contains the longer."""
     path_a, path_b = f"{path_of_reference(a)}/", f"{path_of_reference(b)}/"

@@ -30,7 +30,7 @@ def path_of_cell(cell: Cell) -> str:
 def _path(cell_id: int, level: int) -> str:
     # Behind the three bits of the face every hexadecimal digit holds two levels.
     digits = f"{(cell_id << 3) & 0xFFFF_FFFF_FFFF_FFFF:016x}"[: level // 2]
-    return "/".join((str(cell_id >> 61), *digits))
+    return "/".join(f"{cell_id >> 61}{digits}")
 
 
 def cell_of_path(path: str) -> Cell:

@@ -1,16 +1,20 @@
 """The geo-context of a message on the wire: a small versioned binary form in Zenoh's attachment.
 
 ```
-byte 0       version, 1
-byte 1       flags: 1 point, 2 cell, 4 fence, 8 area, 16 the user's own attachment, 32 copies
-bytes 2–9    origin: which session sent it (random, unsigned)
-bytes 10–13  sequence: the number of the message in that session (unsigned, wraps)
-then         point: latitude and longitude (two doubles), or cell: S2 cell id (unsigned 64)
-then         fence, then area: length (unsigned 32) and the shape, see `shape_to_bytes`
-then         the user's own attachment, to the end
+byte 0   bits 0–1 form of the point (see `compact_point`), bit 2 further flags follow,
+         bit 3 source by time stamp, bit 4 source by number, bits 6–7 version, 1
+then     source by time stamp: a check of it (16 bits); by number: which session (64 bits)
+then     if there is a source: the number of the message in its session (LEB128)
+then     further flags: 1 cell, 2 fence, 4 area, 8 the user's own attachment, 16 copies
+then     the point (0, 3, 8 or 16 bytes), or the cell (S2 cell id, 64 bits)
+then     fence, then area: length (unsigned 32) and the shape, see `shape_to_bytes`
+then     the user's own attachment, to the end
 ```
 
-All numbers are little-endian. The payload is the user's own and is never touched.
+All numbers are unsigned and little-endian. The payload is the user's own and is never touched.
+Bytes count: between routers a message of a sensor is hardly longer than its time stamp. So the
+source is the session's id in that very stamp (the check tells whether a router replaced it), and
+the point is what the key does not say. A message from a place costs 7 to 9 bytes.
 """
 
 from __future__ import annotations
@@ -20,7 +24,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import shapely
 
-from zonal.errors import AttachmentError, GeometryError
+from zonal.errors import AttachmentError, GeometryError, LocationKeyError
 from zonal.geo import (
     Area,
     Box,
@@ -32,25 +36,35 @@ from zonal.geo import (
     Polygon,
     area_from_wkb,
 )
+from zonal.session.compact_point import SIZES, Form, pack_point, unpack_point
 
 if TYPE_CHECKING:
     from zonal.keys import Place
 
 VERSION = 1
-_POINT, _CELL, _FENCE, _AREA, _USER, _COPIES = 1, 2, 4, 8, 16, 32
-_HEADER = struct.Struct("<BBQI")
-_POINT_MESSAGE = struct.Struct("<BBQIdd")
-_TWO_DOUBLES = struct.Struct("<dd")
+_FORM, _MORE, _BY_STAMP, _BY_NUMBER, _VERSION_SHIFT = 3, 4, 8, 16, 6
+_CELL, _FENCE, _AREA, _USER, _COPIES = 1, 2, 4, 8, 16
 _CELL_ID = struct.Struct("<Q")
 _LENGTH = struct.Struct("<I")
+_ORIGIN_BYTES, _CHECK_BYTES = 8, 2
+POINT_BYTES = {
+    VERSION << _VERSION_SHIFT | source | form: SIZES[form]
+    for source in (0, _BY_STAMP, _BY_NUMBER)
+    for form in (Form.NEAR, Form.E7, Form.DOUBLES)
+}
+"""First bytes of attachments that end with a point, and how many bytes that point has."""
+
+SEQUENCE_AT = 1 + _CHECK_BYTES
+"""Where the number of the message begins in an attachment with the source by time stamp."""
+
 _MAX_SHAPE_BYTES = 16 * 1024 * 1024
 
 
 class GeoContext(NamedTuple):
     """Where a message comes from, whom it is for, and which message it is."""
 
-    origin: int
-    sequence: int
+    origin: int | None = None
+    sequence: int = 0
     place: Place | None = None
     fence: Area | None = None
     area: Area | None = None
@@ -59,15 +73,25 @@ class GeoContext(NamedTuple):
     user: bytes | None = None
 
     @property
-    def identity(self) -> int:
-        """One number for the message, the same for all its copies."""
-        return self.origin << 32 | self.sequence
+    def is_plain(self) -> bool:
+        """Whether there is nothing but a place and a source."""
+        return self.fence is None and self.area is None and not self.copies and self.user is None
 
-    def to_bytes(self) -> bytes:
-        """The attachment."""
+    @property
+    def identity(self) -> int | None:
+        """One number for the message, the same for all its copies; None where it is not known."""
+        return None if self.origin is None else self.origin << 32 | self.sequence
+
+    def to_bytes(self, expression: str = "", *, stamped: bool = False) -> bytes:
+        """The attachment of a message with this location in its key.
+
+        `stamped`: the message's time stamp carries the origin.
+        """
+        first, source = self._source_bytes(stamped=stamped)
         flags, body = (_COPIES if self.copies else 0), b""
         if isinstance(self.place, Point):
-            flags, body = flags | _POINT, _TWO_DOUBLES.pack(self.place.lat, self.place.lon)
+            form, body = pack_point(self.place, expression)
+            first |= form
         elif self.place is not None:
             flags, body = flags | _CELL, _CELL_ID.pack(self.place.id)
         for flag, shape in ((_FENCE, self.fence), (_AREA, self.area)):
@@ -76,40 +100,101 @@ class GeoContext(NamedTuple):
                 flags, body = flags | flag, body + _LENGTH.pack(len(data)) + data
         if self.user is not None:
             flags, body = flags | _USER, body + self.user
-        return _HEADER.pack(VERSION, flags, self.origin, self.sequence) + body
+        if flags:
+            return bytes((first | _MORE,)) + source + bytes((flags,)) + body
+        return bytes((first,)) + source + body
+
+    def _source_bytes(self, *, stamped: bool) -> tuple[int, bytes]:
+        first = VERSION << _VERSION_SHIFT
+        if self.origin is None:
+            return first, b""
+        number = leb128(self.sequence)
+        if stamped:
+            return first | _BY_STAMP, _check(self.origin).to_bytes(_CHECK_BYTES, "little") + number
+        return first | _BY_NUMBER, self.origin.to_bytes(_ORIGIN_BYTES, "little") + number
 
     @classmethod
-    def from_bytes(cls, data: bytes) -> GeoContext:
-        """The geo-context of an attachment; anything else is an `AttachmentError`."""
-        if len(data) == _POINT_MESSAGE.size and data[1] == _POINT and data[0] == VERSION:
-            _, _, origin, sequence, lat, lon = _POINT_MESSAGE.unpack(data)
-            try:
-                return cls(origin, sequence, Point(lat, lon))
-            except GeometryError as error:
-                raise AttachmentError(f"an attachment with a bad place: {error}") from error
-        return _read(data)
+    def from_bytes(
+        cls, data: bytes, expression: str = "", stamp_origin: int | None = None
+    ) -> GeoContext:
+        """The geo-context of an attachment; anything else is an `AttachmentError`.
+
+        `expression` is the location in the key, `stamp_origin` the origin in the time stamp.
+        """
+        try:
+            return _read(data, expression, stamp_origin)
+        except (IndexError, struct.error, GeometryError, LocationKeyError) as error:
+            raise AttachmentError(
+                f"cannot read an attachment of {len(data)} bytes: {error}"
+            ) from error
 
 
-def _read(data: bytes) -> GeoContext:
-    try:
-        version, flags, origin, sequence = _HEADER.unpack_from(data)
-        if version != VERSION:
-            raise AttachmentError(f"version {version} of an attachment, known is {VERSION}")
-        place, offset = _read_place(data, flags, _HEADER.size)
-        fence, offset = _read_shape(data, flags & _FENCE, offset)
-        area, offset = _read_shape(data, flags & _AREA, offset)
-    except (struct.error, GeometryError) as error:
-        raise AttachmentError(f"cannot read an attachment of {len(data)} bytes: {error}") from error
+def _read(data: bytes, expression: str, stamp_origin: int | None) -> GeoContext:
+    first = data[0]
+    if first >> _VERSION_SHIFT != VERSION:
+        version = first >> _VERSION_SHIFT
+        raise AttachmentError(f"version {version} of an attachment, known is {VERSION}")
+    origin, sequence, offset = _read_source(data, first, stamp_origin)
+    flags = 0
+    if first & _MORE:
+        flags, offset = data[offset], offset + 1
+    place, offset = _read_place(data, Form(first & _FORM), flags, offset, expression)
+    fence, offset = _read_shape(data, flags & _FENCE, offset)
+    area, offset = _read_shape(data, flags & _AREA, offset)
     user = data[offset:] if flags & _USER else None
+    if user is None and offset != len(data):
+        raise AttachmentError(f"{len(data) - offset} bytes too many in an attachment")
     return GeoContext(origin, sequence, place, fence, area, bool(flags & _COPIES), user)
 
 
-def _read_place(data: bytes, flags: int, offset: int) -> tuple[Place | None, int]:
-    if flags & _POINT:
-        return Point(*_TWO_DOUBLES.unpack_from(data, offset)), offset + _TWO_DOUBLES.size
+def _read_source(data: bytes, first: int, stamp: int | None) -> tuple[int | None, int, int]:
+    origin, offset = None, 1
+    if first & _BY_STAMP:
+        offset += _CHECK_BYTES
+        if stamp is not None and int.from_bytes(data[1:offset], "little") == _check(stamp):
+            origin = stamp
+    elif first & _BY_NUMBER:
+        offset += _ORIGIN_BYTES
+        origin = int.from_bytes(data[1:offset], "little")
+    if not first & (_BY_STAMP | _BY_NUMBER):
+        return None, 0, offset
+    sequence = shift = 0
+    while True:
+        byte = data[offset]
+        offset += 1
+        sequence |= (byte & 0x7F) << shift
+        shift += 7
+        if byte < 0x80:
+            return origin, (0 if origin is None else sequence & 0xFFFF_FFFF), offset
+
+
+_SEVEN_BITS = tuple(bytes((number,)) for number in range(0x80))
+_FOURTEEN_BITS = tuple(bytes((n & 0x7F | 0x80, n >> 7)) for n in range(0x4000))
+_FOURTEEN_AND_MORE = tuple(bytes((n & 0x7F | 0x80, n >> 7 | 0x80)) for n in range(0x4000))
+
+
+def leb128(number: int) -> bytes:
+    """An unsigned number below 2³⁵, seven bits a byte, lowest first."""
+    if number < 0x80:
+        return _SEVEN_BITS[number]
+    if number < 0x4000:
+        return _FOURTEEN_BITS[number]
+    return _FOURTEEN_AND_MORE[number & 0x3FFF] + leb128(number >> 14)
+
+
+def _check(origin: int) -> int:
+    return origin % 65_521
+
+
+def _read_place(
+    data: bytes, form: Form, flags: int, offset: int, expression: str
+) -> tuple[Place | None, int]:
     if flags & _CELL:
         return Cell(*_CELL_ID.unpack_from(data, offset)), offset + _CELL_ID.size
-    return None, offset
+    if form is Form.NONE:
+        return None, offset
+    end = offset + SIZES[form]
+    return unpack_point(form, data[offset:end], expression), end
 
 
 def _read_shape(data: bytes, present: int, offset: int) -> tuple[Area | None, int]:

@@ -16,15 +16,18 @@ from typing import TYPE_CHECKING, Any, Protocol
 import zenoh
 
 from zonal.errors import AttachmentError
+from zonal.geo import Point
 from zonal.index import InterestCover
 from zonal.keys.s2 import KEY_LEVEL, path_of_cell
 from zonal.session.audience import Audience
+from zonal.session.geo_context import POINT_BYTES
 from zonal.session.sample import Sample, context_of
+from zonal.session.shorthand import Shorthands
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from zonal.geo import Area, Point
+    from zonal.geo import Area
     from zonal.session.geo_context import GeoContext
 
 logger = logging.getLogger(__name__)
@@ -75,6 +78,8 @@ class Interest:
         self._topic = topic
         self._declare = declare
         self._always_unique = may_repeat
+        # A subscriber with a memory would ask for the history of every key again.
+        self._shorthands = None if may_repeat else Shorthands(declare)
         self._changing = threading.Lock()
         self._lock = threading.Lock()
         self._audience = Audience()
@@ -83,8 +88,12 @@ class Interest:
         self._expressions: Counter[str] = Counter()
         self._expressions_of: dict[Listener, frozenset[str]] = {}
         self._declared: dict[str, _Declaration] = {}
+        self._retired: list[_Declaration] = []
         self._cell_names: set[str] = set()
         self._retiring = 0
+        # Places by key and by what the attachment adds, with those who want messages from there;
+        # only valid while no listener comes, goes or moves.
+        self._known: dict[tuple[str, bytes], tuple[Point, tuple[Listener, ...]]] = {}
         self._seen: set[int] = set()
         self._seen_order: deque[int] = deque()
         self.received = 0
@@ -104,21 +113,27 @@ class Interest:
     def add(self, listener: Listener, own: Point | None) -> None:
         """Listen, and declare what is needed for it."""
         with self._changing:
-            self._audience.add(listener, own)
+            with self._lock:
+                self._audience.add(listener, own)
+                self._known.clear()
             self._want(listener)
             self._adjust()
 
     def update(self, listener: Listener, own: Point | None) -> None:
         """A listener moved: hand over by its new area, declare anew only what changed."""
         with self._changing:
-            self._audience.update(listener, own)
+            with self._lock:
+                self._audience.update(listener, own)
+                self._known.clear()
             if self._want(listener):
                 self._adjust()
 
     def remove(self, listener: Listener) -> None:
         """Stop listening, and undeclare what nobody else needs."""
         with self._changing:
-            self._audience.remove(listener)
+            with self._lock:
+                self._audience.remove(listener)
+                self._known.clear()
             self._expressions.subtract(self._expressions_of.pop(listener, ()))
             if self._covered.pop(listener, None) is not None:
                 self._cover.remove(listener)
@@ -147,8 +162,12 @@ class Interest:
             self._retiring += len(old)
         for key in sorted(new):
             self._declared[key] = _Declaration(key, self)
+        self._retired = [declaration for declaration in self._retired if declaration.is_reading]
         for key in sorted(old):
-            self._declared.pop(key).undeclare()
+            self._retired.append(self._declared.pop(key))
+            self._retired[-1].undeclare()
+        if old and self._shorthands is not None:
+            self._shorthands.keep(needed)
 
     def _expressions_changed(self) -> bool:
         plain = {key for key in self._declared if key not in self._cell_names}
@@ -175,7 +194,9 @@ class Interest:
                 self._retiring += len(declarations)
             for declaration in declarations:
                 declaration.undeclare()
-        for declaration in declarations:
+        if self._shorthands is not None:
+            self._shorthands.close()
+        for declaration in (*declarations, *self._retired):
             declaration.join()
 
     def declare(self, key: str, channel: zenoh.handlers.FifoChannel[zenoh.Sample]) -> Any:
@@ -189,29 +210,75 @@ class Interest:
 
     def process(self, batch: list[zenoh.Sample]) -> None:
         """Read, check and hand over the samples of one key."""
-        audience = self._audience
         wanted: dict[Listener, list[Sample]] = {}
         with self._lock:
             self.received += len(batch)
-            unique = self._always_unique or self._retiring > 0
-            for raw in batch:
-                try:
-                    context = context_of(raw)
-                except AttachmentError as error:
-                    self.malformed += 1
-                    logger.warning("dropped a message: %s", error)
-                    continue
-                if context is not None and (unique or context.copies) and self._is_known(context):
-                    self.duplicates += 1
-                    continue
-                sample = Sample(raw, context)
-                for listener in audience.of(context):
-                    wanted.setdefault(listener, []).append(sample)
+            if self._always_unique or self._retiring:
+                for raw in batch:
+                    self._sort(raw, wanted, unique=True)
+            else:
+                self._sort_quickly(batch, wanted)
         for listener, samples in wanted.items():
             listener.deliver(samples)
+        if wanted and self._shorthands is not None:
+            # One of a batch is enough to notice the keys that fill it.
+            self._shorthands.heard(str(batch[0].key_expr))
+
+    def _sort_quickly(
+        self, batch: list[zenoh.Sample], wanted: dict[Listener, list[Sample]]
+    ) -> None:
+        """Most messages come again and again from the same place to the same listeners."""
+        known = self._known
+        for raw in batch:
+            attachment = raw.attachment
+            if attachment is not None:
+                data = attachment.to_bytes()
+                size = POINT_BYTES.get(data[0]) if data else None
+                if size is not None:
+                    entry = known.get((str(raw.key_expr), data[-size:]))
+                    if entry is not None:
+                        sample = Sample(raw, entry[0], None, False)
+                        for listener in entry[1]:
+                            if listener in wanted:
+                                wanted[listener].append(sample)
+                            else:
+                                wanted[listener] = [sample]
+                        continue
+            self._sort(raw, wanted, unique=False)
+
+    def _sort(
+        self, raw: zenoh.Sample, wanted: dict[Listener, list[Sample]], *, unique: bool
+    ) -> None:
+        try:
+            context = context_of(raw)
+        except AttachmentError as error:
+            self.malformed += 1
+            logger.warning("dropped a message: %s", error)
+            return
+        if context is not None and (unique or context.copies) and self._is_known(context):
+            self.duplicates += 1
+            return
+        listeners = tuple(self._audience.of(context))
+        place = None if context is None else context.place
+        sample = Sample(raw, place, context)
+        for listener in listeners:
+            wanted.setdefault(listener, []).append(sample)
+        if isinstance(place, Point) and context is not None and context.is_plain:
+            self._remember(raw, place, listeners)
+
+    def _remember(self, raw: zenoh.Sample, place: Point, listeners: tuple[Listener, ...]) -> None:
+        assert raw.attachment is not None
+        data = raw.attachment.to_bytes()
+        size = POINT_BYTES.get(data[0])
+        if size is not None:
+            if len(self._known) >= _REMEMBERED:
+                self._known.clear()
+            self._known[str(raw.key_expr), data[-size:]] = (place, listeners)
 
     def _is_known(self, context: GeoContext) -> bool:
         identity = context.identity
+        if identity is None:
+            return False
         if identity in self._seen:
             return True
         self._seen.add(identity)
@@ -233,6 +300,10 @@ class _Declaration:
 
     def undeclare(self) -> None:
         self._subscriber.undeclare()
+
+    @property
+    def is_reading(self) -> bool:
+        return self._thread.is_alive()
 
     def join(self) -> None:
         if threading.current_thread() is not self._thread:

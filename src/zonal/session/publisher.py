@@ -12,6 +12,7 @@ import zenoh.ext
 
 from zonal.errors import ClosedError
 from zonal.keys import Encoding, check_topic
+from zonal.session.geo_context import leb128
 from zonal.session.routing import Origin, Route, blurred, route
 
 if TYPE_CHECKING:
@@ -98,6 +99,8 @@ class Publisher:
         self._lock = threading.Lock()
         self._publishers: OrderedDict[str, Any] = OrderedDict()
         self._last: tuple[Point | None, Area | None, Route] | None = None
+        self._steady: tuple[Any, bytes, bytes] | None = None
+        self._now = session.new_timestamp
         self._closed = False
 
     def put(
@@ -111,8 +114,17 @@ class Publisher:
         timestamp: zenoh.Timestamp | None = None,
     ) -> None:
         """Publish a message; `location` and `geofence` override the publisher's own."""
+        steady = self._steady
+        if steady is not None and not (
+            location or geofence or content_encoding or attachment or timestamp
+        ):
+            publisher, head, tail = steady
+            number = leb128(next(self._origin.numbers) & 0xFFFF_FFFF)
+            publisher.put(payload, attachment=head + number + tail, timestamp=self._now())
+            return
         way = self._route(location, geofence)
-        data = way.attachment(self._origin, attachment)
+        data = way.attachment(self._origin, attachment, stamped=timestamp is None)
+        timestamp = timestamp or self._session.new_timestamp()
         encoding = content_encoding if content_encoding is not None else self._content_encoding
         for key in way.keys:
             self._publisher(key).put(
@@ -129,7 +141,8 @@ class Publisher:
     ) -> None:
         """Tell that the topic has no value at this place any more."""
         way = self._route(location, geofence)
-        data = way.attachment(self._origin, attachment)
+        data = way.attachment(self._origin, attachment, stamped=timestamp is None)
+        timestamp = timestamp or self._session.new_timestamp()
         for key in way.keys:
             self._publisher(key).delete(attachment=data, timestamp=timestamp)
 
@@ -145,7 +158,19 @@ class Publisher:
         way = route(self.key, place, fence, self._encoding, self._announcements)
         # Who wants an announcing encoding's messages changes without our doing.
         self._last = None if self._encoding.announces_areas else (point, fence, way)
+        if point is self._location and fence is self._geofence:
+            self._settle(way)
         return way
+
+    def _settle(self, way: Route) -> None:
+        """From a fixed place under one key all messages are alike but for their number."""
+        if (
+            self._location is not None
+            and self._content_encoding is None
+            and len(way.keys) == 1
+            and not self._encoding.announces_areas
+        ):
+            self._steady = (self._publisher(way.keys[0]), *way.parts(self._origin))
 
     def _publisher(self, key: str) -> Any:
         publisher = self._publishers.get(key)
@@ -181,6 +206,7 @@ class Publisher:
             if self._closed:
                 return
             self._closed = True
+            self._steady = None
             publishers = list(self._publishers.values())
             self._publishers.clear()
         for publisher in publishers:

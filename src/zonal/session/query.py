@@ -79,13 +79,13 @@ class Replies:
             if self._is_double(reply.ok, context):
                 self.duplicates += 1
                 return
-        self._mailbox.put([Sample(reply.ok, context)])
+        self._mailbox.put([Sample(reply.ok, place, context)])
 
     def _is_double(self, sample: zenoh.Sample, context: GeoContext | None) -> bool:
         """The same message twice, from two queryables that both hold it."""
         if sample.timestamp is not None:
             identity = (str(sample.key_expr), str(sample.timestamp), b"")
-        elif context is not None:
+        elif context is not None and context.origin is not None:
             identity = (str(context.origin), str(context.sequence), b"")
         else:
             return False
@@ -390,11 +390,14 @@ class Queryable:
 
     def _is_known(self, context: GeoContext) -> bool:
         """A question comes once for every pair of keys that meet; one answer is enough."""
+        identity = context.identity
+        if identity is None:
+            return False
         with self._lock:
-            if context.identity in self._known:
+            if identity in self._known:
                 return True
-            self._known.add(context.identity)
-            self._known_order.append(context.identity)
+            self._known.add(identity)
+            self._known_order.append(identity)
             if len(self._known_order) > 4096:
                 self._known.discard(self._known_order.popleft())
             return False

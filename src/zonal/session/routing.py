@@ -15,8 +15,9 @@ from zonal.keys import (
     encoding_named,
     fence_expressions,
     join,
+    split,
 )
-from zonal.session.geo_context import GeoContext
+from zonal.session.geo_context import SEQUENCE_AT, GeoContext, leb128
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -30,11 +31,12 @@ class Origin:
     """The sending side of a session: a random number for itself, rising ones for its messages."""
 
     id: int = field(default_factory=lambda: secrets.randbits(64))
-    _numbers: itertools.count[int] = field(default_factory=itertools.count)
+    """The low 64 bits of the session's Zenoh id, which its time stamps carry."""
+    numbers: itertools.count[int] = field(default_factory=itertools.count)
 
     def next_sequence(self) -> int:
         """The number of the next message."""
-        return next(self._numbers) & 0xFFFF_FFFF
+        return next(self.numbers) & 0xFFFF_FFFF
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,20 +46,38 @@ class Route:
     keys: tuple[str, ...]
     place: Place | None
     fence: Area | None
+    _cached: tuple[bytes, bytes] | None = field(default=None, init=False, compare=False)
 
     @property
     def copies(self) -> bool:
         """Whether a receiver may get the same message under several keys."""
         return len(self.keys) > 1 or isinstance(self.place, Cell)
 
-    def attachment(self, origin: Origin, user: bytes | None) -> bytes | None:
-        """What to attach; a message with neither place nor fence stays a plain Zenoh message."""
-        if self.place is None and self.fence is None:
+    def attachment(
+        self, origin: Origin, user: bytes | None, *, stamped: bool = False
+    ) -> bytes | None:
+        """What to attach; a message with neither place nor fence stays a plain Zenoh message.
+
+        `stamped`: the messages get a time stamp of the session's own, the same for all keys.
+        """
+        if (self.place is None and self.fence is None) or not self.keys:
             return user
+        if stamped and user is None:
+            head, tail = self.parts(origin)
+            return head + leb128(next(origin.numbers) & 0xFFFF_FFFF) + tail
         context = GeoContext(
             origin.id, origin.next_sequence(), self.place, self.fence, None, self.copies, user
         )
-        return context.to_bytes()
+        return context.to_bytes(split(self.keys[0])[1], stamped=stamped)
+
+    def parts(self, origin: Origin) -> tuple[bytes, bytes]:
+        """What stands before and behind the number of the message, made once for the route."""
+        if self._cached is None:
+            context = GeoContext(origin.id, 0, self.place, self.fence, None, self.copies, None)
+            whole = context.to_bytes(split(self.keys[0])[1], stamped=True)
+            object.__setattr__(self, "_cached", (whole[:SEQUENCE_AT], whole[SEQUENCE_AT + 1 :]))
+        assert self._cached is not None
+        return self._cached
 
 
 def blurred(place: Point, precision_m: float | None) -> Place:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from zonal.errors import AttachmentError
 from zonal.geo import Area, Cell, Point
-from zonal.keys import FENCE_CHUNK
+from zonal.keys import FENCE_CHUNK, split
 from zonal.session.geo_context import GeoContext
 
 if TYPE_CHECKING:
@@ -25,24 +26,33 @@ class Source(NamedTuple):
 class Sample:
     """A message: Zenoh's own sample, and the geo-context that came with it."""
 
-    __slots__ = ("_context", "_key", "zenoh")
+    __slots__ = ("_context", "_is_read", "place", "zenoh")
 
-    def __init__(self, sample: zenoh.Sample, context: GeoContext | None) -> None:
+    def __init__(
+        self,
+        sample: zenoh.Sample,
+        place: Place | None,
+        context: GeoContext | None = None,
+        is_read: bool = True,
+    ) -> None:
         self.zenoh = sample
+        self.place = place
+        """Where it was published: a point, the cell of a blurred place, or None."""
         self._context = context
-        self._key: str | None = None
+        self._is_read = is_read
+
+    @property
+    def context(self) -> GeoContext | None:
+        """The whole geo-context; None for a plain message. Read when first asked for."""
+        if not self._is_read:
+            self._context = context_of(self.zenoh)
+            self._is_read = True
+        return self._context
 
     @property
     def key(self) -> str:
         """The topic, without its location key."""
-        if self._key is None:
-            self._key = str(self.zenoh.key_expr).partition("/@")[0]
-        return self._key
-
-    @property
-    def place(self) -> Place | None:
-        """Where it was published: a point, the cell of a blurred place, or None."""
-        return self._context.place if self._context else None
+        return str(self.zenoh.key_expr).partition("/@")[0]
 
     @property
     def location(self) -> Point | None:
@@ -58,7 +68,8 @@ class Sample:
     @property
     def geofence(self) -> Area | None:
         """The producer geofence: only those inside it hear the message."""
-        return self._context.fence if self._context else None
+        context = self.context
+        return None if context is None else context.fence
 
     @property
     def payload(self) -> zenoh.ZBytes:
@@ -83,16 +94,18 @@ class Sample:
     @property
     def source(self) -> Source | None:
         """Who sent it, and its number there."""
-        if self._context is not None:
-            return Source(f"{self._context.origin:016x}", self._context.sequence)
+        context = self.context
+        if context is not None and context.origin is not None:
+            return Source(f"{context.origin:016x}", context.sequence)
         info = self.zenoh.source_info
         return None if info is None else Source(str(info.source_id.zid), int(info.source_sn))
 
     @property
     def attachment(self) -> bytes | None:
         """The user's own attachment."""
-        if self._context is not None:
-            return self._context.user
+        context = self.context
+        if context is not None:
+            return context.user
         attachment = self.zenoh.attachment
         return None if attachment is None else attachment.to_bytes()
 
@@ -106,18 +119,25 @@ class Sample:
 def context_of(sample: zenoh.Sample) -> GeoContext | None:
     """The geo-context of a sample; None for a plain one, an error for a location key without it."""
     attachment = sample.attachment
+    key = str(sample.key_expr)
     if attachment is not None:
-        data = attachment.to_bytes()
+        stamp = sample.timestamp
+        origin = None if stamp is None else origin_of(str(stamp.get_id()))
         try:
-            return GeoContext.from_bytes(data)
+            return GeoContext.from_bytes(attachment.to_bytes(), split(key)[1], origin)
         except AttachmentError:
-            if "/@" not in str(sample.key_expr):
+            if "/@" not in key:
                 return None  # a plain message with an attachment of its own
             raise
-    key = str(sample.key_expr)
     if "/@" in key:
         raise AttachmentError(f"a location key without a geo-context: {key}")
     return None
+
+
+@lru_cache(maxsize=4096)
+def origin_of(zenoh_id: str) -> int:
+    """The origin that a session's Zenoh id stands for: its low 64 bits."""
+    return int(zenoh_id, 16) & 0xFFFF_FFFF_FFFF_FFFF
 
 
 def has_fence(key: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+import secrets
 import threading
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
@@ -21,6 +22,7 @@ from zonal.session.position import Position, PositionHandler
 from zonal.session.publisher import Delivery, Memory, Publisher
 from zonal.session.query import DEFAULT_TIMEOUT_S, Asking, Querier, Query, Queryable, Replies
 from zonal.session.routing import Origin, blurred, encodings_named, route
+from zonal.session.sample import origin_of
 from zonal.session.subscriber import PullSubscriber, Subscriber
 
 if TYPE_CHECKING:
@@ -51,7 +53,18 @@ def open(  # noqa: A001  (Zenoh's own name)
     """
     default = encoding_named(encoding)
     place = Position(position, lifetime)
-    return Session(zenoh.open(config if config is not None else zenoh.Config()), place, default)
+    return Session(_open_with_short_id(config or zenoh.Config()), place, default)
+
+
+def _open_with_short_id(config: zenoh.Config) -> zenoh.Session:
+    """Half of Zenoh's own length, as the id travels in the time stamp of every message."""
+    if config.get_json("id") != "null":
+        return zenoh.open(config)
+    config.insert_json5("id", f'"{secrets.randbits(63) | 1 << 63:x}"')
+    try:
+        return zenoh.open(config)
+    finally:  # the configuration is the user's, and may open further sessions
+        config.insert_json5("id", "null")
 
 
 class Session:
@@ -65,7 +78,7 @@ class Session:
         self.zenoh = session
         self._position = position
         self._encoding = encoding
-        self._origin = Origin()
+        self._origin = Origin(origin_of(str(session.zid())))
         self._announcements = Announcements(session)
         self._asking = Asking(session, self._origin, position, self._announcements)
         self._lock = threading.RLock()
@@ -159,7 +172,10 @@ class Session:
         cell of that size leaves the device.
         """
         delivery = Delivery(congestion_control, priority, express).of_put()
-        keys, data = self._addressed(key, location, geofence, encoding, precision_m, attachment)
+        keys, data = self._addressed(
+            key, location, geofence, encoding, precision_m, attachment, stamped=timestamp is None
+        )
+        timestamp = timestamp or self.zenoh.new_timestamp()
         for name in keys:
             self.zenoh.put(
                 name,
@@ -182,7 +198,10 @@ class Session:
         timestamp: zenoh.Timestamp | None = None,
     ) -> None:
         """Tell that a topic has no value at this place any more."""
-        keys, data = self._addressed(key, location, geofence, encoding, precision_m, attachment)
+        keys, data = self._addressed(
+            key, location, geofence, encoding, precision_m, attachment, stamped=timestamp is None
+        )
+        timestamp = timestamp or self.zenoh.new_timestamp()
         for name in keys:
             self.zenoh.delete(name, attachment=data, timestamp=timestamp)
 
@@ -194,6 +213,8 @@ class Session:
         encoding: str | None,
         precision_m: float | None,
         attachment: bytes | None,
+        *,
+        stamped: bool,
     ) -> tuple[tuple[str, ...], bytes | None]:
         self._check_open()
         point = location
@@ -203,7 +224,7 @@ class Session:
         way = route(
             check_topic(key), place, geofence, self._encoding_or(encoding), self._announcements
         )
-        return way.keys, way.attachment(self._origin, attachment)
+        return way.keys, way.attachment(self._origin, attachment, stamped=stamped)
 
     def declare_publisher(
         self,

@@ -1,0 +1,385 @@
+"""The geo broker against Mosquitto, in one run: throughput, the use case, overhead, idle memory.
+
+Load comes from separate processes. Every figure is a ratio within this run; the last line is JSON.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import re
+import shutil
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import mqtt5
+from rich.console import Console
+from rich.table import Table
+
+import broker_load
+import broker_travel
+from zonal.broker import Broker, Settings
+from zonal.broker.connection import Peer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = Path(__file__).parents[1]
+FIGURES = ROOT / "docs" / "figures"
+GEOLIFE = ROOT.parent / "shared" / "data" / "geolife"
+console = Console(stderr=False)
+
+
+class Running(NamedTuple):
+    """A broker that serves."""
+
+    name: str
+    port: int
+    pid: int
+
+
+@contextlib.contextmanager
+def zonal_broker(*arguments: str) -> Iterator[Running]:
+    """Our broker, in a process of its own."""
+    code = "from zonal.cli.broker import app; app()"
+    command = [sys.executable, "-c", code, "--port", "0", "--sys-interval", "0", *arguments]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            found = re.search(r"mqtt://[^:]+:(\d+)", process.stdout.readline())
+            assert found is not None
+            yield Running("zonal", int(found[1]), process.pid)
+        finally:
+            process.terminate()
+
+
+@contextlib.contextmanager
+def mosquitto() -> Iterator[Running]:
+    """Mosquitto as Debian ships it, with its limits out of the way."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    with tempfile.NamedTemporaryFile("w", suffix=".conf") as file:
+        file.write(
+            f"listener {port} 127.0.0.1\nallow_anonymous true\npersistence false\nlog_type none\n"
+            "max_queued_messages 0\nmax_inflight_messages 1000\nset_tcp_nodelay true\n"
+        )
+        file.flush()
+        with subprocess.Popen(["mosquitto", "-c", file.name], stderr=subprocess.DEVNULL) as process:
+            try:
+                wait_for_port(port)
+                yield Running("mosquitto", port, process.pid)
+            finally:
+                process.terminate()
+
+
+def wait_for_port(port: int) -> None:
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 0.2):
+            return
+        time.sleep(0.02)
+    raise TimeoutError(f"nothing listens on port {port}")
+
+
+# Throughput
+
+FANS = (
+    ("1 → 100, QoS 0", 1, 100, 0, 20_000, 1.0),
+    ("1 → 100, QoS 0, few under way", 1, 100, 0, 1_000, 1.0),
+    ("1 → 100, QoS 1", 1, 100, 1, 20_000, 0.5),
+    ("100 → 1, QoS 0", 100, 1, 0, 5_000, 0.5),
+    ("100 → 1, QoS 1", 100, 1, 1, 5_000, 0.5),
+)
+
+
+def throughput(seconds: float, rounds: int) -> list[dict[str, Any]]:
+    """Deliveries per second of both, alternating; the median of the rounds."""
+    rows = []
+    for name, publishers, subscribers, qos, window, target in FANS:
+        rates: dict[str, list[float]] = {"mosquitto": [], "zonal": []}
+        for _ in range(rounds):
+            for start in (mosquitto, zonal_broker):
+                with start() as running:
+                    rates[running.name].append(
+                        broker_load.rate(
+                            running.port, publishers=publishers, subscribers=subscribers, qos=qos,
+                            seconds=seconds, window=window,
+                        )
+                    )  # fmt: skip
+        ours, theirs = statistics.median(rates["zonal"]), statistics.median(rates["mosquitto"])
+        rows.append(
+            {"case": name, "zonal": round(ours), "mosquitto": round(theirs),
+             "share": round(ours / theirs, 2), "target": target}
+        )  # fmt: skip
+        console.print(
+            f"{name}: {ours:,.0f} deliveries/s, Mosquitto {theirs:,.0f}: "
+            f"{ours / theirs:.2f} (target {target})"
+        )
+    return rows
+
+
+def machine_costs() -> dict[str, float]:
+    """Microseconds a delivery takes inside the machine, without sockets: decode, match, encode."""
+    costs = {}
+    for name, subscribers, qos in (("1 → 100, QoS 0", 100, 0), ("100 → 1, QoS 0", 1, 0)):
+        broker = Broker(Settings(sys_interval=0))
+        for number in range(subscribers):
+            connection = broker.open(Peer(), 0.0)
+            asked = mqtt5.TopicFilter("bench/fan", max_qos=broker_load.QOS[qos])
+            broker.receive(
+                connection,
+                mqtt5.ConnectPacket(f"s{number}").write()
+                + mqtt5.SubscribePacket(1, [asked]).write(),
+                0.0,
+            )
+        sender = broker.open(Peer(), 0.0)
+        broker.receive(sender, mqtt5.ConnectPacket("p").write(), 0.0)
+        burst = mqtt5.PublishPacket("bench/fan", b"x" * 256).write() * 50
+        start, count = time.perf_counter(), 0
+        while time.perf_counter() - start < 1.0:
+            broker.receive(sender, burst, 0.0)
+            for connection in broker.flush():
+                connection.take()
+            count += 50 * subscribers
+        costs[name] = round((time.perf_counter() - start) / count * 1e6, 2)
+    return costs
+
+
+# The use case
+
+
+def use_case(seconds: float) -> list[dict[str, Any]]:
+    """Travelling clients, with geo-contexts and without."""
+    rows = []
+    for clients, pace_s in ((250, 0.0), (1000, 0.0), (1000, 2.0)):
+        ways = broker_travel.tracks(clients, GEOLIFE)
+        for start in (mosquitto, zonal_broker):
+            with start() as running:
+                seen = broker_travel.journey(
+                    running.port, running.pid, ways, geo=running.name == "zonal",
+                    seconds=seconds, pace_s=pace_s,
+                )  # fmt: skip
+            rows.append(travelled(running.name, clients, pace_s, seen))
+            console.print(describe(rows[-1]))
+    return rows
+
+
+def travelled(
+    name: str, clients: int, pace_s: float, seen: broker_travel.Travelled
+) -> dict[str, Any]:
+    latencies = seen.latencies_ms or [float("nan")]
+    return {
+        "broker": name,
+        "clients": clients,
+        "pace_s": pace_s,
+        "published_per_s": round(seen.published / seen.seconds),
+        "deliveries": seen.deliveries,
+        "excess": seen.deliveries - seen.relevant,
+        "latency_ms": round(statistics.fmean(latencies), 2),
+        "latency_p99_ms": round(latencies[int(len(latencies) * 0.99)], 2),
+        "broker_cpu_s": round(seen.broker_cpu_s, 2),
+        "clients_cpu_s": round(seen.clients_cpu_s, 2),
+        "relevant_per_cpu_s": round(seen.relevant_per_cpu_s),
+    }
+
+
+def describe(row: dict[str, Any]) -> str:
+    pace = f"every {row['pace_s']:g} s" if row["pace_s"] else "teleporting"
+    return (
+        f"{row['clients']} clients, {pace}, {row['broker']}: {row['published_per_s']:,}/s, "
+        f"{row['deliveries']:,} deliveries, {row['excess']:,} in excess, "
+        f"latency {row['latency_ms']} ms (p99 {row['latency_p99_ms']}), CPU "
+        f"{row['broker_cpu_s']} + {row['clients_cpu_s']} s, "
+        f"{row['relevant_per_cpu_s']:,} relevant/CPU s"
+    )
+
+
+# Geo overhead and idle memory
+
+
+def overhead(seconds: float, rounds: int) -> dict[str, float]:
+    """Everything matches: the same traffic with geo checks and without (the paper: 7.7 %).
+
+    Two brokers run side by side and get messages in turn, so that both see the same machine; which
+    one is asked first changes with each round.
+    """
+    means: dict[str, list[float]] = {"geo": [], "no geo": []}
+    cpu: dict[str, float] = {"geo": 0.0, "no geo": 0.0}
+    for number in range(rounds):
+        with zonal_broker() as geo, zonal_broker("--no-geo") as plain:
+            order = [("geo", geo), ("no geo", plain)]
+            if number % 2:
+                order.reverse()
+            before = {name: broker_travel.cpu_seconds(broker.pid) for name, broker in order}
+            delays = broker_load.delivery_delays(
+                (order[0][1].port, order[1][1].port), seconds=seconds
+            )
+            for (name, broker), own in zip(order, delays, strict=True):
+                means[name].append(statistics.fmean(own) * 1000)
+                cpu[name] += broker_travel.cpu_seconds(broker.pid) - before[name]
+    ratio = statistics.median(
+        geo / plain for geo, plain in zip(means["geo"], means["no geo"], strict=True)
+    )
+    result = {
+        "geo_ms": round(statistics.median(means["geo"]), 4),
+        "no_geo_ms": round(statistics.median(means["no geo"]), 4),
+        "overhead_percent": round((ratio - 1) * 100, 1),
+        "cpu_percent": round((cpu["geo"] / cpu["no geo"] - 1) * 100, 1),
+    }
+    console.print(
+        f"everything matches: delivery {result['geo_ms']} ms with geo checks, "
+        f"{result['no_geo_ms']} ms without: {result['overhead_percent']:+.1f} % (target +8 %); "
+        f"the broker's CPU time {result['cpu_percent']:+.1f} %"
+    )
+    return result
+
+
+def resident_kib(pid: int) -> int:
+    status = Path(f"/proc/{pid}/status").read_text()
+    found = re.search(r"VmRSS:\s+(\d+)", status)
+    assert found is not None
+    return int(found[1])
+
+
+def idle(count: int) -> dict[str, float]:
+    """Memory of idle connections."""
+    result: dict[str, float] = {"connections": count}
+    for start in (mosquitto, zonal_broker):
+        with start() as running:
+            before = resident_kib(running.pid)
+            ready, stop = broker_load.spawn.Event(), broker_load.spawn.Event()
+            process = broker_load.spawn.Process(
+                target=broker_load.hold, args=(running.port, count, ready, stop)
+            )
+            process.start()
+            try:
+                assert ready.wait(120)
+                each = (resident_kib(running.pid) - before) / count
+            finally:
+                stop.set()
+                process.join(20)
+            result[f"{running.name}_kib_each"] = round(each, 2)
+            console.print(f"{count:,} idle connections, {running.name}: {each:.2f} KiB each")
+    return result
+
+
+# Output
+
+
+def draw(results: dict[str, Any]) -> None:
+    """Two pictures: throughput beside Mosquitto's, and the use case."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    from matplotlib import pyplot as plt
+
+    FIGURES.mkdir(parents=True, exist_ok=True)
+    rows = results["throughput"]
+    figure, axis = plt.subplots(figsize=(9, 4.2))
+    places = range(len(rows))
+    axis.barh([p + 0.2 for p in places], [r["mosquitto"] for r in rows], 0.38, label="Mosquitto",
+              color="#9aa5b1")  # fmt: skip
+    axis.barh([p - 0.2 for p in places], [r["zonal"] for r in rows], 0.38, label="zonal broker",
+              color="#0b7285")  # fmt: skip
+    for place, row in zip(places, rows, strict=True):
+        axis.text(row["zonal"], place - 0.2, f"  ×{row['share']}", va="center", fontsize=9)
+    axis.set_yticks(list(places), [r["case"] for r in rows])
+    axis.invert_yaxis()
+    axis.set_xscale("log")
+    axis.set_xlabel("deliveries per second (256 B, log scale)")
+    axis.legend(loc="lower right", frameon=False)
+    axis.spines[["top", "right"]].set_visible(False)
+    figure.tight_layout()
+    figure.savefig(FIGURES / "broker-throughput.png", dpi=130)
+    plt.close(figure)
+
+    rows = results["use_case"]
+    groups = sorted({(r["clients"], r["pace_s"]) for r in rows})
+    names = [f"{n} clients\n{'every ' + format(p, 'g') + ' s' if p else 'teleporting'}"
+             for n, p in groups]  # fmt: skip
+    figure, axes = plt.subplots(1, 3, figsize=(11, 4))
+    measures = (
+        ("relevant_per_cpu_s", "relevant deliveries per CPU second"),
+        ("latency_ms", "mean publish latency, ms"),
+        ("excess", "excess deliveries"),
+    )
+    for axis, (measure, title) in zip(axes, measures, strict=True):
+        for shift, broker, color in ((-0.2, "mosquitto", "#9aa5b1"), (0.2, "zonal", "#0b7285")):
+            values = [
+                next(r[measure] for r in rows
+                     if (r["clients"], r["pace_s"]) == g and r["broker"] == broker)
+                for g in groups
+            ]  # fmt: skip
+            label = "zonal broker" if broker == "zonal" else "Mosquitto, clients filter"
+            axis.bar([p + shift for p in range(len(groups))], values, 0.38, color=color,
+                     label=label)  # fmt: skip
+        axis.set_xticks(range(len(groups)), names, fontsize=8)
+        axis.set_title(title, fontsize=10)
+        axis.set_yscale("symlog" if measure == "excess" else "log")
+        axis.spines[["top", "right"]].set_visible(False)
+    axes[0].legend(frameon=False, fontsize=8)
+    figure.tight_layout()
+    figure.savefig(FIGURES / "broker-use-case.png", dpi=130)
+    plt.close(figure)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=4.0, help="of each measurement")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--idle", type=int, default=5000)
+    parser.add_argument("--no-figures", action="store_true")
+    options = parser.parse_args()
+    if shutil.which("mosquitto") is None:
+        raise SystemExit("mosquitto is not installed (Debian: apt-get install mosquitto)")
+    console.print(f"[bold]Throughput[/] ({options.rounds} rounds of {options.seconds:g} s)")
+    results: dict[str, Any] = {"throughput": throughput(options.seconds, options.rounds)}
+    results["machine_us_per_delivery"] = machine_costs()
+    for name, cost in results["machine_us_per_delivery"].items():
+        rate = next(r["zonal"] for r in results["throughput"] if r["case"] == name)
+        console.print(
+            f"where the time goes, {name}: {cost} µs of {1e6 / rate:.2f} µs a delivery are "
+            "decoding, matching and encoding; the rest is sockets and the load's own core"
+        )
+    console.print("[bold]Use case[/]")
+    results["use_case"] = use_case(max(8.0, 2 * options.seconds))
+    console.print("[bold]Geo overhead[/]")
+    results["overhead"] = overhead(options.seconds, max(5, options.rounds))
+    console.print("[bold]Idle connections[/]")
+    results["idle"] = idle(options.idle)
+    results["cpus"] = os.cpu_count()
+    if not options.no_figures:
+        draw(results)
+    summary(results)
+    print(json.dumps(results))
+
+
+def summary(results: dict[str, Any]) -> None:
+    """Targets and what was reached."""
+    table = Table("figure", "target", "reached", "")
+    for row in results["throughput"]:
+        met = row["share"] >= row["target"]
+        table.add_row(row["case"], f"≥ {row['target']}", str(row["share"]), "✓" if met else "✗")
+    rows = results["use_case"]
+    for theirs, ours in zip(rows[::2], rows[1::2], strict=True):
+        ratio = ours["relevant_per_cpu_s"] / max(1, theirs["relevant_per_cpu_s"])
+        name = f"relevant/CPU s, {ours['clients']} clients, pace {ours['pace_s']:g} s"
+        table.add_row(name, "> 1", f"{ratio:.1f}", "✓" if ratio > 1 else "✗")
+    percent = results["overhead"]["overhead_percent"]
+    table.add_row("geo overhead", "≤ 8 %", f"{percent} %", "✓" if percent <= 8 else "✗")
+    console.print(table)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,375 @@
+"""The session against plain zenoh-python through one stock router on loopback.
+
+Publisher, router and subscriber are processes of their own; plain and location-aware rounds take
+turns in one run, and the figures are ratios of their medians.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import multiprocessing
+import os
+import statistics
+import struct
+import threading
+import time
+import timeit
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import zenoh
+from rich.console import Console
+
+import zonal
+from zonal.geo import Circle, Point, destination
+from zonal.keys import encode_area, encode_place
+from zonal.session import Overflow
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+
+DUOMO = Point(45.4642, 9.19)
+AREA = Circle(DUOMO, radius_m=2000)
+TOPIC = "bench/air"
+PAYLOAD = b"x" * 64
+STAMP = struct.Struct("<q56x")
+SPAWN = multiprocessing.get_context("spawn")
+PLACED = ("s2", "mgrs")
+console = Console(highlight=False)
+
+
+# Processes
+
+
+def run_router(pipe: Connection) -> None:
+    with zonal.Router(["tcp/127.0.0.1:0"]) as router:
+        pipe.send((router.endpoints[0], os.getpid()))
+        pipe.recv()
+
+
+def subscribe(endpoint: str, technique: str, count: int, pipe: Connection) -> None:
+    """Receive `count` messages; report the time from first to last, and latencies if stamped."""
+    if technique == "plain":
+        times, latencies = _subscribe_plain(endpoint, count, pipe)
+    else:
+        times, latencies = _subscribe_zonal(endpoint, technique, count, pipe)
+    pipe.send((times, statistics.median(latencies) if latencies else math.nan))
+
+
+def _subscribe_plain(endpoint: str, count: int, pipe: Connection) -> tuple[float, list[float]]:
+    done, seen, first = threading.Event(), [0], [0.0]
+    latencies: list[float] = []
+
+    def take(sample: zenoh.Sample) -> None:
+        payload = sample.payload.to_bytes()
+        if payload[-1] == 0:
+            latencies.append(time.monotonic_ns() - STAMP.unpack(payload)[0])
+        if not seen[0]:
+            first[0] = time.perf_counter()
+        seen[0] += 1
+        if seen[0] == count:
+            done.set()
+
+    with zenoh.open(zonal.config("client", connect=[endpoint])) as session:
+        session.declare_subscriber(TOPIC, take)
+        pipe.send("ready")
+        done.wait(60)
+        return time.perf_counter() - first[0], latencies
+
+
+def _subscribe_zonal(
+    endpoint: str, technique: str, count: int, pipe: Connection
+) -> tuple[float, list[float]]:
+    latencies: list[float] = []
+    with zonal.open(zonal.config("client", connect=[endpoint])) as session:
+        subscriber = session.declare_subscriber(
+            TOPIC, area=AREA, encoding=technique, overflow=Overflow.BLOCK
+        )
+        pipe.send("ready")
+        first = 0.0
+        for number, sample in enumerate(subscriber, 1):
+            payload = sample.payload.to_bytes()
+            if payload[-1] == 0:
+                latencies.append(time.monotonic_ns() - STAMP.unpack(payload)[0])
+            if number == 1:
+                first = time.perf_counter()
+            if number == count:
+                break
+        return time.perf_counter() - first, latencies
+
+
+def publish(
+    endpoint: str, technique: str, count: int, rate: float | None, pipe: Connection
+) -> None:
+    """Send as fast as the network takes it, or at a rate with the time in the payload."""
+    block = zenoh.CongestionControl.BLOCK
+    with zonal.open(zonal.config("client", connect=[endpoint])) as session:
+        if technique == "plain":
+            publisher: Any = session.zenoh.declare_publisher(TOPIC, congestion_control=block)
+        else:
+            publisher = session.declare_publisher(
+                TOPIC, location=DUOMO, encoding=technique, congestion_control=block
+            )
+        pipe.send("ready")
+        pipe.recv()
+        if rate is None:
+            for _ in range(count):
+                publisher.put(PAYLOAD)
+        else:
+            _publish_at(publisher, count, rate)
+        pipe.send("sent")
+        pipe.recv()
+
+
+def _publish_at(publisher: Any, count: int, rate: float) -> None:
+    start = time.perf_counter()
+    for number in range(count):
+        wait = start + number / rate - time.perf_counter()
+        if wait > 0:
+            time.sleep(wait)
+        publisher.put(STAMP.pack(time.monotonic_ns()))
+
+
+def round_trip(
+    endpoint: str, technique: str, count: int, rate: float | None
+) -> tuple[float, float]:
+    """One round: seconds from the first to the last message, median latency in microseconds."""
+    to_sub, from_main = SPAWN.Pipe()
+    to_pub, pub_main = SPAWN.Pipe()
+    sub = SPAWN.Process(target=subscribe, args=(endpoint, technique, count, from_main))
+    pub = SPAWN.Process(target=publish, args=(endpoint, technique, count, rate, pub_main))
+    sub.start()
+    pub.start()
+    to_sub.recv()
+    to_pub.recv()
+    _wait_for_match(endpoint, technique)
+    to_pub.send("go")
+    if not to_sub.poll(120):
+        raise TimeoutError(f"{technique}: not all of {count} messages arrived in 120 s")
+    seconds, latency_ns = to_sub.recv()
+    to_pub.recv()
+    to_pub.send("end")
+    sub.join()
+    pub.join()
+    return seconds, latency_ns / 1000
+
+
+def _wait_for_match(endpoint: str, technique: str) -> None:
+    key = TOPIC if technique == "plain" else f"{TOPIC}/{encode_place(DUOMO, technique)[0]}"
+    with (
+        zenoh.open(zonal.config("client", connect=[endpoint])) as session,
+        session.declare_publisher(key) as probe,
+    ):
+        deadline = time.monotonic() + 20
+        while not probe.matching_status.matching and time.monotonic() < deadline:
+            time.sleep(0.01)
+
+
+# Measurements
+
+
+def compare(endpoint: str, count: int, rounds: int) -> dict[str, float]:
+    """Throughput and latency of s2 and mgrs as shares of plain Zenoh's."""
+    rates: dict[str, list[float]] = {}
+    delays: dict[str, list[float]] = {}
+    for number in range(rounds):
+        for technique in ("plain", "s2", "mgrs"):
+            seconds, _ = round_trip(endpoint, technique, count, None)
+            rates.setdefault(technique, []).append(count / seconds)
+            _, delay = round_trip(endpoint, technique, 1500, 1000.0)
+            delays.setdefault(technique, []).append(delay)
+            console.print(
+                f"  round {number + 1}: {technique:5} {rates[technique][-1]:>9,.0f} msg/s, "
+                f"median latency {delay:6.0f} µs"
+            )
+    rate = {name: statistics.median(values) for name, values in rates.items()}
+    delay_of = {name: statistics.median(values) for name, values in delays.items()}
+    return {
+        "plain_msg_s": rate["plain"],
+        "plain_latency_us": delay_of["plain"],
+        **{f"{t}_throughput_share": rate[t] / rate["plain"] for t in ("s2", "mgrs")},
+        **{f"{t}_latency_ratio": delay_of[t] / delay_of["plain"] for t in ("s2", "mgrs")},
+    }
+
+
+def outside(endpoint: str) -> dict[str, int]:
+    """What a subscriber elsewhere receives at its session, before the edge check."""
+    config = zonal.config("client", connect=[endpoint])
+    with zonal.open(config) as here, zonal.open(config) as there, zonal.open(config) as sender:
+        inside = here.declare_subscriber(TOPIC, area=AREA)
+        away = there.declare_subscriber(TOPIC, area=Circle(Point(45.58, 9.27), radius_m=2000))
+        _wait_for_match(endpoint, "s2")
+        for _ in range(1000):
+            sender.put(TOPIC, PAYLOAD, location=DUOMO)
+        for _ in range(1000):
+            inside.recv(timeout=10)
+        return {
+            "inside_received": inside.counters.received,
+            "outside_received": away.counters.received,
+        }
+
+
+def costs() -> dict[str, float]:
+    """Microseconds to encode a point and to cover a circle, the best of several rounds."""
+
+    def best(work: Any, number: int) -> float:
+        return min(timeit.repeat(work, number=number, repeat=7)) / number * 1e6
+
+    return {
+        "encode_point_us": best(lambda: encode_place(DUOMO), 2000),
+        "encode_point_mgrs_us": best(lambda: encode_place(DUOMO, "mgrs"), 2000),
+        "cover_circle_us": best(lambda: encode_area(AREA), 500),
+    }
+
+
+def moving_through_cells(endpoint: str, cells: int) -> dict[str, int]:
+    """An ego-centric subscriber crosses many cells while 1,000 messages a second flow."""
+    config = zonal.config("client", connect=[endpoint])
+    where, stop, sent = [DUOMO], threading.Event(), [0]
+    with (
+        zonal.open(config) as sender,
+        zonal.open(config, position=lambda: where[0], lifetime=3600) as mobile,
+    ):
+        subscriber = mobile.declare_subscriber(TOPIC, area=Circle(radius_m=1000), margin_m=20)
+        _wait_for_match(endpoint, "s2")
+        publisher = sender.declare_publisher(
+            TOPIC, congestion_control=zenoh.CongestionControl.BLOCK
+        )
+
+        def send() -> None:
+            start = time.perf_counter()
+            while not stop.is_set():
+                # Always inside, wherever the subscriber is: it walks a circle of 900 m around.
+                publisher.put(str(sent[0]).encode(), location=DUOMO)
+                sent[0] += 1
+                time.sleep(max(0.0, start + sent[0] / 1000 - time.perf_counter()))
+
+        thread = threading.Thread(target=send)
+        thread.start()
+        crossed: set[str] = set(subscriber.declared_keys)
+        steps = 0
+        while len(crossed) < cells and steps < 20 * cells:
+            steps += 1
+            where[0] = destination(DUOMO, steps * 11.3, 900 * math.sqrt((steps * 0.618) % 1))
+            mobile.update_position()
+            crossed.update(subscriber.declared_keys)
+            time.sleep(0.002)
+        stop.set()
+        thread.join()
+        heard: list[int] = []
+        while len(heard) < sent[0] and (sample := subscriber.recv(timeout=5)) is not None:
+            heard.append(int(sample.payload.to_bytes()))
+        while (extra := subscriber.try_recv()) is not None:
+            heard.append(int(extra.payload.to_bytes()))
+    return {
+        "moving_cells": len(crossed),
+        "moving_moves": steps,
+        "moving_sent": sent[0],
+        "moving_lost": sent[0] - len(set(heard)),
+        "moving_doubled": len(heard) - len(set(heard)),
+    }
+
+
+def many_moving(
+    endpoint: str, router_pid: int, subscribers: int, seconds: float
+) -> dict[str, float]:
+    """Subscribers with circles of 2 km move at 10 m/s (time runs ten times as fast)."""
+    config = zonal.config("client", connect=[endpoint])
+    pace, step_s = 10.0, 0.5
+    sessions, places, bearings = [], [], []
+    try:
+        for number in range(subscribers):
+            places.append(destination(DUOMO, number * 37.0, 8000 * math.sqrt(number / subscribers)))
+            bearings.append(number * 53.0 % 360)
+            session = zonal.open(config, position=lambda n=number: places[n], lifetime=3600)
+            session.declare_subscriber(TOPIC, area=Circle(radius_m=2000))
+            sessions.append(session)
+        declared = 0
+        cpu, begin, metres = _cpu_seconds(router_pid), time.perf_counter(), 0.0
+        while time.perf_counter() - begin < seconds:
+            tick = time.perf_counter()
+            for number, session in enumerate(sessions):
+                places[number] = destination(places[number], bearings[number], 10 * pace * step_s)
+                (subscriber,) = session._subscribers  # noqa: SLF001  (what is declared, before and after)
+                before = set(subscriber.declared_keys)
+                session.update_position()
+                declared += len(set(subscriber.declared_keys) - before)
+                metres += 10 * pace * step_s
+            time.sleep(max(0.0, step_s - (time.perf_counter() - tick)))
+        elapsed = time.perf_counter() - begin
+        used = _cpu_seconds(router_pid) - cpu
+    finally:
+        for session in sessions:
+            session.close()
+    kilometres = metres / 1000
+    return {
+        "movers": subscribers,
+        "declarations_per_km": declared / kilometres,
+        "router_cpu_share_of_a_core": used / elapsed,
+        "router_cpu_at_10_m_s": used / elapsed / (kilometres * 1000 / elapsed / subscribers / 10),
+        "kilometres": kilometres,
+    }
+
+
+def _cpu_seconds(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--count", type=int, default=150_000, help="messages a throughput round")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--quick", action="store_true", help="a short run")
+    options = parser.parse_args()
+    rounds, count = (1, 30_000) if options.quick else (options.rounds, options.count)
+    pipe, other = SPAWN.Pipe()
+    router = SPAWN.Process(target=run_router, args=(other,))
+    router.start()
+    endpoint, pid = pipe.recv()
+    try:
+        console.print(f"Stock router on {endpoint}; 64-byte payloads")
+        result: dict[str, float] = dict(compare(endpoint, count, rounds))
+        for part in (
+            outside(endpoint),
+            costs(),
+            moving_through_cells(endpoint, 100 if options.quick else 500),
+            many_moving(
+                endpoint, pid, 20 if options.quick else 200, 4.0 if options.quick else 20.0
+            ),
+        ):
+            console.print("  " + ", ".join(f"{name} {value:,.4g}" for name, value in part.items()))
+            result.update(part)
+    finally:
+        pipe.send("stop")
+        router.join()
+    for line, holds in verdicts(result):
+        console.print(f"  {'holds ' if holds else 'MISSED'}  {line}")
+    print(json.dumps({"benchmark": "session", **result}))
+
+
+def verdicts(figures: dict[str, float]) -> list[tuple[str, bool]]:
+    """The figures that this benchmark is about."""
+    at_most = [
+        *((f"{t} median latency, of plain", figures[f"{t}_latency_ratio"], 1.2) for t in PLACED),
+        ("messages received outside the area", figures["outside_received"], 0),
+        ("microseconds for a point's key", figures["encode_point_us"], 10),
+        ("microseconds for a circle's cover", figures["cover_circle_us"], 60),
+        (f"lost on the way through {figures['moving_cells']} cells", figures["moving_lost"], 0),
+        ("doubled on that way", figures["moving_doubled"], 0),
+    ]
+    lines = [
+        (f"{what}: {value:.3g} (at most {limit})", value <= limit) for what, value, limit in at_most
+    ]
+    for technique in PLACED:
+        share = figures[f"{technique}_throughput_share"]
+        lines.append(
+            (f"{technique} throughput, of plain: {share:.2f} (at least 0.8)", share >= 0.8)
+        )
+    return lines
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,49 @@
+"""What a broker allows its clients, and how it behaves: plain values, no files read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+MIB = 1024 * 1024
+NEVER = 0xFFFFFFFF
+"""The session expiry interval that means "never" (MQTT 5, 3.1.2.11.2)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The bounds that keep one client from costing the others anything."""
+
+    maximum_packet_size: int = 8 * MIB
+    connect_packet_size: int = 128 * 1024
+    """Before a client is known, this is all the memory it can take."""
+    connect_timeout: float = 10.0
+    receive_maximum: int = 256
+    topic_alias_maximum: int = 32
+    maximum_connections: int = 20_000
+    maximum_sessions: int = 200_000
+    maximum_subscriptions: int = 10_000
+    """Per session."""
+    maximum_queued: int = 10_000
+    """Messages of QoS 1 and 2 waiting for one session; further ones are dropped and counted."""
+    maximum_retained: int = 200_000
+    maximum_levels: int = 128
+    """Of a topic or a topic filter."""
+    maximum_vertices: int = 10_000
+    """Of one geofence."""
+    backlog: int = 4 * MIB
+    """Unsent bytes of one connection; beyond it QoS 0 is dropped and QoS 1 and 2 wait."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How a broker behaves."""
+
+    limits: Limits = Limits()
+    keep_alive: int | None = None
+    """The longest keep-alive a client may use, in seconds; a longer one (or none) is replaced."""
+    session_expiry: int = NEVER
+    """The longest session expiry interval, in seconds."""
+    sys_interval: float = 10.0
+    """Seconds between `$SYS` figures; 0 switches them off."""
+    geo: bool = True
+    """Off: user properties are never read, and the broker is an ordinary one."""

@@ -1,0 +1,213 @@
+"""One client's network connection, without the network: bytes in, bytes out."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TYPE_CHECKING, NamedTuple
+
+import mqtt5
+
+from zonal.broker import reasons, wire311
+from zonal.broker.wire import Reader
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from zonal.broker.access import User
+    from zonal.broker.message import Encodings
+    from zonal.broker.session import Session
+
+UNLIMITED = 1 << 62
+
+
+class Stage(Enum):
+    """How far a connection has come."""
+
+    NEW = "waits for CONNECT"
+    PROVING = "waits for its credentials to be checked"
+    OPEN = "has a session"
+    CLOSED = "is to be closed once its last bytes are out"
+
+
+class Peer(NamedTuple):
+    """Who is at the other end, as far as the transport knows."""
+
+    address: str = ""
+    certificate_name: str | None = None
+    """The common name of a client certificate that the TLS layer verified."""
+
+
+class Connection:
+    """What lasts as long as a network connection: version, quotas, topic aliases, keep-alive."""
+
+    __slots__ = (
+        "_outbox", "aliases_in", "aliases_out", "client_id", "connect", "deadline", "keep_alive",
+        "last_seen", "maximum_packet", "out", "peer", "problem_information", "queued", "quota",
+        "reader", "rim", "session", "stage", "topic_alias_maximum", "user", "version", "writable",
+    )  # fmt: skip
+
+    def __init__(self, outbox: list[Connection], peer: Peer, limit: int) -> None:
+        self.reader = Reader(limit)
+        self.peer = peer
+        self.stage = Stage.NEW
+        self.version = 5
+        self.client_id = ""
+        self.session: Session | None = None
+        self.user: User | None = None
+        self.connect: mqtt5.ConnectPacket | None = None
+        """The CONNECT, while its credentials are checked."""
+        self.out: list[bytes] = []
+        self._outbox = outbox
+        self.queued = False
+        self.writable = True
+        """Whether the transport takes more; the rim sets it."""
+        self.quota = 0
+        """QoS 1 and 2 messages that the client's receive maximum still allows."""
+        self.maximum_packet = UNLIMITED
+        self.topic_alias_maximum = 0
+        self.aliases_in: dict[int, str] = {}
+        self.aliases_out: dict[str, int] = {}
+        self.problem_information = True
+        self.keep_alive = 0
+        self.last_seen = 0.0
+        self.deadline: float | None = None
+        self.rim: object = None
+        """Whatever the server keeps with a connection; the machine never looks at it."""
+
+    def send(self, data: bytes) -> None:
+        """Puts bytes into the outgoing order."""
+        self.out.append(data)
+        if not self.queued:
+            self.queued = True
+            self._outbox.append(self)
+
+    def take(self) -> bytes:
+        """All bytes that wait to be written."""
+        self.queued = False
+        out = self.out
+        data = out[0] if len(out) == 1 else b"".join(out)
+        out.clear()
+        return data
+
+    def close(self) -> None:
+        """Ends the connection after what was sent so far."""
+        if self.stage is not Stage.CLOSED:
+            self.stage = Stage.CLOSED
+            if not self.queued:
+                self.queued = True
+                self._outbox.append(self)
+
+    def disconnect(self, code: int, reason: str = "") -> None:
+        """Tells the client why, as far as its version and state allow, and closes."""
+        if self.stage is Stage.OPEN and self.version == 5:
+            self._send_disconnect(code, reason)
+        elif self.stage in {Stage.NEW, Stage.PROVING}:
+            self._refuse(code, reason)
+        self.close()
+
+    def _send_disconnect(self, code: int, reason: str) -> None:
+        known = mqtt5.DisconnectReasonCode(code)
+        data = mqtt5.DisconnectPacket(reason_code=known, reason_str=reason or None).write()
+        if len(data) > self.maximum_packet:
+            data = mqtt5.DisconnectPacket(reason_code=known).write()
+        self.send(data)
+
+    def _refuse(self, code: int, reason: str) -> None:
+        """A CONNACK with an error, to a client whose version is known (4.13, 3.1.4)."""
+        if self.reader.version == 4:
+            self.send(wire311.connack(code, session_present=False))
+        elif self.reader.version == 5 or code == reasons.UNSUPPORTED_VERSION:
+            self.send(refusal(code, reason))
+
+    def acknowledge(self, kind: type[Acknowledgement], packet_id: int, code: int = 0,
+                    reason: str | None = None) -> None:  # fmt: skip
+        """Sends PUBACK, PUBREC, PUBREL or PUBCOMP."""
+        first, codes = ACKNOWLEDGEMENTS[kind]
+        if code == 0 or self.version == 4:
+            self.send(first + packet_id.to_bytes(2, "big"))
+            return
+        text = reason if self.problem_information else None
+        data = kind(packet_id, reason_code=codes(code), reason_str=text).write()
+        if len(data) > self.maximum_packet:
+            data = kind(packet_id, reason_code=codes(code)).write()
+        self.send(data)
+
+    def acknowledge_subscribe(self, packet_id: int, codes: Sequence[int], reason: str) -> None:
+        """Sends SUBACK, with one code for each filter."""
+        if self.version == 4:
+            self.send(wire311.suback(packet_id, list(codes)))
+            return
+        known = [mqtt5.SubAckReasonCode(code) for code in codes]
+        text = reason if reason and self.problem_information else None
+        data = mqtt5.SubAckPacket(packet_id, known, reason_str=text).write()
+        if text and len(data) > self.maximum_packet:
+            data = mqtt5.SubAckPacket(packet_id, known).write()
+        self.send(data)
+
+    def acknowledge_unsubscribe(self, packet_id: int, codes: Sequence[int]) -> None:
+        """Sends UNSUBACK, with one code for each filter."""
+        if self.version == 4:
+            self.send(wire311.unsuback(packet_id))
+            return
+        known = [mqtt5.UnsubAckReasonCode(code) for code in codes]
+        self.send(mqtt5.UnsubAckPacket(packet_id, known).write())
+
+    def publish(
+        self,
+        encodings: Encodings,
+        qos: int,
+        retain: bool,
+        identifiers: tuple[int, ...],
+        packet_id: int = 0,
+        duplicate: bool = False,
+    ) -> bool:
+        """Sends a message; False where it is larger than the client takes (3.1.2.11.4)."""
+        if self.topic_alias_maximum:
+            return self._publish_aliased(encodings, qos, retain, identifiers, packet_id, duplicate)
+        head, tail = encodings.form(self.version, qos, retain, identifiers)
+        data = head + packet_id.to_bytes(2, "big") + tail if qos else head
+        if len(data) > self.maximum_packet:
+            return False
+        if duplicate:
+            data = bytes((data[0] | 0x08,)) + data[1:]
+        self.send(data)
+        return True
+
+    def _publish_aliased(self, encodings: Encodings, qos: int, retain: bool,
+                         identifiers: tuple[int, ...], packet_id: int,
+                         duplicate: bool) -> bool:  # fmt: skip
+        message = encodings.message
+        alias = self.aliases_out.get(message.topic)
+        topic: str | None = "" if alias else None
+        fresh = alias is None and len(self.aliases_out) < self.topic_alias_maximum
+        if fresh:
+            alias = len(self.aliases_out) + 1
+        data = message.packet(
+            encodings.now, qos, retain=retain, identifiers=identifiers,
+            packet_id=packet_id if qos else None, topic=topic, alias=alias,
+        ).write()  # fmt: skip
+        if len(data) > self.maximum_packet:
+            return False
+        if fresh and alias is not None:
+            self.aliases_out[message.topic] = alias
+        if duplicate:
+            data = bytes((data[0] | 0x08,)) + data[1:]
+        self.send(data)
+        return True
+
+
+Acknowledgement = mqtt5.PubAckPacket | mqtt5.PubRecPacket | mqtt5.PubRelPacket | mqtt5.PubCompPacket
+
+ACKNOWLEDGEMENTS: dict[type, tuple[bytes, type]] = {
+    mqtt5.PubAckPacket: (b"\x40\x02", mqtt5.PubAckReasonCode),
+    mqtt5.PubRecPacket: (b"\x50\x02", mqtt5.PubRecReasonCode),
+    mqtt5.PubRelPacket: (b"\x62\x02", mqtt5.PubRelReasonCode),
+    mqtt5.PubCompPacket: (b"\x70\x02", mqtt5.PubCompReasonCode),
+}
+
+
+def refusal(code: int, reason: str) -> bytes:
+    """A CONNACK that says no."""
+    return mqtt5.ConnAckPacket(
+        reason_code=mqtt5.ConnAckReasonCode(code), reason_str=reason or None
+    ).write()

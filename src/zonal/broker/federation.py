@@ -1,0 +1,269 @@
+"""Many brokers as one: each is a location-aware Zenoh session for all of its clients.
+
+What clients publish goes out under location keys; what they want is declared as a bounded union.
+Zenoh's threads and calls stay here: sending and declaring have a thread each, and what arrives is
+handed to the event loop in batches.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import queue
+import secrets
+import threading
+from collections import deque
+from typing import TYPE_CHECKING, Self
+
+import zenoh
+
+import zonal.session
+from zonal.broker.envelope import opened, seal, unseal
+from zonal.broker.geocontext import NOWHERE, with_location
+from zonal.broker.interest import Interest
+from zonal.broker.keymap import key_of_topic, topic_of_key
+from zonal.broker.message import Message
+from zonal.broker.retained_elsewhere import RetainedElsewhere
+from zonal.errors import AttachmentError, BrokerError, ZonalError
+from zonal.session.sample import Sample, context_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from zonal.broker.core import Broker
+    from zonal.broker.server import Server
+
+logger = logging.getLogger("zonal.broker")
+
+WAITING_OUT = 50_000
+WAITING_IN = 50_000
+BATCH = 256
+REMEMBERED = 65_536
+DECLARE_EVERY = 0.05
+"""Seconds in which changes of interest are collected before they are declared."""
+
+
+class Federation:
+    """Connects one broker to Zenoh; use as an asynchronous context manager."""
+
+    def __init__(self, broker: Broker, server: Server, config: zenoh.Config) -> None:
+        self._broker = broker
+        self._server = server
+        self._config = config
+        self._id = secrets.randbits(64)
+        self._number = 0
+        self.interest = Interest()
+        self._outgoing: queue.Queue[Callable[[], None] | None] = queue.Queue(WAITING_OUT)
+        self._arrived: deque[zenoh.Sample] = deque()
+        self._draining = False
+        self._seen: set[object] = set()
+        self._seen_order: deque[object] = deque()
+        self._declared: dict[str, zenoh.Subscriber[None]] = {}
+        self._declaring: asyncio.Task[None] | None = None
+        self._sender: threading.Thread | None = None
+        self._session: zonal.session.Session
+        self._retained: RetainedElsewhere
+        self._loop: asyncio.AbstractEventLoop
+        self.overflowed = 0
+        """Messages that came or went faster than they could be handled."""
+
+    @property
+    def declared_keys(self) -> frozenset[str]:
+        """The key expressions that are declared now."""
+        return frozenset(self._declared)
+
+    async def __aenter__(self) -> Self:
+        """Joins; the clients' interest follows as it changes."""
+        self._loop = asyncio.get_running_loop()
+        try:
+            self._session = await asyncio.to_thread(zonal.session.open, self._config)
+        except zenoh.ZError as error:
+            raise BrokerError(f"cannot join Zenoh: {error}") from error
+        for session in self._broker.sessions.values():
+            for subscription in session.subscriptions.values():
+                self.interest.added(subscription)
+        self._broker.matching.watcher = self.interest
+        self._broker.on_publish = self._publish
+        self._retained = RetainedElsewhere(
+            self._broker, self._session.zenoh, in_loop=self._in_loop, in_thread=self._in_thread,
+            clock=self._server.clock,
+        )  # fmt: skip
+        self._broker.on_retained_wanted = self._retained.ask
+        self._sender = threading.Thread(target=self._send, name="federation", daemon=True)
+        self._sender.start()
+        self._declaring = asyncio.create_task(self._declare())
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Leaves: what waits is still sent."""
+        self._broker.on_publish = None
+        self._broker.on_retained_wanted = None
+        self._broker.matching.watcher = None
+        if self._declaring is not None:
+            self._declaring.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._declaring
+        with contextlib.suppress(queue.Full):
+            self._outgoing.put_nowait(None)
+        if self._sender is not None:
+            await asyncio.to_thread(self._sender.join, 5)
+        await asyncio.to_thread(self._session.close)
+
+    # From our clients to others.
+
+    def _publish(self, message: Message) -> None:
+        """Called for every message of a client of ours; `$…` topics stay at home."""
+        if message.topic.startswith("$"):
+            return
+        self._number += 1
+        number = self._number
+        if self._in_thread(lambda: self._put(message, number)):
+            self._broker.figures.remote_sent += 1
+            if message.retain:
+                self._retained.changed(message)
+        else:
+            self._broker.figures.dropped += 1
+
+    def _in_thread(self, job: Callable[[], None]) -> bool:
+        """Hands something that may block to the sending thread; False where too much waits."""
+        try:
+            self._outgoing.put_nowait(job)
+        except queue.Full:
+            self.overflowed += 1
+            return False
+        return True
+
+    def _in_loop(self, job: Callable[[], None]) -> None:
+        """Runs something of another thread's in the event loop, and sends what comes of it."""
+
+        def run() -> None:
+            job()
+            self._server.schedule()
+
+        with contextlib.suppress(RuntimeError):  # the loop is closing
+            self._loop.call_soon_threadsafe(run)
+
+    def _send(self) -> None:
+        """The sending thread: a held-up link holds up this thread and nobody else."""
+        while (job := self._outgoing.get()) is not None:
+            try:
+                job()
+            except (ZonalError, zenoh.ZError) as error:
+                logger.warning("a message was not sent on: %s", error)
+            except Exception:
+                logger.exception("the sending thread goes on after an error")
+
+    def _put(self, message: Message, number: int) -> None:
+        reliable = message.qos > 0
+        self._session.put(
+            key_of_topic(message.topic),
+            message.payload,
+            location=message.location,
+            geofence=message.geofence,
+            attachment=seal(message, self._id, number, self._server.clock()),
+            congestion_control=(
+                zenoh.CongestionControl.BLOCK if reliable else zenoh.CongestionControl.DROP
+            ),
+        )
+
+    # What our clients want from others.
+
+    async def _declare(self) -> None:
+        """Follows the clients' interest; many changes at once make one difference to declare."""
+        done = -1
+        while True:
+            if self.interest.changes != done:
+                done = self.interest.changes
+                wanted = self.interest.keys()
+                await asyncio.to_thread(self._adjust, wanted)
+            await asyncio.sleep(DECLARE_EVERY)
+
+    def _adjust(self, wanted: frozenset[str]) -> None:
+        """New keys before old ones go, so that nothing is missed on the way."""
+        # Called directly by the receiving thread: a thread for each key would mix up the order.
+        handler = zenoh.handlers.Callback(self._arrive, indirect=False)
+        for key in sorted(wanted - self._declared.keys()):
+            try:
+                self._declared[key] = self._session.zenoh.declare_subscriber(
+                    key, handler, allowed_origin=zenoh.Locality.REMOTE
+                )
+            except zenoh.ZError as error:
+                logger.warning("%r cannot be declared: %s", key, error)
+        for key in self._declared.keys() - wanted:
+            self._declared.pop(key).undeclare()
+
+    # From others to our clients.
+
+    def _arrive(self, sample: zenoh.Sample) -> None:
+        """On a thread of Zenoh's: nothing but a place in the queue."""
+        if len(self._arrived) >= WAITING_IN:
+            self.overflowed += 1
+            return
+        self._arrived.append(sample)
+        if not self._draining:
+            self._draining = True
+            with contextlib.suppress(RuntimeError):  # the loop is closing
+                self._loop.call_soon_threadsafe(self._drain)
+
+    def _drain(self) -> None:
+        self._draining = False
+        now = self._server.clock()
+        arrived = self._arrived
+        for _ in range(min(BATCH, len(arrived))):
+            self._deliver(arrived.popleft(), now)
+        if arrived and not self._draining:
+            self._draining = True
+            self._loop.call_soon(self._drain)
+        self._server.schedule()
+
+    def _deliver(self, sample: zenoh.Sample, now: float) -> None:
+        try:
+            message, identity = message_of(sample, now)
+        except (ZonalError, UnicodeDecodeError) as error:
+            logger.warning("a message from elsewhere is dropped: %s", error)
+            return
+        # One message may come by several of our keys, or in several copies, one a geofence cell.
+        if identity is not None and not self._is_new(identity):
+            return
+        self._broker.figures.remote_received += 1
+        self._broker.router.deliver(message, now)
+
+    def _is_new(self, identity: object) -> bool:
+        if identity in self._seen:
+            return False
+        self._seen.add(identity)
+        self._seen_order.append(identity)
+        if len(self._seen_order) > REMEMBERED:
+            self._seen.discard(self._seen_order.popleft())
+        return True
+
+
+def message_of(raw: zenoh.Sample, now: float) -> tuple[Message, object]:
+    """A sample as an MQTT message, and what tells it from others."""
+    context = context_of(raw)
+    sample = Sample(raw, None if context is None else context.place, context)
+    payload = raw.payload.to_bytes()
+    envelope = unseal(sample.attachment)
+    if envelope is not None:
+        message = opened(envelope, payload, now)
+        identity: object = (envelope.broker, envelope.number)
+    else:
+        message = _from_zenoh(sample, payload)
+        stamp = raw.timestamp
+        identity = context.identity if context is not None else stamp and str(stamp)
+    message.location, message.geofence = sample.location, sample.geofence
+    return message, identity
+
+
+def _from_zenoh(sample: Sample, payload: bytes) -> Message:
+    """A message of a Zenoh client: QoS 1 from here on; a DELETE is an empty retained message."""
+    deleted = sample.kind == zenoh.SampleKind.DELETE
+    topic = topic_of_key(sample.key)
+    if "+" in topic or "#" in topic or "*" in topic or not topic:
+        raise AttachmentError(f"{sample.key!r} is no topic for MQTT clients")
+    encoding = str(sample.content_encoding)
+    message = Message(topic, b"" if deleted else payload, qos=1, retain=deleted)
+    message.content_type = None if encoding == "zenoh/bytes" else encoding
+    message.user_properties = with_location([], NOWHERE, sample.location)
+    return message

@@ -1,0 +1,124 @@
+"""The geo-context that MQTT 5 clients carry in user properties.
+
+| property | on | meaning |
+| --- | --- | --- |
+| `location` | CONNECT, PUBLISH | where the client, or this message's producer, is |
+| `geofence` | SUBSCRIBE | where producers must be for this subscription |
+| `geofence` | PUBLISH | where consumers must be for this message |
+| `around` | SUBSCRIBE | an ego-centric geofence, `500m` or `2km`: it follows the client |
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+
+from zonal.errors import GeometryError
+from zonal.geo import Area, Circle, Point, area_from_wkt, point_from_wkt
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+LOCATION_TOPIC = "$zonal/location"
+LOCATION, GEOFENCE, AROUND = "location", "geofence", "around"
+LENGTH = re.compile(r"(\d+(?:\.\d+)?)\s*(m|km)")
+METRES = {"m": 1.0, "km": 1000.0}
+LONGEST_WKT = 1_000_000
+
+
+class Context(NamedTuple):
+    """What one packet says about places."""
+
+    location: Point | None = None
+    geofence: Area | None = None
+
+
+NOWHERE = Context()
+
+
+def read(properties: Sequence[tuple[str, str]], maximum_vertices: int = 10_000) -> Context:
+    """The geo-context in a packet's user properties; raises `GeometryError` for a bad one."""
+    location: Point | None = None
+    geofence: Area | None = None
+    for name, value in properties:
+        if name == LOCATION:
+            _once(name, location)
+            location = read_location(value)
+        elif name in {GEOFENCE, AROUND}:
+            _once("geofence", geofence)
+            geofence = _geofence(value, maximum_vertices) if name == GEOFENCE else _around(value)
+    if location is None and geofence is None:
+        return NOWHERE
+    return Context(location, geofence)
+
+
+def _once(name: str, known: object) -> None:
+    if known is not None:
+        raise GeometryError(f"user property {name}: given more than once")
+
+
+@lru_cache(maxsize=4096)
+def read_location(text: str) -> Point:
+    """A location as `lat,lon` or as a WKT point (longitude first, as WKT has it)."""
+    try:
+        if text.lstrip()[:1].isalpha():
+            return point_from_wkt(text)
+        lat, lon = text.split(",")
+        return Point(float(lat), float(lon))
+    except (GeometryError, ValueError) as error:
+        detail = f": {error}" if isinstance(error, GeometryError) else ""
+        raise GeometryError(
+            f"user property location: {shorten(text)} is neither 'lat,lon' in degrees "
+            f"nor a WKT point such as 'POINT (9.19 45.46)'{detail}"
+        ) from error
+
+
+def _geofence(text: str, maximum_vertices: int) -> Area:
+    # The cheapest bound comes first: a vertex takes a comma, and nothing was parsed yet.
+    if len(text) > LONGEST_WKT or text.count(",") > maximum_vertices:
+        raise GeometryError(
+            f"user property geofence: more than {maximum_vertices} vertices are not allowed"
+        )
+    return read_geofence(text)
+
+
+@lru_cache(maxsize=1024)
+def read_geofence(text: str) -> Area:
+    """A geofence in WKT: POLYGON, MULTIPOLYGON, or our own `CIRCLE (lon lat, metres)`."""
+    try:
+        return area_from_wkt(text)
+    except GeometryError as error:
+        raise GeometryError(f"user property geofence: {shorten(text)}: {error}") from error
+
+
+@lru_cache(maxsize=1024)
+def _around(text: str) -> Circle:
+    found = LENGTH.fullmatch(text.strip())
+    if found is None:
+        raise GeometryError(
+            f"user property around: {shorten(text)} is no distance such as '500m' or '2km'"
+        )
+    try:
+        return Circle(radius_m=float(found[1]) * METRES[found[2]])
+    except GeometryError as error:
+        raise GeometryError(f"user property around: {error}") from error
+
+
+def follows(area: Area | None) -> bool:
+    """Whether an area is ego-centric: it has no place of its own."""
+    return isinstance(area, Circle) and area.is_ego_centric
+
+
+def shorten(text: str) -> str:
+    """A value as it is quoted in a reason string."""
+    return repr(text if len(text) <= 60 else text[:57] + "…")
+
+
+def with_location(
+    properties: list[tuple[str, str]], context: Context, location: Point | None
+) -> list[tuple[str, str]]:
+    """User properties for receivers: the producer's location is added where it was not named."""
+    if location is None or context.location is not None:
+        return properties
+    return [*properties, (LOCATION, f"{location.lat!r},{location.lon!r}")]

@@ -1,0 +1,166 @@
+"""CONNECT: from a stranger's first packet to an open session (MQTT 5, sections 3.1 and 3.2)."""
+
+from __future__ import annotations
+
+import secrets
+from typing import TYPE_CHECKING
+
+import mqtt5
+
+from zonal.broker import geocontext, reasons, wire311
+from zonal.broker.connection import UNLIMITED, Connection, Stage
+from zonal.broker.session import Session
+from zonal.broker.topics import valid_topic
+from zonal.broker.will import Will
+from zonal.errors import GeometryError, MqttError
+
+if TYPE_CHECKING:
+    from zonal.broker.access import User
+    from zonal.broker.core import Broker
+
+
+def on_connect(
+    broker: Broker, connection: Connection, packet: mqtt5.ConnectPacket, now: float
+) -> None:
+    """Checks a CONNECT, and has its credentials checked."""
+    if connection.stage is not Stage.NEW:
+        raise MqttError(reasons.PROTOCOL_ERROR, "a second CONNECT on one connection")
+    connection.version = connection.reader.version
+    _check(broker, packet, connection.version)
+    connection.connect = packet
+    connection.stage = Stage.PROVING
+    if broker.access.is_open:
+        admit(broker, connection, broker.access.check(None, None, connection.peer), now)
+    else:
+        broker.proving.append(connection)
+
+
+def _check(broker: Broker, packet: mqtt5.ConnectPacket, version: int) -> None:
+    if packet.authentication_method is not None:
+        raise MqttError(
+            reasons.BAD_AUTHENTICATION_METHOD, "no authentication method is offered here"
+        )
+    if packet.authentication_data is not None:
+        raise MqttError(reasons.PROTOCOL_ERROR, "authentication data without a method")
+    if version == 4 and not packet.client_id and not packet.clean_start:
+        raise MqttError(reasons.CLIENT_ID_NOT_VALID, "a session to keep needs a client identifier")
+    if packet.will is not None:
+        _check_will(packet.will, broker.settings.limits.maximum_levels)
+    if broker.figures.connections > broker.settings.limits.maximum_connections:
+        raise MqttError(reasons.SERVER_BUSY, "too many connections")
+
+
+def _check_will(will: mqtt5.Will, maximum_levels: int) -> None:
+    if not valid_topic(will.topic, maximum_levels) or will.topic.startswith("$SYS/"):
+        raise MqttError(reasons.TOPIC_INVALID, f"no message can be published to {will.topic!r}")
+    if will.payload_format_indicator > 1:
+        raise MqttError(reasons.MALFORMED, "the payload format indicator must be 0 or 1")
+    if will.response_topic is not None and not valid_topic(will.response_topic, maximum_levels):
+        raise MqttError(reasons.PROTOCOL_ERROR, "a response topic is a topic without wildcards")
+
+
+def admit(broker: Broker, connection: Connection, user: User | None, now: float) -> None:
+    """Opens the session of a client whose credentials were checked."""
+    packet = connection.connect
+    assert packet is not None
+    connection.connect = None
+    if user is None:
+        given = packet.username is not None or packet.password is not None
+        code = reasons.BAD_CREDENTIALS if given else reasons.NOT_AUTHORIZED
+        raise MqttError(code, "user name or password is wrong" if given else "who are you?")
+    context = _context(broker, packet.user_properties, "")
+    will = None
+    if packet.will is not None:
+        will = Will(packet.will, _context(broker, packet.will.user_properties, "in the will: "))
+    _configure(broker, connection, packet, user)
+    session, present = _session(broker, connection, packet, now)
+    session.will = will
+    if context.location is not None:
+        broker.matching.locate(session, context.location)
+    if session.durable:
+        broker.journal.session(session)
+    connection.send(_welcome(broker, connection, session, packet, present=present))
+    broker.watch(connection, now)
+    session.resume(now)
+
+
+def _context(broker: Broker, properties: list[tuple[str, str]], where: str) -> geocontext.Context:
+    if not broker.settings.geo or not properties:
+        return geocontext.NOWHERE
+    try:
+        return geocontext.read(properties, broker.settings.limits.maximum_vertices)
+    except GeometryError as error:
+        raise MqttError(reasons.IMPLEMENTATION_SPECIFIC, f"{where}{error}") from error
+
+
+def _configure(
+    broker: Broker, connection: Connection, packet: mqtt5.ConnectPacket, user: User
+) -> None:
+    """What CONNECT says about this connection alone."""
+    settings = broker.settings
+    connection.user = user
+    connection.client_id = packet.client_id or f"zonal-{secrets.token_hex(10)}"
+    connection.reader.limit = settings.limits.maximum_packet_size
+    connection.quota = packet.receive_max
+    connection.maximum_packet = packet.max_packet_size or UNLIMITED
+    connection.topic_alias_maximum = packet.topic_alias_max
+    connection.problem_information = packet.request_problem_info
+    keep_alive = packet.keep_alive
+    if settings.keep_alive and not 0 < keep_alive <= settings.keep_alive:
+        keep_alive = settings.keep_alive
+    # Version 3.1.1 has no way to be told another interval.
+    connection.keep_alive = keep_alive if connection.version == 5 else packet.keep_alive
+
+
+def _session(
+    broker: Broker, connection: Connection, packet: mqtt5.ConnectPacket, now: float
+) -> tuple[Session, bool]:
+    """The client's session, new or continued, after whoever held it was sent away (3.1.4)."""
+    client_id = connection.client_id
+    old = broker.sessions.get(client_id)
+    if old is not None and old.user_name != (connection.user.name if connection.user else None):
+        raise MqttError(reasons.NOT_AUTHORIZED, "this client identifier is another user's")
+    if old is not None and old.connection is not None:
+        broker.drop(old.connection, reasons.SESSION_TAKEN_OVER, "the client connected again", now)
+    old = broker.sessions.get(client_id)
+    if old is not None and packet.clean_start:
+        broker.end(old, now)
+        old = None
+    session = old or _new_session(broker, connection)
+    session.connection = connection
+    session.user = connection.user
+    session.expires_at = session.will_at = session.will = None
+    session.expiry = min(packet.session_expiry_interval, broker.settings.session_expiry)
+    broker.set_durable(session, durable=session.expiry > 0)
+    connection.session = session
+    connection.stage = Stage.OPEN
+    return session, old is not None
+
+
+def _new_session(broker: Broker, connection: Connection) -> Session:
+    limits = broker.settings.limits
+    if len(broker.sessions) >= limits.maximum_sessions:
+        raise MqttError(reasons.QUOTA_EXCEEDED, "too many sessions")
+    session = Session(connection.client_id, broker.figures, broker.journal, limits.maximum_queued)
+    session.user_name = connection.user.name if connection.user else None
+    broker.sessions[connection.client_id] = session
+    return session
+
+
+def _welcome(broker: Broker, connection: Connection, session: Session,
+             packet: mqtt5.ConnectPacket, *, present: bool) -> bytes:  # fmt: skip
+    """CONNACK, with what this server does differently from what the client asked for."""
+    if connection.version == 4:
+        return wire311.connack(reasons.SUCCESS, session_present=present)
+    limits = broker.settings.limits
+    changed_expiry = session.expiry != packet.session_expiry_interval
+    changed_keep_alive = connection.keep_alive != packet.keep_alive
+    return mqtt5.ConnAckPacket(
+        session_present=present,
+        session_expiry_interval=session.expiry if changed_expiry else None,
+        assigned_client_id=None if packet.client_id else connection.client_id,
+        server_keep_alive=connection.keep_alive if changed_keep_alive else None,
+        receive_max=limits.receive_maximum,
+        topic_alias_max=limits.topic_alias_maximum,
+        max_packet_size=limits.maximum_packet_size,
+    ).write()

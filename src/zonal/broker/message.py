@@ -1,0 +1,158 @@
+"""An application message on its way through the broker, and its bytes, made once for many."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import mqtt5
+
+from zonal.broker import wire311
+from zonal.broker.wire311 import QOS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from zonal.geo import Area, Point
+
+
+class Message:
+    """What a client published: never changed after it was made, so sessions share it.
+
+    Most messages have none of the optional parts, so these are defaults of the class: making an
+    ordinary message sets five attributes.
+    """
+
+    payload_format = 0
+    expires_at: float | None = None
+    content_type: str | None = None
+    response_topic: str | None = None
+    correlation_data: bytes | None = None
+    user_properties: Sequence[tuple[str, str]] = ()
+    location: Point | None = None
+    geofence: Area | None = None
+    key = 0
+    """Its number in the store; 0 while no durable session holds it."""
+    retained_at = 0.0
+    """When it became its topic's retained message."""
+    references = 0
+    """How many durable queues hold it."""
+
+    def __init__(
+        self,
+        topic: str,
+        payload: bytes,
+        qos: int = 0,
+        retain: bool = False,
+        source: str | None = None,
+    ) -> None:
+        self.topic = topic
+        self.payload = payload
+        self.qos = qos
+        self.retain = retain
+        self.source = source
+        """The client that published it; None for the broker's own and for other brokers'."""
+
+    @classmethod
+    def from_packet(
+        cls, packet: mqtt5.PublishPacket | mqtt5.Will, topic: str, payload: bytes, now: float
+    ) -> Message:
+        """The message in a PUBLISH or a will, with its properties; its lifetime begins now."""
+        message = cls(topic, payload, int(packet.qos), packet.retain)
+        message.payload_format = packet.payload_format_indicator
+        lifetime = packet.message_expiry_interval
+        message.expires_at = None if lifetime is None else now + lifetime
+        message.content_type = packet.content_type
+        message.response_topic = packet.response_topic
+        message.correlation_data = packet.correlation_data
+        message.user_properties = packet.user_properties
+        return message
+
+    def expired(self, now: float) -> bool:
+        """Whether its message expiry interval has passed."""
+        return self.expires_at is not None and now >= self.expires_at
+
+    def packet(
+        self,
+        now: float,
+        qos: int,
+        *,
+        retain: bool,
+        identifiers: tuple[int, ...] = (),
+        packet_id: int | None = None,
+        topic: str | None = None,
+        alias: int | None = None,
+        payload: bytes | None = None,
+    ) -> mqtt5.PublishPacket:
+        """This message as version 5 sends it now, with what is left of its lifetime."""
+        expiry = None if self.expires_at is None else max(0, round(self.expires_at - now))
+        return mqtt5.PublishPacket(
+            self.topic if topic is None else topic,
+            self.payload if payload is None else payload,
+            qos=QOS[qos],
+            retain=retain,
+            packet_id=packet_id,
+            payload_format_indicator=self.payload_format,
+            message_expiry_interval=expiry,
+            content_type=self.content_type,
+            response_topic=self.response_topic,
+            correlation_data=self.correlation_data,
+            subscription_ids=list(identifiers),
+            topic_alias=alias,
+            user_properties=list(self.user_properties),
+        )
+
+
+class Encodings:
+    """One message's bytes for this moment: each distinct form is encoded once.
+
+    A form is (version, QoS, retain, subscription identifiers). With QoS 1 and 2 receivers differ in
+    the packet identifier alone, so a form is kept as the bytes before and after it.
+    """
+
+    __slots__ = ("_forms", "message", "now")
+
+    def __init__(self, message: Message, now: float) -> None:
+        self.message = message
+        self.now = now
+        self._forms: dict[tuple[int, int, bool, tuple[int, ...]], tuple[bytes, bytes]] = {}
+
+    def form(
+        self,
+        version: int,
+        qos: int,
+        retain: bool,
+        identifiers: tuple[int, ...],
+    ) -> tuple[bytes, bytes]:
+        """The bytes before and after the packet identifier (QoS 0: all of them, and none)."""
+        key = (version, qos, retain, identifiers)
+        parts = self._forms.get(key)
+        if parts is None:
+            parts = self._forms[key] = self._encode(version, qos, retain, identifiers)
+        return parts
+
+    def _encode(
+        self,
+        version: int,
+        qos: int,
+        retain: bool,
+        identifiers: tuple[int, ...],
+    ) -> tuple[bytes, bytes]:
+        message = self.message
+        if version == 4:
+            head = wire311.publish_head(message.topic.encode(), message.payload, qos, retain=retain)
+            return (head, message.payload) if qos else (head + message.payload, b"")
+        packet = message.packet(
+            self.now, qos, retain=retain, identifiers=identifiers, packet_id=1 if qos else None
+        )
+        data = packet.write()
+        return split_at_packet_id(data) if qos else (data, b"")
+
+
+def split_at_packet_id(data: bytes) -> tuple[bytes, bytes]:
+    """The parts of an encoded PUBLISH before and after its packet identifier."""
+    position = 1
+    while data[position] >= 0x80:
+        position += 1
+    position += 1
+    cut = position + 2 + int.from_bytes(data[position : position + 2], "big")
+    return data[:cut], data[cut + 2 :]

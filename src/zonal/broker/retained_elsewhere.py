@@ -1,0 +1,153 @@
+"""Retained messages of other brokers: asked for when a client subscribes, kept where published.
+
+The broker at which a retained message was last published keeps it, and tells the others, so that
+whoever kept an older one for the same topic forgets it. All of it goes under `@zonal/…`, which no
+ordinary key expression matches.
+"""
+
+from __future__ import annotations
+
+import logging
+import struct
+from typing import TYPE_CHECKING
+
+import zenoh
+
+from zonal.broker import geocontext
+from zonal.broker.envelope import opened, seal, unseal
+from zonal.broker.keymap import filter_of_key, key_of_filter, key_of_topic, topic_of_key
+from zonal.broker.matching import passes_geo
+from zonal.broker.message import Encodings
+from zonal.broker.topics import matches
+from zonal.errors import ZonalError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from zonal.broker.core import Broker
+    from zonal.broker.message import Message
+    from zonal.broker.subscription import Subscription
+
+logger = logging.getLogger("zonal.broker")
+
+ASKED, CHANGED = "@zonal/retained", "@zonal/retain"
+TIMEOUT_S = 5.0
+WHEN = struct.Struct(">d")
+
+
+class RetainedElsewhere:
+    """One broker's part in keeping retained messages for all.
+
+    Args:
+        broker: whose retained messages are offered, and whose clients ask.
+        session: the plain Zenoh session.
+        in_loop: runs something in the broker's event loop, from any thread.
+        in_thread: runs something that may block in a thread of its own, in order.
+        clock: seconds since the epoch.
+    """
+
+    def __init__(
+        self,
+        broker: Broker,
+        session: zenoh.Session,
+        *,
+        in_loop: Callable[[Callable[[], None]], None],
+        in_thread: Callable[[Callable[[], None]], object],
+        clock: Callable[[], float],
+    ) -> None:
+        self._broker = broker
+        self._session = session
+        self._in_loop = in_loop
+        self._in_thread = in_thread
+        self._clock = clock
+        session.declare_queryable(f"{ASKED}/**", lambda query: in_loop(lambda: self._find(query)))
+        session.declare_subscriber(
+            f"{CHANGED}/**",
+            zenoh.handlers.Callback(self._changed_elsewhere, indirect=False),
+            allowed_origin=zenoh.Locality.REMOTE,
+        )
+
+    # Others ask us.
+
+    def _find(self, query: zenoh.Query) -> None:
+        """In the event loop: what we keep for the filter that is asked for."""
+        topic_filter = filter_of_key(str(query.key_expr).removeprefix(f"{ASKED}/"))
+        now = self._clock()
+        found = [
+            (message, seal(message, 0, 0, now))
+            for message in self._broker.retained.matching(topic_filter, now)
+            if not message.topic.startswith("$")
+        ]
+        self._in_thread(lambda: self._reply(query, found))
+
+    @staticmethod
+    def _reply(query: zenoh.Query, found: list[tuple[Message, bytes]]) -> None:
+        with query:
+            for message, attachment in found:
+                key = f"{ASKED}/{key_of_topic(message.topic)}"
+                query.reply(key, message.payload, attachment=attachment)
+
+    # We ask others.
+
+    def ask(self, subscription: Subscription) -> None:
+        """In the event loop: a client subscribed and wants what is retained."""
+        if subscription.filter.startswith("$"):
+            return
+        selector = f"{ASKED}/{key_of_filter(subscription.filter)}"
+
+        def take(reply: zenoh.Reply) -> None:
+            self._in_loop(lambda: self._take(subscription, reply))
+
+        def get() -> None:
+            self._session.get(
+                selector, take, target=zenoh.QueryTarget.ALL,
+                allowed_destination=zenoh.Locality.REMOTE, timeout=TIMEOUT_S,
+            )  # fmt: skip
+
+        self._in_thread(get)
+
+    def _take(self, subscription: Subscription, reply: zenoh.Reply) -> None:
+        """In the event loop: another broker's retained message, for one subscription of ours."""
+        session = subscription.session
+        current = session.subscriptions.get(subscription.pattern) is subscription
+        if reply.ok is None or not current:
+            return
+        try:
+            message = _message(reply.ok, self._clock())
+        except ZonalError as error:
+            logger.warning("a retained message from elsewhere is dropped: %s", error)
+            return
+        if message is None or not matches(subscription.filter, message.topic):
+            return
+        if self._broker.retained.get(message.topic) is None and passes_geo(subscription, message):
+            session.deliver(
+                Encodings(message, self._clock()),
+                min(subscription.qos, message.qos),
+                True,
+                subscription.copy.identifiers,
+            )
+
+    # Who keeps what.
+
+    def changed(self, message: Message) -> None:
+        """A client of ours set or cleared a topic's retained message."""
+        key = f"{CHANGED}/{key_of_topic(message.topic)}"
+        when = WHEN.pack(self._clock())
+        self._in_thread(lambda: self._session.put(key, when))
+
+    def _changed_elsewhere(self, sample: zenoh.Sample) -> None:
+        topic = topic_of_key(str(sample.key_expr).removeprefix(f"{CHANGED}/"))
+        data = sample.payload.to_bytes()
+        if len(data) == WHEN.size:
+            (when,) = WHEN.unpack(data)
+            self._in_loop(lambda: self._broker.forget_retained(topic, when))
+
+
+def _message(sample: zenoh.Sample, now: float) -> Message | None:
+    attachment = sample.attachment
+    envelope = unseal(None if attachment is None else attachment.to_bytes())
+    if envelope is None:
+        return None
+    message = opened(envelope, sample.payload.to_bytes(), now)
+    message.location, message.geofence = geocontext.read(message.user_properties)
+    return message

@@ -1,0 +1,204 @@
+"""A whole broker from plain options: listeners, credentials, store."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import logging
+import ssl
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, Self
+
+from zonal.broker.access import Access, OpenAccess
+from zonal.broker.config import Settings
+from zonal.broker.core import Broker
+from zonal.broker.credentials import Credentials, read_passwords, read_rules
+from zonal.broker.federation import Federation
+from zonal.broker.recovery import recover
+from zonal.broker.server import Clock, Server
+from zonal.broker.store import Store
+from zonal.errors import BrokerError
+from zonal.session import config
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+logger = logging.getLogger("zonal.broker")
+
+STANDBY_POLL = 0.2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What the operator decides. A port of None means no such listener, 0 any free port."""
+
+    host: str = "127.0.0.1"
+    port: int | None = 1883
+    tls_port: int | None = None
+    websocket_port: int | None = None
+    secure_websocket_port: int | None = None
+    certificate: Path | None = None
+    key: Path | None = None
+    client_ca: Path | None = None
+    """Verifies client certificates; their common name is the user."""
+    passwords: Path | None = None
+    rules: Path | None = None
+    data: Path | None = None
+    synchronous: Literal["normal", "full"] = "normal"
+    standby: bool = False
+    """Wait for the data directory while another broker uses it."""
+    connect: tuple[str, ...] = ()
+    """Zenoh endpoints (`tcp/10.0.0.1:7447`) to join other brokers by."""
+    listen: tuple[str, ...] = ()
+    """Zenoh endpoints for others to join by."""
+    federate: bool = False
+    """Join Zenoh also without endpoints, by scouting."""
+    zenoh_mode: Literal["client", "peer", "router"] | None = None
+    """By default a client of the routers it connects to, else a peer."""
+    settings: Settings = field(default_factory=Settings)
+
+    @property
+    def is_federated(self) -> bool:
+        """Whether the broker is one of many."""
+        return self.federate or bool(self.connect or self.listen)
+
+
+class Service:
+    """Runs a broker: `async with Service(options) as service: …`, then `service.ports`."""
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+        check(options)
+        self.ports: dict[str, int] = {}
+        self.clock = Clock()
+        self._store: Store | None = None
+        self.federation: Federation | None = None
+        self.broker: Broker
+        self.server: Server
+
+    async def __aenter__(self) -> Self:
+        """Opens the store, recovers, and only then listens."""
+        options = self._options
+        if options.data is not None:
+            self._store = await self._open_store(options.data)
+        now = self.clock()
+        self.broker = Broker(options.settings, access=access(options), journal=self._store, now=now)
+        if self._store is not None:
+            recover(self.broker, self._store, now)
+        self.server = Server(self.broker, self.clock)
+        await self.server.__aenter__()
+        try:
+            if options.is_federated:
+                await self._join()
+            await self._listen()
+        except BaseException:
+            await self.__aexit__()
+            raise
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Stops listening, tells the clients, closes the store."""
+        await self.server.close()
+        if self.federation is not None:
+            await self.federation.__aexit__()
+        if self._store is not None:
+            self._store.close()
+
+    async def _open_store(self, directory: Path) -> Store:
+        while True:
+            try:
+                return Store(directory, synchronous=self._options.synchronous)
+            except BrokerError as error:
+                if not (self._options.standby and "in use" in str(error)):
+                    raise
+                await asyncio.sleep(STANDBY_POLL)
+
+    async def _join(self) -> None:
+        options = self._options
+        alone = options.listen or not options.connect
+        mode = options.zenoh_mode or ("peer" if alone else "client")
+        joining = Federation(
+            self.broker,
+            self.server,
+            config(mode, connect=options.connect, listen=options.listen),
+        )
+        await joining.__aenter__()
+        self.federation = joining
+
+    async def _listen(self) -> None:
+        options = self._options
+        tls = None
+        if options.tls_port is not None or options.secure_websocket_port is not None:
+            tls = tls_context(options)
+        wanted = (
+            ("mqtt", options.port, None, False),
+            ("mqtts", options.tls_port, tls, False),
+            ("ws", options.websocket_port, None, True),
+            ("wss", options.secure_websocket_port, tls, True),
+        )
+        for name, port, context, websocket in wanted:
+            if port is None:
+                continue
+            try:
+                self.ports[name] = await self.server.listen(
+                    options.host, port, tls=context, websocket=websocket
+                )
+            except OSError as error:
+                raise BrokerError(
+                    f"cannot listen on {options.host}:{port} for {name}: {error.strerror}"
+                ) from error
+
+
+def check(options: Options) -> None:
+    """Refuses what would be unsafe or cannot work, before anything is opened."""
+    secured = options.passwords is not None or options.client_ca is not None
+    if not secured and not is_loopback(options.host):
+        raise BrokerError(
+            f"without a password file or client certificates only loopback is served, "
+            f"not {options.host}"
+        )
+    if options.rules is not None and not secured:
+        raise BrokerError("rules need users: give a password file or a client CA as well")
+    encrypted = options.tls_port is not None or options.secure_websocket_port is not None
+    if encrypted and (options.certificate is None or options.key is None):
+        raise BrokerError("TLS needs a certificate and its key")
+    if options.client_ca is not None and not encrypted:
+        raise BrokerError("client certificates need a TLS listener")
+
+
+def is_loopback(host: str) -> bool:
+    """Whether an address can only be reached from this machine."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def access(options: Options) -> Access:
+    """Who is let in."""
+    if options.passwords is None and options.client_ca is None:
+        return OpenAccess()
+    return Credentials(
+        {} if options.passwords is None else read_passwords(options.passwords),
+        None if options.rules is None else read_rules(options.rules),
+        certificates=options.client_ca is not None,
+    )
+
+
+def tls_context(options: Options) -> ssl.SSLContext:
+    """TLS 1.2 or newer; client certificates are asked for where a CA can verify them."""
+    assert options.certificate is not None
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    try:
+        context.load_cert_chain(options.certificate, options.key)
+        if options.client_ca is not None:
+            context.load_verify_locations(options.client_ca)
+            # Without a password file a certificate is the only way in.
+            required = options.passwords is None
+            context.verify_mode = ssl.CERT_REQUIRED if required else ssl.CERT_OPTIONAL
+    except (OSError, ssl.SSLError) as error:
+        raise BrokerError(f"the TLS certificate, key or CA cannot be used: {error}") from error
+    return context

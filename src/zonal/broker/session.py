@@ -1,0 +1,226 @@
+"""A client's session: what outlives its network connections (MQTT 5, section 4.1)."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING
+
+import mqtt5
+
+from zonal.broker.message import Encodings, Message
+
+if TYPE_CHECKING:
+    from zonal.broker.access import User
+    from zonal.broker.connection import Connection
+    from zonal.broker.figures import Figures
+    from zonal.broker.journal import Journal
+    from zonal.broker.subscription import Subscription
+    from zonal.broker.will import Will
+    from zonal.geo import Point
+
+QUEUED, SENT, RELEASED = 0, 1, 2
+
+
+class Outgoing:
+    """One message of QoS 1 or 2 on its way to one client."""
+
+    __slots__ = ("identifiers", "message", "number", "packet_id", "qos", "retain", "share", "state")
+
+    def __init__(
+        self,
+        message: Message,
+        qos: int,
+        *,
+        retain: bool,
+        identifiers: tuple[int, ...],
+        share: str | None = None,
+    ) -> None:
+        self.message = message
+        self.qos = qos
+        self.retain = retain
+        self.identifiers = identifiers
+        self.share = share
+        """The shared pattern it came by: another member takes it if this session ends."""
+        self.packet_id = 0
+        self.state = QUEUED
+        self.number = 0
+        """Its place in the session's order, for the store."""
+
+
+class Session:
+    """Subscriptions, the messages under way both ways, and a will."""
+
+    __slots__ = (
+        "_next_number",
+        "_next_packet_id",
+        "_resend",
+        "client_id",
+        "connection",
+        "durable",
+        "expires_at",
+        "expiry",
+        "figures",
+        "incoming",
+        "inflight",
+        "journal",
+        "location",
+        "maximum_queued",
+        "queue",
+        "subscriptions",
+        "user",
+        "user_name",
+        "will",
+        "will_at",
+    )  # fmt: skip
+
+    def __init__(self, client_id: str, figures: Figures, journal: Journal,
+                 maximum_queued: int) -> None:  # fmt: skip
+        self.client_id = client_id
+        self.figures = figures
+        self.journal = journal
+        self.maximum_queued = maximum_queued
+        self.connection: Connection | None = None
+        self.user: User | None = None
+        self.user_name: str | None = None
+        """Whose session it is; nobody else may continue it."""
+        self.durable = False
+        """Whether the store keeps it: it does for sessions that outlive their connection."""
+        self.expiry = 0
+        self.expires_at: float | None = None
+        self.subscriptions: dict[str, Subscription] = {}
+        self.queue: deque[Outgoing] = deque()
+        self.inflight: dict[int, Outgoing] = {}
+        self.incoming: dict[int, int] = {}
+        """Packet identifiers of QoS 2 messages received and not yet released."""
+        self.location: Point | None = None
+        self.will: Will | None = None
+        self.will_at: float | None = None
+        self._resend: deque[Outgoing] = deque()
+        self._next_packet_id = 0
+        self._next_number = 0
+
+    def deliver(
+        self,
+        encodings: Encodings,
+        qos: int,
+        retain: bool,
+        identifiers: tuple[int, ...],
+        share: str | None = None,
+    ) -> None:
+        """Hands the session a message: sent now, kept for later, or dropped and counted."""
+        connection = self.connection
+        if qos == 0:
+            if connection is None:
+                return
+            if connection.writable and connection.publish(encodings, 0, retain, identifiers):
+                self.figures.sent += 1
+            else:
+                self.figures.dropped += 1
+            return
+        entry = Outgoing(
+            encodings.message, qos, retain=retain, identifiers=identifiers, share=share
+        )
+        if connection is not None and connection.quota and connection.writable and not self.queue:
+            self._send(connection, entry, encodings)
+        elif len(self.queue) >= self.maximum_queued:
+            self.figures.dropped += 1
+        else:
+            self._keep(entry)
+            self.queue.append(entry)
+
+    def _keep(self, entry: Outgoing) -> None:
+        if self.durable:
+            self._next_number += 1
+            entry.number = self._next_number
+            self.journal.keep(self.client_id, entry)
+
+    def _send(self, connection: Connection, entry: Outgoing, encodings: Encodings) -> None:
+        packet_id = self._free_packet_id()
+        if not connection.publish(encodings, entry.qos, entry.retain, entry.identifiers, packet_id):
+            self._forget(entry)
+            self.figures.dropped += 1
+            return
+        entry.packet_id = packet_id
+        entry.state = SENT
+        self.inflight[packet_id] = entry
+        connection.quota -= 1
+        self.figures.sent += 1
+        if self.durable:
+            if entry.number:
+                self.journal.mark(self.client_id, entry)
+            else:
+                self._keep(entry)
+
+    def _forget(self, entry: Outgoing) -> None:
+        if entry.number:
+            self.journal.forget(self.client_id, entry)
+
+    def _free_packet_id(self) -> int:
+        packet_id = self._next_packet_id
+        while True:
+            packet_id = packet_id % 65535 + 1
+            if packet_id not in self.inflight:
+                self._next_packet_id = packet_id
+                return packet_id
+
+    def pump(self, now: float) -> None:
+        """Sends what waits, as far as the client's receive maximum and the transport allow."""
+        connection = self.connection
+        if connection is None:
+            return
+        while self._resend and connection.quota:
+            self._send_again(connection, self._resend.popleft(), now)
+        while self.queue and connection.quota and connection.writable:
+            entry = self.queue.popleft()
+            if entry.message.expired(now):
+                self._forget(entry)
+                self.figures.expired += 1
+            else:
+                self._send(connection, entry, Encodings(entry.message, now))
+
+    def resume(self, now: float) -> None:
+        """Continues on a new connection: what was under way is sent again, in order (4.4)."""
+        self._resend = deque(self.inflight.values())
+        self.pump(now)
+
+    def _send_again(self, connection: Connection, entry: Outgoing, now: float) -> None:
+        if self.inflight.get(entry.packet_id) is not entry:
+            return
+        connection.quota -= 1
+        if entry.state == RELEASED:
+            connection.acknowledge(mqtt5.PubRelPacket, entry.packet_id)
+            return
+        encodings = Encodings(entry.message, now)
+        connection.publish(
+            encodings, entry.qos, entry.retain, entry.identifiers, entry.packet_id, duplicate=True
+        )
+
+    def acknowledged(self, packet_id: int, now: float) -> None:
+        """A delivery is complete (PUBACK, PUBCOMP) or refused (PUBREC with an error)."""
+        entry = self.inflight.pop(packet_id)
+        self._forget(entry)
+        if self.connection is not None:
+            self.connection.quota += 1
+        if self.queue or self._resend:
+            self.pump(now)
+
+    def released(self, packet_id: int) -> None:
+        """The client has the QoS 2 message (PUBREC): only its identifier matters from here on."""
+        entry = self.inflight[packet_id]
+        if entry.state != RELEASED:
+            entry.state = RELEASED
+            if entry.number:
+                self.journal.mark(self.client_id, entry)
+
+    def restore(self, entry: Outgoing) -> None:
+        """Takes back an entry that the store kept."""
+        self._next_number = max(self._next_number, entry.number)
+        if entry.state == QUEUED:
+            self.queue.append(entry)
+        else:
+            self.inflight[entry.packet_id] = entry
+            self._next_packet_id = max(self._next_packet_id, entry.packet_id)
+
+    def outstanding(self) -> list[Outgoing]:
+        """Everything not yet delivered, in order."""
+        return [*self.inflight.values(), *self.queue]

@@ -1,0 +1,261 @@
+"""Sessions, retained messages and queued messages in SQLite, so that they outlive the process.
+
+What is promised: everything a client was told (an acknowledgement, a CONNACK) was committed to the
+write-ahead log before the bytes were handed to its socket. With `synchronous="normal"` that holds
+when the process is killed; with `"full"` each commit also waits for the disk, and it holds when the
+power fails. Changes of one turn of the event loop share a commit.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from itertools import groupby
+from operator import itemgetter
+from typing import TYPE_CHECKING, Literal
+
+import mqtt5
+
+from zonal.errors import BrokerError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from zonal.broker.message import Message
+    from zonal.broker.session import Outgoing, Session
+    from zonal.broker.subscription import Subscription
+
+FORMAT = 1
+Row = tuple[object, ...]
+
+SCHEMA = """
+CREATE TABLE session (
+    client_id TEXT PRIMARY KEY, user_name TEXT, expiry INTEGER, expires_at REAL,
+    connected INTEGER, latitude REAL, longitude REAL, will BLOB, will_at REAL
+) WITHOUT ROWID;
+CREATE TABLE subscription (
+    client_id TEXT, pattern TEXT, qos INTEGER, no_local INTEGER, retain_as_published INTEGER,
+    identifier INTEGER, area TEXT, PRIMARY KEY (client_id, pattern)
+) WITHOUT ROWID;
+CREATE TABLE retained (
+    topic TEXT PRIMARY KEY, packet BLOB, expires_at REAL, source TEXT, retained_at REAL
+);
+CREATE TABLE message (
+    key INTEGER PRIMARY KEY, packet BLOB, expires_at REAL, source TEXT
+);
+CREATE TABLE outgoing (
+    client_id TEXT, number INTEGER, message INTEGER, qos INTEGER, retain INTEGER,
+    identifiers TEXT, share TEXT, packet_id INTEGER, state INTEGER,
+    PRIMARY KEY (client_id, number)
+) WITHOUT ROWID;
+CREATE TABLE incoming (
+    client_id TEXT, packet_id INTEGER, code INTEGER, PRIMARY KEY (client_id, packet_id)
+) WITHOUT ROWID;
+"""
+
+PUT_SESSION = "INSERT OR REPLACE INTO session VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+PUT_SUBSCRIPTION = "INSERT OR REPLACE INTO subscription VALUES (?, ?, ?, ?, ?, ?, ?)"
+PUT_RETAINED = "INSERT OR REPLACE INTO retained VALUES (?, ?, ?, ?, ?)"
+PUT_MESSAGE = "INSERT INTO message VALUES (?, ?, ?, ?)"
+PUT_OUTGOING = "INSERT INTO outgoing VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+PUT_INCOMING = "INSERT OR REPLACE INTO incoming VALUES (?, ?, ?)"
+MARK = "UPDATE outgoing SET packet_id = ?, state = ? WHERE client_id = ? AND number = ?"
+FORGET = "DELETE FROM outgoing WHERE client_id = ? AND number = ?"
+FORGET_MESSAGE = "DELETE FROM message WHERE key = ?"
+UNSUBSCRIBE = "DELETE FROM subscription WHERE client_id = ? AND pattern = ?"
+CLEAR = "DELETE FROM retained WHERE topic = ?"
+RELEASE = "DELETE FROM incoming WHERE client_id = ? AND packet_id = ?"
+END = tuple(
+    f"DELETE FROM {table} WHERE client_id = ?"  # noqa: S608 - the names stand in the next line
+    for table in ("session", "subscription", "outgoing", "incoming")
+)
+
+
+class Store:
+    """A `Journal` on one SQLite file; one process at a time may have it open."""
+
+    def __init__(
+        self, directory: Path, *, synchronous: Literal["normal", "full"] = "normal"
+    ) -> None:
+        directory.mkdir(parents=True, exist_ok=True)
+        self.path = directory / "broker.sqlite"
+        self._changes: list[tuple[str, Row]] = []
+        self._next_message = 1
+        self._database = sqlite3.connect(self.path, isolation_level=None, timeout=0.2)
+        try:
+            self._open(synchronous)
+        except sqlite3.OperationalError as error:
+            self._database.close()
+            if "locked" in str(error):
+                raise BrokerError(f"{self.path} is in use by another broker") from error
+            raise BrokerError(f"{self.path} cannot be used: {error}") from error
+        except sqlite3.DatabaseError as error:
+            self._database.close()
+            raise BrokerError(f"{self.path} is no broker's store: {error}") from error
+
+    def _open(self, synchronous: str) -> None:
+        run = self._database.execute
+        run("PRAGMA locking_mode = EXCLUSIVE")
+        run("PRAGMA journal_mode = WAL")
+        run(f"PRAGMA synchronous = {synchronous}")
+        run("BEGIN EXCLUSIVE")
+        (known,) = run("PRAGMA user_version").fetchone()
+        if known == 0:
+            for statement in SCHEMA.split(";"):
+                run(statement)
+            run(f"PRAGMA user_version = {FORMAT}")
+        run("COMMIT")
+        if known not in {0, FORMAT}:
+            raise BrokerError(f"{self.path} has format {known}; this broker reads {FORMAT}")
+
+    def close(self) -> None:
+        """Commits and closes."""
+        try:
+            self.commit()
+        except sqlite3.Error as error:
+            raise BrokerError(f"{self.path} cannot be written: {error}") from error
+        finally:
+            self._database.close()
+
+    def rows(self, query: str) -> list[Row]:
+        """What is stored, for recovery."""
+        return self._database.execute(query).fetchall()
+
+    def resume_at(self, next_message: int) -> None:
+        """Sets the number of the next message, after recovery."""
+        self._next_message = next_message
+
+    def commit(self) -> None:
+        """Writes all changes in one transaction."""
+        if not self._changes:
+            return
+        changes, self._changes = self._changes, []
+        database = self._database
+        database.execute("BEGIN IMMEDIATE")
+        try:
+            for statement, group in groupby(changes, key=itemgetter(0)):
+                database.executemany(statement, [row for _, row in group])
+        except sqlite3.Error:
+            database.execute("ROLLBACK")
+            raise
+        database.execute("COMMIT")
+
+    def _change(self, statement: str, *row: object) -> None:
+        self._changes.append((statement, row))
+
+    # The journal.
+
+    def session(self, session: Session) -> None:
+        """Keeps a session's own facts."""
+        location = session.location
+        will = session.will
+        self._change(
+            PUT_SESSION,
+            session.client_id,
+            session.user_name,
+            session.expiry,
+            session.expires_at,
+            session.connection is not None,
+            None if location is None else location.lat,
+            None if location is None else location.lon,
+            # A will is kept as it came: inside a CONNECT.
+            None if will is None else mqtt5.ConnectPacket("", will=will.packet).write(),
+            session.will_at,
+        )
+
+    def end(self, client_id: str) -> None:
+        """Forgets a session."""
+        for statement in END:
+            self._change(statement, client_id)
+
+    def subscribe(self, subscription: Subscription) -> None:
+        """Keeps a subscription."""
+        area = subscription.area
+        self._change(
+            PUT_SUBSCRIPTION,
+            subscription.session.client_id,
+            subscription.pattern,
+            subscription.qos,
+            subscription.no_local,
+            subscription.retain_as_published,
+            subscription.identifier,
+            None if area is None else json.dumps(area.to_dict()),
+        )
+
+    def unsubscribe(self, client_id: str, pattern: str) -> None:
+        """Forgets a subscription."""
+        self._change(UNSUBSCRIBE, client_id, pattern)
+
+    def retain(self, message: Message) -> None:
+        """Keeps a retained message."""
+        self._change(
+            PUT_RETAINED,
+            message.topic,
+            packet_of(message),
+            message.expires_at,
+            message.source,
+            message.retained_at,
+        )
+
+    def clear(self, topic: str) -> None:
+        """Forgets a retained message."""
+        self._change(CLEAR, topic)
+
+    def keep(self, client_id: str, entry: Outgoing) -> None:
+        """Keeps a message for a session; the message itself once for all sessions."""
+        message = entry.message
+        if message.references == 0:
+            message.key = self._next_message
+            self._next_message += 1
+            self._change(
+                PUT_MESSAGE, message.key, packet_of(message), message.expires_at, message.source
+            )
+        message.references += 1
+        self._change(
+            PUT_OUTGOING,
+            client_id,
+            entry.number,
+            message.key,
+            entry.qos,
+            entry.retain,
+            ",".join(map(str, entry.identifiers)),
+            entry.share,
+            entry.packet_id,
+            entry.state,
+        )
+
+    def mark(self, client_id: str, entry: Outgoing) -> None:
+        """Keeps how far a message has come."""
+        self._change(MARK, entry.packet_id, entry.state, client_id, entry.number)
+
+    def forget(self, client_id: str, entry: Outgoing) -> None:
+        """Forgets a message for a session, and the message with its last session."""
+        self._change(FORGET, client_id, entry.number)
+        message = entry.message
+        message.references -= 1
+        if message.references == 0:
+            self._change(FORGET_MESSAGE, message.key)
+
+    def received(self, client_id: str, packet_id: int, code: int) -> None:
+        """Keeps the identifier of a QoS 2 message that was acted upon."""
+        self._change(PUT_INCOMING, client_id, packet_id, code)
+
+    def released(self, client_id: str, packet_id: int) -> None:
+        """Forgets it."""
+        self._change(RELEASE, client_id, packet_id)
+
+
+def packet_of(message: Message) -> bytes:
+    """A message as the PUBLISH it is; its expiry is kept beside it, as a time."""
+    return mqtt5.PublishPacket(
+        message.topic,
+        message.payload,
+        qos=(mqtt5.QoS.AT_MOST_ONCE, mqtt5.QoS.AT_LEAST_ONCE, mqtt5.QoS.EXACTLY_ONCE)[message.qos],
+        retain=message.retain,
+        packet_id=1 if message.qos else None,
+        payload_format_indicator=message.payload_format,
+        content_type=message.content_type,
+        response_topic=message.response_topic,
+        correlation_data=message.correlation_data,
+        user_properties=list(message.user_properties),
+    ).write()

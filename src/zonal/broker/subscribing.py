@@ -1,0 +1,158 @@
+"""SUBSCRIBE and UNSUBSCRIBE: what a client wants to hear, and from where."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from zonal.broker import geocontext, reasons
+from zonal.broker.matching import passes_geo
+from zonal.broker.message import Encodings
+from zonal.broker.subscription import Subscription
+from zonal.broker.topics import SHARE, Pattern, parse_pattern
+from zonal.errors import GeometryError, MqttError
+
+if TYPE_CHECKING:
+    import mqtt5
+
+    from zonal.broker.connection import Connection
+    from zonal.broker.core import Broker
+    from zonal.broker.session import Session
+    from zonal.geo import Area
+
+
+def on_subscribe(
+    broker: Broker, connection: Connection, packet: mqtt5.SubscribePacket, now: float
+) -> None:
+    """Makes or replaces subscriptions; retained messages follow the SUBACK."""
+    session = connection.session
+    assert session is not None
+    _check(packet)
+    try:
+        area = _area(broker, packet)
+    except GeometryError as error:
+        codes = [reasons.IMPLEMENTATION_SPECIFIC] * len(packet.topic_filters)
+        connection.acknowledge_subscribe(packet.packet_id, codes, str(error))
+        return
+    codes, problems, fresh = [], [], []
+    for asked in packet.topic_filters:
+        parsed, code, problem = _judge(broker, connection, session, asked)
+        codes.append(code)
+        if parsed is None:
+            problems.append(problem)
+            continue
+        subscription = _make(session, asked, parsed, packet.subscription_id, area)
+        replaced = _put(broker, session, subscription)
+        if _wants_retained(asked, parsed, replaced=replaced):
+            fresh.append(subscription)
+    connection.acknowledge_subscribe(packet.packet_id, codes, "; ".join(problems))
+    for subscription in fresh:
+        _send_retained(broker, subscription, now)
+        if broker.on_retained_wanted is not None:
+            broker.on_retained_wanted(subscription)
+
+
+def _check(packet: mqtt5.SubscribePacket) -> None:
+    if packet.packet_id == 0:
+        raise MqttError(reasons.PROTOCOL_ERROR, "packet identifier 0")
+    if not packet.topic_filters:
+        raise MqttError(reasons.PROTOCOL_ERROR, "a SUBSCRIBE without a topic filter")
+    if any(asked.no_local and asked.pattern.startswith(SHARE) for asked in packet.topic_filters):
+        raise MqttError(reasons.PROTOCOL_ERROR, "no-local on a shared subscription")
+
+
+def _area(broker: Broker, packet: mqtt5.SubscribePacket) -> Area | None:
+    if not broker.settings.geo or not packet.user_properties:
+        return None
+    context = geocontext.read(packet.user_properties, broker.settings.limits.maximum_vertices)
+    if context.location is not None:
+        raise GeometryError(
+            f"user property location: belongs to CONNECT, PUBLISH or {geocontext.LOCATION_TOPIC}"
+        )
+    return context.geofence
+
+
+def _judge(broker: Broker, connection: Connection, session: Session,
+           asked: mqtt5.TopicFilter) -> tuple[Pattern | None, int, str]:  # fmt: skip
+    """The parts of an acceptable filter and the QoS granted, or a code and what was wrong."""
+    limits = broker.settings.limits
+    shown = repr(asked.pattern[:80])
+    parsed = parse_pattern(asked.pattern, limits.maximum_levels)
+    if parsed is None:
+        return None, reasons.FILTER_INVALID, f"{shown} is no valid topic filter"
+    user = connection.user
+    if user is not None and not user.may_subscribe(parsed.filter, session.client_id):
+        return None, reasons.NOT_AUTHORIZED, f"not allowed to subscribe to {shown}"
+    known = asked.pattern in session.subscriptions
+    if not known and len(session.subscriptions) >= limits.maximum_subscriptions:
+        return None, reasons.QUOTA_EXCEEDED, "too many subscriptions"
+    return parsed, int(asked.max_qos), ""
+
+
+def _make(session: Session, asked: mqtt5.TopicFilter, parsed: Pattern, identifier: int | None,
+          area: Area | None) -> Subscription:  # fmt: skip
+    return Subscription(
+        session,
+        asked.pattern,
+        parsed.filter,
+        group=parsed.group,
+        qos=int(asked.max_qos),
+        no_local=asked.no_local,
+        retain_as_published=asked.retain_as_published,
+        identifier=identifier,
+        area=area,
+    )
+
+
+def _put(broker: Broker, session: Session, subscription: Subscription) -> bool:
+    """Makes the subscription count; whether it replaced one (MQTT-3.8.4-3)."""
+    old = session.subscriptions.get(subscription.pattern)
+    session.subscriptions[subscription.pattern] = subscription
+    if old is None:
+        broker.matching.add(subscription)
+    else:
+        broker.matching.replace(old, subscription)
+    if session.durable:
+        broker.journal.subscribe(subscription)
+    return old is not None
+
+
+def _wants_retained(asked: mqtt5.TopicFilter, parsed: Pattern, *, replaced: bool) -> bool:
+    """Retain handling (3.8.3.1); shared subscriptions get no retained messages (4.8.2)."""
+    if parsed.group is not None:
+        return False
+    handling = int(asked.retain_handling)
+    return handling == 0 or (handling == 1 and not replaced)
+
+
+def _send_retained(broker: Broker, subscription: Subscription, now: float) -> None:
+    session = subscription.session
+    for message in broker.retained.matching(subscription.filter, now):
+        if passes_geo(subscription, message):
+            qos = min(subscription.qos, message.qos)
+            session.deliver(Encodings(message, now), qos, True, subscription.copy.identifiers)
+
+
+def on_unsubscribe(
+    broker: Broker, connection: Connection, packet: mqtt5.UnsubscribePacket, _: float
+) -> None:
+    """Removes subscriptions; deliveries under way go on (3.10.4)."""
+    session = connection.session
+    assert session is not None
+    if packet.packet_id == 0:
+        raise MqttError(reasons.PROTOCOL_ERROR, "packet identifier 0")
+    if not packet.patterns:
+        raise MqttError(reasons.PROTOCOL_ERROR, "an UNSUBSCRIBE without a topic filter")
+    codes = [_remove(broker, session, pattern) for pattern in packet.patterns]
+    connection.acknowledge_unsubscribe(packet.packet_id, codes)
+
+
+def _remove(broker: Broker, session: Session, pattern: str) -> int:
+    if parse_pattern(pattern, broker.settings.limits.maximum_levels) is None:
+        return reasons.FILTER_INVALID
+    subscription = session.subscriptions.pop(pattern, None)
+    if subscription is None:
+        return reasons.NO_SUBSCRIPTION_EXISTED
+    broker.matching.remove(subscription)
+    if session.durable:
+        broker.journal.unsubscribe(session.client_id, pattern)
+    return reasons.SUCCESS

@@ -1,0 +1,74 @@
+"""Topic names and topic filters: which are valid, which cover which (MQTT 5, section 4.7)."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import NamedTuple
+
+SHARE = "$share/"
+
+
+@lru_cache(maxsize=8192)
+def valid_topic(topic: str, maximum_levels: int) -> bool:
+    """Whether a message can be published under this name."""
+    return (
+        bool(topic)
+        and "+" not in topic
+        and "#" not in topic
+        and "\0" not in topic
+        and topic.count("/") < maximum_levels
+    )
+
+
+def valid_filter(pattern: str, maximum_levels: int) -> bool:
+    """Whether wildcards stand alone in their level, and `#` last."""
+    if not pattern or "\0" in pattern or pattern.count("/") >= maximum_levels:
+        return False
+    if "+" not in pattern and "#" not in pattern:
+        return True
+    levels = pattern.split("/")
+    last = len(levels) - 1
+    for index, level in enumerate(levels):
+        if "#" in level and (level != "#" or index != last):
+            return False
+        if "+" in level and level != "+":
+            return False
+    return True
+
+
+class Pattern(NamedTuple):
+    """What a SUBSCRIBE names: a topic filter, and perhaps the group that shares it."""
+
+    filter: str
+    group: str | None
+
+
+def parse_pattern(pattern: str, maximum_levels: int) -> Pattern | None:
+    """The parts of `filter` or `$share/group/filter`; None where it is not valid (4.8.2)."""
+    if not pattern.startswith(SHARE):
+        return Pattern(pattern, None) if valid_filter(pattern, maximum_levels) else None
+    group, slash, topic_filter = pattern[len(SHARE) :].partition("/")
+    if not group or not slash or "+" in group or "#" in group:
+        return None
+    return Pattern(topic_filter, group) if valid_filter(topic_filter, maximum_levels) else None
+
+
+def matches(topic_filter: str, topic: str) -> bool:
+    """Whether one filter matches one topic; wildcards at the start never match `$…` (4.7.2)."""
+    if topic[:1] == "$" and topic_filter[:1] in {"+", "#"}:
+        return False
+    return covers(topic_filter, topic)
+
+
+def covers(outer: str, inner: str) -> bool:
+    """Whether every topic that the filter `inner` matches is one that `outer` matches."""
+    wanted = outer.split("/")
+    given = inner.split("/")
+    for index, level in enumerate(wanted):
+        if level == "#":
+            return True
+        if index >= len(given) or given[index] == "#":
+            return False
+        if level not in {"+", given[index]}:
+            return False
+    return len(wanted) == len(given)

@@ -1,0 +1,43 @@
+"""`zonal demo`: a city on this machine, with everything that is installed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def demo(
+    seconds: Annotated[
+        float | None, typer.Option(help="End by itself after so many seconds.")
+    ] = None,
+    data: Annotated[Path, typer.Option(help="Where log and lake are kept.")] = Path("out/demo"),
+    host: Annotated[str, typer.Option(help="Address of the map.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port of the map; taken: a free one.")] = 8000,
+    mqtt: Annotated[bool, typer.Option(help="Some phones speak MQTT.")] = True,
+    pipeline: Annotated[bool, typer.Option(help="Record, and answer about the past.")] = True,
+    spark: Annotated[bool, typer.Option(help="Zones and alerts by Spark.")] = True,
+    table: Annotated[
+        bool, typer.Option("--table", help="No map: a live table of who hears what, nothing else.")
+    ] = False,
+) -> None:
+    """Watch sensors, cars and phones in Milano, and a cloud of bad air, on a map."""
+    if table:
+        from zonal.cli.demo_table import demo_table
+
+        demo_table(seconds)
+        return
+    from zonal.web.demo import Demo, DemoOptions
+
+    options = DemoOptions(
+        seconds=seconds,
+        data=data,
+        host=host,
+        port=port,
+        mqtt=mqtt,
+        pipeline=pipeline,
+        spark=spark,
+    )
+    with Demo(options) as running:
+        running.run()

@@ -1,0 +1,108 @@
+"""`zonal serve`: REST, live events and the map."""
+
+from __future__ import annotations
+
+from pathlib import Path  # noqa: TC003  (typer reads the annotations)
+from typing import Annotated
+
+import typer
+
+
+def serve(
+    connect: Annotated[
+        list[str] | None,
+        typer.Option(help="A router to connect to (tcp/127.0.0.1:7447); none: one starts here."),
+    ] = None,
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port to listen on; 0 takes a free one.")] = 8000,
+    topic: Annotated[
+        list[str] | None, typer.Option(help="A key to show live on the map; can be repeated.")
+    ] = None,
+    center: Annotated[str, typer.Option(help="Latitude,longitude of the map's middle.")] = "20,0",
+    zoom: Annotated[int, typer.Option(help="0 (the world) to 18.")] = 2,
+    value: Annotated[str, typer.Option(help="The member of JSON payloads to colour by.")] = "",
+    layer: Annotated[
+        list[Path] | None, typer.Option(help="A GeoJSON file to show; can be repeated.")
+    ] = None,
+    tiles: Annotated[str, typer.Option(help="Address of map tiles; none: works offline.")] = "",
+    token_file: Annotated[
+        Path | None, typer.Option(help="Who has a token of this file (one a line) may write.")
+    ] = None,
+    read_only: Annotated[bool, typer.Option(help="Nobody may write.")] = False,
+    cors: Annotated[
+        list[str] | None, typer.Option(help="An origin whose pages may use this server.")
+    ] = None,
+    name: Annotated[
+        list[str] | None, typer.Option(help="A further host name under which it is reached.")
+    ] = None,
+    certificate: Annotated[Path | None, typer.Option(help="TLS certificate (PEM).")] = None,
+    key: Annotated[Path | None, typer.Option(help="Its private key (PEM).")] = None,
+    history: Annotated[bool, typer.Option(help="Someone answers about the past.")] = False,
+    meter: Annotated[
+        bool, typer.Option(help="Count all messages of the topics, to show what was spared.")
+    ] = False,
+) -> None:
+    """Serve the REST interface, live events and the map until interrupted."""
+    from contextlib import ExitStack
+
+    from rich.console import Console
+
+    import zonal
+    from zonal.session import Router
+    from zonal.web import MapView, Meter, WebOptions, WebServer
+
+    console = Console()
+    latitude, longitude = _center(center)
+    view = MapView(
+        topics=tuple(topic or ("**",)),
+        latitude=latitude,
+        longitude=longitude,
+        zoom=zoom,
+        value=value,
+        layers=tuple((path.stem, path) for path in layer or ()),
+        tiles=tiles,
+        history=history,
+    )
+    options = WebOptions(
+        host=host,
+        port=port,
+        tokens=_tokens(token_file),
+        read_only=read_only,
+        cors_origins=tuple(cors or ()),
+        hosts=tuple(name or ()),
+        certificate=certificate,
+        key=key,
+        view=view,
+    )
+    with ExitStack() as stack:
+        if not connect:
+            router = stack.enter_context(Router())
+            connect = list(router.endpoints)
+            console.print(f"router   {', '.join(connect)}")
+        config = zonal.config("client", connect=connect)
+        session = stack.enter_context(zonal.open(config))
+        counting = None
+        if meter:
+            counter = stack.enter_context(zonal.open(config))
+            counting = stack.enter_context(Meter(counter, view.topics))
+        server = WebServer(session, options, counting)
+        console.print(f"map      {server.url}\nREST     {server.url}/<key>, {server.url}/-/docs")
+        console.print("stop with Ctrl-C")
+        server.run()
+
+
+def _center(text: str) -> tuple[float, float]:
+    try:
+        latitude, longitude = (float(part) for part in text.split(","))
+    except ValueError as error:
+        raise typer.BadParameter(f"--center is latitude,longitude; not {text!r}") from error
+    return latitude, longitude
+
+
+def _tokens(path: Path | None) -> frozenset[str]:
+    if path is None:
+        return frozenset()
+    tokens = frozenset(filter(None, map(str.strip, path.read_text().splitlines())))
+    if not tokens:
+        raise typer.BadParameter(f"no token in {path}; it has one a line")
+    return tokens

@@ -1,0 +1,111 @@
+"""Runs the location-aware evaluation: every case of a plan, on emulated networks, into results."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from zonal.errors import EmulationError
+from zonal.lab.network import EmulatedNetwork
+from zonal.lab.scene import Scene
+from zonal.lab.topology import Card, Topology, layout
+from zonal.lab.trace import made_up_lte, write_trace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from zonal.lab.plan import Case, Plan
+    from zonal.lab.results import Results
+
+_TRIES = 2
+
+
+def scenario_topology(plan: Plan, scenario: str) -> Topology:
+    """The layout of a scenario, its clients on traces or on plain cards."""
+    topology = layout(scenario)
+    if plan.client_links == "trace":
+        return topology
+    nodes = tuple(
+        node if node.role == "router" else replace(node, card=Card()) for node in topology.nodes
+    )
+    return replace(topology, nodes=nodes)
+
+
+def trace_files(topology: Topology, folders: tuple[Path, ...], made_up: Path) -> dict[str, Path]:
+    """The file of each trace; a made-up one, written where asked, stands in for a missing one."""
+    names = {name for node in topology.nodes for name in (node.card.trace_out, node.card.trace_in)}
+    files: dict[str, Path] = {}
+    for name in sorted(each for each in names if each is not None):
+        real = next((folder / name for folder in folders if (folder / name).is_file()), None)
+        if real is None:
+            write_trace(made_up_lte(), made_up)
+        files[name] = real or made_up
+    return files
+
+
+class Evaluation:
+    """A plan on its way into results.
+
+    Args:
+        plan: what to run.
+        results: where to; what they hold already is not run again.
+        trace_folders: where Mahimahi traces are looked for.
+        on_case: is told of every case before it runs, with its number (from 0).
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        results: Results,
+        trace_folders: tuple[Path, ...] = (),
+        *,
+        on_case: Callable[[Case, int], None] = lambda _case, _number: None,
+    ) -> None:
+        self._plan = plan
+        self._results = results
+        self._folders = trace_folders
+        self._on_case = on_case
+        self.failures: list[str] = []
+
+    def run(self) -> None:
+        """Run all cases; one that fails is tried again on a fresh network, then noted."""
+        self._results.begin(self._plan)
+        done = 0
+        for scenario in self._plan.scenarios:
+            cases = list(self._plan.cases(scenario))
+            left = [case for case in cases if not self._results.has(case)]
+            for _ in range(_TRIES):
+                left = self._run_scenario(scenario, left, done + len(cases) - len(left))
+            done += len(cases)
+        if self.failures:
+            self._results.note(failures=self.failures)
+
+    def _run_scenario(self, scenario: str, cases: list[Case], done: int) -> list[Case]:
+        """Run cases on one network until one fails; the failed ones come back at the end."""
+        failed: list[Case] = []
+        topology = scenario_topology(self._plan, scenario)
+        made_up = self._results.folder / "made-up-lte.trace"
+        files = trace_files(topology, self._folders, made_up)
+        while cases:
+            if made_up in files.values():
+                self._results.note(trace="made-up-lte")
+            with EmulatedNetwork(topology, traces=files) as network:
+                cases, broken, done = self._run_on(Scene(network), cases, done)
+            failed.extend(broken)
+        return failed
+
+    def _run_on(
+        self, scene: Scene, cases: list[Case], done: int
+    ) -> tuple[list[Case], list[Case], int]:
+        for number, case in enumerate(cases):
+            self._on_case(case, done + number)
+            # All techniques of a round meet the same stretch of the trace.
+            skip_ms = round(case.round * self._plan.seconds * 1000)
+            try:
+                outcome = scene.run(case, self._plan.seconds, skip_ms=skip_ms)
+            except EmulationError as error:
+                self.failures.append(f"{case.name}: {error}")
+                return cases[number + 1 :], [case], done + number + 1
+            self._results.add(outcome, scene.topology)
+        return [], [], done + len(cases)

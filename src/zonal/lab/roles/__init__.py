@@ -1,0 +1,1 @@
+"""What runs inside the nodes: stock router, publisher, subscriber, each a process that obeys."""

@@ -1,0 +1,78 @@
+"""What every role shares: orders in, answers out, and Zenoh configurations without discovery."""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+import zenoh
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+READY_KEY = "lab/ready"
+Answer: TypeAlias = "Callable[..., dict[str, Any]]"
+
+
+class Role(Protocol):
+    """A role answers orders: a method per order, keyword arguments in, a JSON object out."""
+
+    def obey(self, order: str, **details: Any) -> dict[str, Any]:
+        """Carry an order out."""
+
+
+def serve(role: Role) -> None:
+    """Answer orders from standard input until it ends; errors are answers too."""
+    for line in sys.stdin:
+        order = json.loads(line)
+        try:
+            answer = role.obey(order.pop("do"), **order)
+        except Exception as error:  # noqa: BLE001 - whatever failed, the lab must hear of it
+            answer = {"error": f"{type(error).__name__}: {error}"}
+        print(json.dumps(answer), flush=True)
+
+
+def node_config(
+    mode: str, *, listen: Sequence[str] = (), connect: Sequence[str] = ()
+) -> zenoh.Config:
+    """Zenoh's defaults with a static network: nobody is discovered, links are kept trying."""
+    return zenoh.Config.from_json5(
+        json.dumps(
+            {
+                "mode": mode,
+                "listen": {"endpoints": list(listen)},
+                "connect": {
+                    "endpoints": list(connect),
+                    "timeout_ms": -1 if mode == "router" else 20_000,
+                    "exit_on_failure": mode != "router",
+                    "retry": {"period_init_ms": 100, "period_max_ms": 500},
+                },
+                "scouting": {"multicast": {"enabled": False}, "gossip": {"enabled": False}},
+            }
+        )
+    )
+
+
+def read_counters() -> dict[str, float]:
+    """What this node's card has carried and this process has used so far."""
+    return {**card_counts(), "cpu_seconds": cpu_seconds()}
+
+
+def card_counts() -> dict[str, int]:
+    """Bytes and packets that this node's card has received and sent."""
+    for line in Path("/proc/self/net/dev").read_text(encoding="ascii").splitlines():
+        device, _, numbers = line.partition(":")
+        if device.strip() == "eth0":
+            counts = [int(each) for each in numbers.split()]
+            names = ("received_bytes", "received_packets", "sent_bytes", "sent_packets")
+            return dict(zip(names, (counts[0], counts[1], counts[8], counts[9]), strict=True))
+    return {}
+
+
+def cpu_seconds() -> float:
+    """Processor time that this process has used."""
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    return usage.ru_utime + usage.ru_stime

@@ -1,0 +1,54 @@
+"""S2 cell ids as columns hold them, and the arithmetic on them that Spark SQL can do too.
+
+Ids are kept as signed 64-bit integers, because Parquet and Spark have no unsigned ones. A cell's
+descendants are still one contiguous range: a face never straddles the sign.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from zonal.geo import MAX_LEVEL, cell_ids_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+def cell_ids(lats: NDArray[np.float64], lons: NDArray[np.float64]) -> NDArray[np.int64]:
+    """The signed ids of the leaf cells (level 30) that contain the points, given in degrees."""
+    return cell_ids_of(lats, lons).view(np.int64)
+
+
+def parents(cells: NDArray[np.int64], level: int) -> NDArray[np.int64]:
+    """The ancestors of the cells at a level."""
+    low = lowest_bit(level)
+    return (cells & np.int64(-low)) | np.int64(low)
+
+
+def lowest_bit(level: int) -> int:
+    """The bit that ends every id of a level; `id & -bit | bit` is a cell's ancestor there."""
+    return 1 << (2 * (MAX_LEVEL - level))
+
+
+def parent_sql(column: str, level: int) -> str:
+    """The same ancestor as a Spark SQL expression over a column of ids."""
+    low = lowest_bit(level)
+    return f"(({column} & {-low}L) | {low}L)"
+
+
+def signed(cell_id: int) -> int:
+    """An unsigned id as the signed number that columns hold."""
+    return cell_id - (1 << 64) if cell_id >= 1 << 63 else cell_id
+
+
+def unsigned(cell_id: int) -> int:
+    """The signed number of a column as S2's own unsigned id."""
+    return cell_id & ((1 << 64) - 1)
+
+
+def leaf_range(cell_id: int) -> tuple[int, int]:
+    """The first and last leaf id within a cell, both signed and included."""
+    below = (cell_id & -cell_id) - 1
+    return signed(unsigned(cell_id - below)), signed(unsigned(cell_id + below))

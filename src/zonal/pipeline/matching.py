@@ -1,0 +1,169 @@
+"""The three checks on columns: which of these messages does which of these subscriptions get?
+
+GeoBroker's order (Hasenburg and Bermbach, "GeoBroker: Leveraging geo-contexts for IoT data
+distribution", 2020): content, consumer geofence, producer geofence. Messages are sorted by S2
+cell, so a cell of a subscription's cover is one slice of them; what lies in the slices is then
+tested exactly, with the same predicate that sessions use.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import shapely
+
+from zonal.geo import Everywhere, cover
+from zonal.geo.circle import EDGE_TOLERANCE_M
+from zonal.pipeline.cells import leaf_range
+from zonal.pipeline.lake import micros
+from zonal.pipeline.shapes import area_from_columns
+from zonal.pipeline.tracks import distances_m
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from numpy.typing import NDArray
+
+    from zonal.geo import Area
+
+COVER_CELLS = 16
+
+
+class Pairs(NamedTuple):
+    """Deliveries: message ids, all to one subscriber."""
+
+    subscriber: str
+    messages: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """One subscription as the join needs it."""
+
+    subscriber: str
+    topic: str
+    area: Area | None
+    latitude: float | None
+    longitude: float | None
+    since_us: int
+    until_us: int
+
+    @classmethod
+    def from_row(cls, row: Mapping[str, Any]) -> Wanted:
+        """A row of a table of subscriptions."""
+        return cls(
+            row["subscriber"],
+            row["topic"],
+            area_from_columns(row["area"], row["area_radius_m"]),
+            row["latitude"],
+            row["longitude"],
+            _micros(row["since"], -(1 << 62)),
+            _micros(row["until"], 1 << 62),
+        )
+
+
+def cover_ranges(area: Area | None) -> list[tuple[int, int]]:
+    """The ranges of leaf cells that hold an area; none for everywhere."""
+    if area is None or isinstance(area, Everywhere):
+        return []
+    return [leaf_range(cell.id) for cell in cover(area, max_cells=COVER_CELLS)]
+
+
+class Messages:
+    """Messages of one part of the world, sorted by cell."""
+
+    def __init__(self, table: pa.Table) -> None:
+        cells = table["cell"].fill_null(0).to_numpy()
+        order = np.argsort(cells, kind="stable")
+        table = table.take(pa.array(order))
+        self.ids: NDArray[np.int64] = table["id"].to_numpy()
+        self.times = table["time"].cast(pa.timestamp("us", tz="UTC")).cast(pa.int64()).to_numpy()
+        self._cells = cells[order]
+        self._lats = table["latitude"].to_numpy()
+        self._lons = table["longitude"].to_numpy()
+        self._topics, self._topic_of = _coded(table["topic"])
+        self._fences = _Fences(table["geofence"], table["geofence_radius_m"])
+        self._allowed: dict[str, NDArray[np.bool_]] = {}
+
+    def wanted_by(self, one: Wanted, ranges: list[tuple[int, int]]) -> Pairs:
+        """The messages that this subscription gets."""
+        found = self._slices(ranges) if ranges else np.arange(len(self.ids))
+        found = found[self._content(one.topic)[self._topic_of[found]]]
+        if one.since_us > -(1 << 62) or one.until_us < 1 << 62:
+            times = self.times[found]
+            found = found[(times >= one.since_us) & (times < one.until_us)]
+        if one.area is not None and len(found):
+            found = found[~np.isnan(self._lats[found])]
+            found = found[one.area.contains_many(self._lats[found], self._lons[found])]
+        if self._fences.any and len(found):
+            found = found[self._fences.hold(found, one.latitude, one.longitude)]
+        return Pairs(one.subscriber, self.ids[found])
+
+    def _slices(self, ranges: list[tuple[int, int]]) -> NDArray[np.intp]:
+        low = np.searchsorted(self._cells, [low for low, _ in ranges], side="left")
+        high = np.searchsorted(self._cells, [high for _, high in ranges], side="right")
+        return np.concatenate([np.arange(a, b) for a, b in zip(low, high, strict=True)])
+
+    def _content(self, expression: str) -> NDArray[np.bool_]:
+        """Which of the topics that occur here a key expression matches."""
+        known = self._allowed.get(expression)
+        if known is None:
+            from zenoh import KeyExpr
+
+            wanted = KeyExpr(expression)
+            known = np.array([wanted.intersects(KeyExpr(topic)) for topic in self._topics], bool)
+            self._allowed[expression] = known
+        return known
+
+
+class _Fences:
+    """Producer geofences, asked for many messages and one consumer at a time."""
+
+    def __init__(self, shapes: pa.ChunkedArray, radii: pa.ChunkedArray) -> None:
+        self._fenced = shapes.is_valid().to_numpy()
+        self.any = bool(self._fenced.any())
+        if not self.any:
+            return
+        self._radii = radii.to_numpy()
+        self._shapes = shapely.from_wkb(shapes.to_numpy(zero_copy_only=False))
+        self._round = self._fenced & ~np.isnan(self._radii)
+        self._lons, self._lats = shapely.get_x(self._shapes), shapely.get_y(self._shapes)
+
+    def hold(
+        self, found: NDArray[np.intp], lat: float | None, lon: float | None
+    ) -> NDArray[np.bool_]:
+        """Which of these messages have no fence, or one with the consumer inside."""
+        held: NDArray[np.bool_] = ~self._fenced[found]
+        if lat is None or lon is None:
+            return held
+        round_ = self._round[found]
+        near = found[round_]
+        away = distances_m(lat, lon, self._lats[near], self._lons[near])
+        held[round_] = away <= self._radii[near] + EDGE_TOLERANCE_M
+        angular = self._fenced[found] & ~round_
+        held[angular] = shapely.intersects_xy(self._shapes[found[angular]], lon, lat)
+        return held
+
+
+def match(messages: pa.Table, subscriptions: pa.Table) -> Iterator[Pairs]:
+    """All deliveries between two tables (columns in `deliveries.MESSAGES`, `SUBSCRIPTIONS`)."""
+    if not messages.num_rows:
+        return
+    there = Messages(messages)
+    for row in subscriptions.to_pylist():
+        one = Wanted.from_row(row)
+        pairs = there.wanted_by(one, [(r["low"], r["high"]) for r in row["ranges"]])
+        if len(pairs.messages):
+            yield pairs
+
+
+def _coded(topics: pa.ChunkedArray) -> tuple[list[str], NDArray[np.int64]]:
+    encoded = topics.combine_chunks().dictionary_encode()
+    return encoded.dictionary.to_pylist(), encoded.indices.to_numpy().astype(np.int64)
+
+
+def _micros(moment: Any, otherwise: int) -> int:
+    return otherwise if moment is None else micros(moment)

@@ -1,0 +1,219 @@
+"""The recorder: a location-aware subscriber that appends every message to the log.
+
+It asks publishers with a memory for what it missed, and the log knows what it has, so a recorder
+that was killed continues without a loss and without a double (for such publishers).
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
+
+import zenoh.ext
+
+from zonal.errors import LogError
+from zonal.pipeline.log import LogWriter, Retention
+from zonal.pipeline.rows import Row, identity_of, row_of, rows_to_table
+from zonal.session import Overflow
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    import pyarrow as pa
+
+    from zonal.geo import Area
+    from zonal.session import Sample, Session, Subscriber
+
+_LOGGER = logging.getLogger(__name__)
+_RETIRE_EVERY_S = 10.0
+_ROW_BYTES = 100
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.05, 5.0
+
+
+@dataclass(frozen=True)
+class RecorderPlan:
+    """How much is gathered before it is written, and how much is kept."""
+
+    flush_s: float = 1.0
+    """The longest time that a message waits to be durable."""
+    segment_rows: int = 50_000
+    segment_bytes: int = 64 * 1024 * 1024
+    buffer_rows: int = 250_000
+    """Messages in memory, at most; beyond it the subscriber's mailbox fills, then overflows."""
+    mailbox: int = 250_000
+    overflow: Overflow = Overflow.DROP_NEWEST
+    retention: Retention = Retention()  # noqa: RUF009 - frozen
+    recover: bool = True
+    """Ask publishers with a memory for what was missed."""
+
+
+@dataclass(frozen=True)
+class RecorderCounters:
+    """What happened so far; every received message is in exactly one of the others."""
+
+    received: int
+    written: int
+    waiting: int
+    doubles: int
+    overflowed: int
+    malformed: int
+    segments: int
+    retired: int
+    write_errors: int
+
+
+class Recorder:
+    """Records the messages of some topics (in an area, or from the whole network) into a log."""
+
+    def __init__(
+        self,
+        session: Session,
+        log: str | Path,
+        topics: Sequence[str] = ("**",),
+        *,
+        area: Area | None = None,
+        plan: RecorderPlan | None = None,
+    ) -> None:
+        self.plan = plan or RecorderPlan()
+        self.log = LogWriter(log, retention=self.plan.retention)
+        self._rows: list[Row] = []
+        self._bytes = 0
+        self._writing = 0
+        self._changed = threading.Condition()
+        self._closing = False
+        self._written = self._doubles = self._segments = self._retired = self._errors = 0
+        self._last_error: OSError | None = None
+        self._subscribers = [self._subscribe(session, topic, area) for topic in topics]
+        self._threads = [
+            threading.Thread(target=self._read, args=(one,), name="zonal-record", daemon=True)
+            for one in self._subscribers
+        ]
+        self._writer = threading.Thread(target=self._write, name="zonal-log", daemon=True)
+        for thread in (*self._threads, self._writer):
+            thread.start()
+
+    @property
+    def counters(self) -> RecorderCounters:
+        """What happened so far."""
+        counted = [one.counters for one in self._subscribers]
+        with self._changed:
+            waiting = len(self._rows) + self._writing + sum(one.waiting for one in counted)
+            return RecorderCounters(
+                received=sum(one.received for one in counted),
+                written=self._written,
+                waiting=waiting,
+                doubles=self._doubles + sum(one.duplicates for one in counted),
+                overflowed=sum(one.overflowed for one in counted),
+                malformed=sum(one.malformed for one in counted),
+                segments=self._segments,
+                retired=self._retired,
+                write_errors=self._errors,
+            )
+
+    @property
+    def last_error(self) -> OSError | None:
+        """Why the log could not be written the last time it was tried; None when all is well."""
+        return self._last_error
+
+    def close(self) -> None:
+        """Stop receiving, make everything that arrived durable, and let go of the log."""
+        for subscriber in self._subscribers:
+            subscriber.undeclare()
+        for thread in self._threads:
+            thread.join()
+        with self._changed:
+            self._closing = True
+            self._changed.notify_all()
+        self._writer.join()
+        self.log.close()
+        if self._last_error is not None:
+            raise LogError(
+                f"{self.counters.waiting} messages could not be written: {self._last_error}"
+            ) from self._last_error
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _subscribe(self, session: Session, topic: str, area: Area | None) -> Subscriber:
+        history = zenoh.ext.HistoryConfig(detect_late_publishers=True)
+        recovery = zenoh.ext.RecoveryConfig(periodic_queries=None, heartbeat=True)
+        return session.declare_subscriber(
+            topic,
+            area=area,
+            fenced=True,
+            capacity=self.plan.mailbox,
+            overflow=self.plan.overflow,
+            history=history if self.plan.recover else None,
+            recovery=recovery if self.plan.recover else None,
+        )
+
+    def _read(self, subscriber: Subscriber) -> None:
+        for sample in subscriber:
+            self._take(sample)
+
+    def _take(self, sample: Sample) -> None:
+        source, sequence = identity_of(sample)
+        row = row_of(sample, (source, sequence))
+        with self._changed:
+            while len(self._rows) >= self.plan.buffer_rows and not self._closing:
+                self._changed.wait()  # the mailbox fills meanwhile, and counts what it drops
+            known = source is not None and sequence is not None
+            if known and not self.log.seen.add(source, sequence):  # type: ignore[arg-type]
+                self._doubles += 1
+                return
+            self._rows.append(row)
+            self._bytes += len(row.payload) + _ROW_BYTES
+            if self._is_full():
+                self._changed.notify_all()
+
+    def _is_full(self) -> bool:
+        plan = self.plan
+        return len(self._rows) >= plan.segment_rows or self._bytes >= plan.segment_bytes
+
+    def _write(self) -> None:
+        retire_at = time.monotonic() + _RETIRE_EVERY_S
+        while (rows := self._next_rows()) is not None:
+            if rows:
+                self._append(rows_to_table(rows))
+            if time.monotonic() >= retire_at:
+                self._retired += len(self.log.retire())
+                retire_at = time.monotonic() + _RETIRE_EVERY_S
+
+    def _next_rows(self) -> list[Row] | None:
+        """What is to be written next, after at most flush_s; None when all is written."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._closing or self._is_full(), self.plan.flush_s)
+            if self._closing and not self._rows:
+                return None
+            rows, self._rows, self._bytes = self._rows, [], 0
+            self._writing = len(rows)
+            self._changed.notify_all()
+            return rows
+
+    def _append(self, table: pa.Table) -> None:
+        """Make rows durable, trying again until the disk takes them or the recorder closes."""
+        pause = _FIRST_PAUSE_S
+        while True:
+            try:
+                self.log.append(table)
+                break
+            except OSError as error:
+                self._errors += 1
+                self._last_error = error
+                _LOGGER.error("%d messages wait, the log cannot be written: %s", len(table), error)  # noqa: TRY400
+            with self._changed:
+                if self._changed.wait_for(lambda: self._closing, timeout=pause) and pause > 1:
+                    return
+            pause = min(pause * 2, _LONGEST_PAUSE_S)
+        with self._changed:
+            self._last_error = None
+            self._written += len(table)
+            self._segments += 1
+            self._writing = 0

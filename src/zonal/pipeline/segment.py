@@ -1,0 +1,158 @@
+"""One segment of the log: a Parquet file that is either whole and synced, or not there."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from zonal.errors import SegmentError
+from zonal.pipeline.schema import LOG_SCHEMA
+from zonal.pipeline.seen import Seen
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from zonal.pipeline.seen import Ranges
+
+_NAME = re.compile(r"(\d{20})-(\d{20})\.parquet")
+_SOURCES = b"zonal.sources"
+_ROW_GROUP = 64 * 1024
+
+
+@dataclass(frozen=True, order=True)
+class Segment:
+    """A closed segment; its name alone says which offsets it holds (both ends included)."""
+
+    first: int
+    last: int
+    path: Path
+
+    @property
+    def rows(self) -> int:
+        """How many messages it holds."""
+        return self.last - self.first + 1
+
+    @classmethod
+    def from_path(cls, path: Path) -> Segment | None:
+        """The segment that a file is, or None for any other file."""
+        found = _NAME.fullmatch(path.name)
+        return cls(int(found[1]), int(found[2]), path) if found else None
+
+
+def write_segment(folder: Path, table: pa.Table) -> Segment:
+    """Write a table of log rows as a segment: temporary file, sync, rename, sync the folder."""
+    first, last = table["offset"][0].as_py(), table["offset"][-1].as_py()
+    final = folder / f"{first:020d}-{last:020d}.parquet"
+    partial = folder / f".{final.name}.{os.getpid()}.partial"
+    sources = json.dumps(_sources_of(table)).encode()
+    table = table.replace_schema_metadata({_SOURCES: sources})
+    try:
+        with partial.open("wb") as file:
+            # Checksums per page: a flipped bit is found when read, not believed.
+            pq.write_table(
+                table, file, compression="zstd", row_group_size=_ROW_GROUP, write_page_checksum=True
+            )
+            file.flush()
+            os.fsync(file.fileno())
+        partial.rename(final)
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise
+    sync_folder(folder)
+    return Segment(first, last, final)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make renames and removals in a folder survive a power cut."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def check_segment(segment: Segment, *, deep: bool = False) -> None:
+    """Raise SegmentError unless the file is what its name says; `deep` verifies every page."""
+    try:
+        with _open(segment.path) as file:
+            rows = file.metadata.num_rows
+            offsets = file.read(columns=None if deep else ["offset"])["offset"] if rows else []
+    except (OSError, pa.ArrowException) as error:
+        raise SegmentError(f"segment {segment.path.name} cannot be read: {error}") from error
+    if rows != segment.rows or (offsets[0].as_py(), offsets[-1].as_py()) != (
+        segment.first,
+        segment.last,
+    ):
+        raise SegmentError(f"segment {segment.path.name} holds {rows} rows, not {segment.rows}")
+
+
+def sources_of(segment: Segment) -> dict[str, Ranges]:
+    """The sequence ranges per source that a segment holds, from its footer alone."""
+    try:
+        metadata = pq.read_schema(segment.path).metadata or {}
+    except (OSError, pa.ArrowException) as error:
+        raise SegmentError(f"segment {segment.path.name} cannot be read: {error}") from error
+    ranges: dict[str, Ranges] = json.loads(metadata.get(_SOURCES, b"{}"))
+    return ranges
+
+
+def read_segment(
+    segment: Segment,
+    start: int,
+    end: int,
+    *,
+    columns: Sequence[str] | None = None,
+    row_groups: Sequence[int] | None = None,
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows with start <= offset < end, in order, with the columns of the log."""
+    wanted = list(columns) if columns is not None else LOG_SCHEMA.names
+    try:
+        with _open(segment.path) as file:
+            present = [name for name in wanted if name in file.schema_arrow.names]
+            groups = range(file.num_row_groups) if row_groups is None else row_groups
+            for group in groups:
+                offset = segment.first + sum(
+                    file.metadata.row_group(before).num_rows for before in range(group)
+                )
+                if offset >= end or offset + file.metadata.row_group(group).num_rows <= start:
+                    continue
+                for batch in file.iter_batches(row_groups=[group], columns=present):
+                    low = max(0, start - offset)
+                    high = min(batch.num_rows, end - offset)
+                    offset += batch.num_rows
+                    if low < high:
+                        yield _as_log(batch.slice(low, high - low), wanted)
+    except (OSError, pa.ArrowException) as error:
+        raise SegmentError(f"segment {segment.path.name} cannot be read: {error}") from error
+
+
+def _open(path: Path) -> pq.ParquetFile:
+    return pq.ParquetFile(path, page_checksum_verification=True)
+
+
+def _as_log(batch: pa.RecordBatch, wanted: Sequence[str]) -> pa.RecordBatch:
+    """Give rows of an older or newer version the columns of this one: absent ones are null."""
+    arrays = []
+    for name in wanted:
+        field = LOG_SCHEMA.field(name)
+        known = name in batch.schema.names
+        arrays.append(
+            batch.column(name).cast(field.type) if known else pa.nulls(len(batch), field.type)
+        )
+    return pa.RecordBatch.from_arrays(arrays, names=list(wanted))
+
+
+def _sources_of(table: pa.Table) -> dict[str, Ranges]:
+    seen = Seen()
+    pairs = zip(table["source"].to_pylist(), table["sequence"].to_pylist(), strict=True)
+    for source, sequence in pairs:
+        if source is not None and sequence is not None:
+            seen.add(source, sequence)
+    return seen.to_dict()

@@ -1,0 +1,85 @@
+"""Starting Spark: one place that finds Java, sets what the pipeline needs and registers `zonal`."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from typing import TYPE_CHECKING
+
+from zonal.errors import SparkError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pyspark.sql import SparkSession
+
+# Settings that jobs rely on; a user's own settings win.
+_CONF = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.session.timeZone": "UTC",
+    # Filters reach the data source only when this is on.
+    "spark.sql.python.filterPushdown.enabled": "true",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
+    "spark.sql.parquet.compression.codec": "zstd",
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    "spark.sql.streaming.metricsEnabled": "false",
+    "spark.hadoop.parquet.page.verify-checksum.enabled": "true",
+    # A task keeps a file open per partition instead of sorting by partition first.
+    "spark.sql.maxConcurrentOutputFileWriters": "64",
+    "spark.sql.objectHashAggregate.sortBased.fallbackThreshold": "100000",
+    # Row groups small enough to prune by place within a file.
+    "spark.hadoop.parquet.block.size": str(8 * 1024 * 1024),
+}
+
+
+def open_spark(
+    master: str | None = None,
+    *,
+    app: str = "zonal",
+    conf: Mapping[str, str] | None = None,
+) -> SparkSession:
+    """A Spark session that reads and writes `format("zonal")`.
+
+    Without a master, the one that spark-submit or SPARK_CONF_DIR names is taken, else `local[*]`.
+    """
+    check_java()
+    try:
+        from pyspark import SparkConf
+        from pyspark.sql import SparkSession
+    except ImportError as error:
+        raise SparkError("PySpark is not installed: pip install 'zonal[pipeline]'") from error
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.appName(app)
+    chosen = master or (None if SparkConf().contains("spark.master") else "local[*]")
+    builder = builder.master(chosen) if chosen else builder
+    for name, value in {**_CONF, **(conf or {})}.items():
+        builder = builder.config(name, value)
+    spark = builder.getOrCreate()
+    spark.sparkContext.setLogLevel("ERROR")
+    register(spark)
+    return spark
+
+
+def register(spark: SparkSession) -> None:
+    """Make `format("zonal")` known to a Spark session that the user opened."""
+    from zonal.pipeline.source import ZonalDataSource
+
+    spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
+    spark.dataSource.register(ZonalDataSource)
+
+
+def check_java() -> None:
+    """Raise SparkError where Spark would find no Java."""
+    home = os.environ.get("JAVA_HOME")
+    if home and shutil.which("java", path=f"{home}/bin"):
+        return
+    if home:
+        raise SparkError(f"JAVA_HOME is {home}, and there is no {home}/bin/java")
+    if not shutil.which("java"):
+        raise SparkError(
+            "Spark needs Java 17 or newer and there is none on the PATH: "
+            "apt-get install openjdk-17-jre-headless, or set JAVA_HOME"
+        )

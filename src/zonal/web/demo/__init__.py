@@ -1,0 +1,5 @@
+"""A city to look at: sensors, cars and phones in Milano, and a cloud of bad air that crosses it."""
+
+from zonal.web.demo.show import Demo, DemoOptions
+
+__all__ = ["Demo", "DemoOptions"]

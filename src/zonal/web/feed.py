@@ -1,0 +1,260 @@
+"""Live selections and their readers: one subscriber for all streams that want the same."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING, NamedTuple
+
+from zonal.errors import ClosedError
+from zonal.web.metrics import encoding_of_key
+from zonal.web.presentation import event, to_event
+from zonal.web.problem import Problem
+from zonal.web.stream import HEARTBEAT, Stream
+
+if TYPE_CHECKING:
+    from zonal.geo import Area, Point
+    from zonal.session import Session, Subscriber
+    from zonal.web.metrics import Metrics
+    from zonal.web.options import Limits
+
+logger = logging.getLogger(__name__)
+
+HEARTBEAT_S = 15.0
+_TICK_S = 1.0
+_BATCH = 256
+
+
+class Selection(NamedTuple):
+    """What a stream wants to hear; streams with equal selections share a feed."""
+
+    key: str
+    area: Area | None
+    encodings: tuple[str, ...]
+    fenced: bool
+
+    @property
+    def label(self) -> str:
+        """The encoding that counters show."""
+        match self.encodings:
+            case (one,):
+                return one
+            case ():
+                return "all" if self.area is None else "s2"
+        return "+".join(self.encodings)
+
+
+class Feed:
+    """One subscriber of the session, its streams, and the task that writes events for them.
+
+    An event is encoded once and given to every stream.
+    """
+
+    def __init__(self, selection: Selection, subscriber: Subscriber, metrics: Metrics) -> None:
+        self.selection = selection
+        self.subscriber = subscriber
+        self.streams: set[Stream] = set()
+        self.events = 0
+        self._metrics = metrics
+        self._counted = self.subscriber.counters
+        self.task = asyncio.create_task(self._run(), name=f"feed {selection.key}")
+
+    async def _run(self) -> None:
+        """Batches with a pause between them, so that a flood does not silence everyone else."""
+        handed = 0
+        async for sample in self.subscriber:
+            key = str(sample.zenoh.key_expr)
+            self._metrics.count_topic("zonal_matches", self.selection.key, encoding_of_key(key))
+            self.events += 1
+            data, fence = to_event(sample), sample.geofence
+            for stream in self.streams:
+                if stream.hears(fence):
+                    stream.offer(data)
+            handed += 1
+            if handed % _BATCH == 0:
+                await asyncio.sleep(0)
+
+    def received_since(self) -> int:
+        """What reached the session for this topic since the last call; other counts are kept."""
+        now, before = self.subscriber.counters, self._counted
+        self._counted = now
+        topic, label = self.selection.key, self.selection.label
+        filtered = now.filtered_at_edge - before.filtered_at_edge
+        overflowed = now.overflowed - before.overflowed
+        if filtered > 0:
+            self._metrics.count_topic("zonal_edge_filtered", topic, label, filtered)
+        if overflowed:
+            self._metrics.count_topic("zonal_overflow", topic, label, overflowed)
+        return now.received - before.received
+
+    def counters(self, stream: Stream) -> dict[str, int]:
+        """What happened to the messages of this selection, and to those of one reader."""
+        counters = self.subscriber.counters
+        return {
+            "received": counters.received,
+            "matched": self.events,
+            "filtered_at_edge": max(0, counters.filtered_at_edge),
+            "outside_fence": stream.fenced_out,
+            "dropped": stream.dropped + counters.overflowed,
+        }
+
+
+class Feeds:
+    """All feeds of a server; everything here runs on its event loop, declaring in threads."""
+
+    def __init__(self, session: Session, limits: Limits, metrics: Metrics) -> None:
+        self._session = session
+        self._limits = limits
+        self._metrics = metrics
+        self._feeds: dict[Selection, Feed] = {}
+        self._declaring = asyncio.Lock()
+        self._wants_counters: set[Stream] = set()
+        self._opened = 0
+        self._closed = False
+        self._ticker: asyncio.Task[None] | None = None
+        metrics.gauges["zonal_streams"] = lambda: self.stream_count
+        metrics.gauges["zonal_feeds"] = lambda: len(self._feeds)
+        metrics.before_reading = self.collect
+
+    @property
+    def stream_count(self) -> int:
+        """How many streams are open."""
+        return self._opened
+
+    def start(self) -> None:
+        """Begin with heartbeats and the search for stalled readers."""
+        self._ticker = asyncio.create_task(self._tick(), name="feeds")
+
+    async def open(self, selection: Selection, own: Point | None, *, counters: bool) -> Stream:
+        """A stream of the selection; `own` is where its reader stands, for geofences."""
+        if self._closed:
+            raise Problem(503, "the server is shutting down")
+        if self._opened >= self._limits.streams:
+            raise Problem(
+                503,
+                f"all {self._limits.streams} event streams of this server are in use",
+                ((b"retry-after", b"10"),),
+            )
+        self._opened += 1
+        try:
+            feed = await self._feed(selection)
+        except BaseException:
+            self._opened -= 1
+            raise
+        stream = Stream(self._limits.stream_events, own, asyncio.get_running_loop().time())
+        stream.offer(event("ready", _about(feed)))
+        stream.feed = feed
+        feed.streams.add(stream)
+        if counters:
+            self._wants_counters.add(stream)
+        return stream
+
+    async def _feed(self, selection: Selection) -> Feed:
+        # A feed leaves the dictionary in the same step in which its last stream is gone, so one
+        # that is found here is alive; the lock only keeps two from declaring the same.
+        if selection in self._feeds:
+            return self._feeds[selection]
+        async with self._declaring:
+            if selection in self._feeds:
+                return self._feeds[selection]
+            if len(self._feeds) >= self._limits.feeds:
+                raise Problem(
+                    503,
+                    f"{self._limits.feeds} different selections are in use, which is the limit",
+                    ((b"retry-after", b"10"),),
+                )
+            subscriber = await asyncio.to_thread(self._declare, selection)
+            feed = self._feeds[selection] = Feed(selection, subscriber, self._metrics)
+            return feed
+
+    def _declare(self, selection: Selection) -> Subscriber:
+        return self._session.declare_subscriber(
+            selection.key,
+            area=selection.area,
+            encoding=selection.encodings or None,
+            fenced=selection.fenced,
+        )
+
+    async def release(self, stream: Stream) -> None:
+        """The reader has gone; the last one takes the subscriber with it."""
+        self._opened -= 1
+        self._wants_counters.discard(stream)
+        self._count(stream)
+        feed = stream.feed
+        assert isinstance(feed, Feed)
+        feed.streams.discard(stream)
+        if not feed.streams and self._feeds.get(feed.selection) is feed:
+            self.collect()
+            del self._feeds[feed.selection]
+            await self._undeclare(feed)
+
+    @staticmethod
+    async def _undeclare(feed: Feed) -> None:
+        await asyncio.to_thread(feed.subscriber.undeclare)
+        try:
+            await feed.task
+        except ClosedError:
+            pass
+        except Exception:
+            logger.exception("the feed of %s failed", feed.selection.key)
+
+    def collect(self) -> None:
+        """Bring the counters of all subscribers up to date.
+
+        Subscribers of a topic share what the session receives for it, so each of them reports
+        the same messages: the greatest increase is the topic's.
+        """
+        received: dict[str, tuple[int, str]] = {}
+        for feed in self._feeds.values():
+            count, label = feed.received_since(), feed.selection.label
+            topic = feed.selection.key
+            received[topic] = max(received.get(topic, (0, label)), (count, label))
+            for stream in feed.streams:
+                self._count(stream)
+        for topic, (count, label) in received.items():
+            if count:
+                self._metrics.count_topic("zonal_messages", topic, label, count)
+
+    def _count(self, stream: Stream) -> None:
+        written, dropped = stream.uncounted()
+        self._metrics.count("zonal_stream_events", by=written)
+        self._metrics.count("zonal_stream_dropped", by=dropped)
+
+    async def _tick(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            await asyncio.sleep(_TICK_S)
+            now = loop.time()
+            for feed in list(self._feeds.values()):
+                for stream in list(feed.streams):
+                    self._look_after(feed, stream, now)
+
+    def _look_after(self, feed: Feed, stream: Stream, now: float) -> None:
+        life = self._limits.stream_seconds
+        if life and now - stream.opened_at > life:
+            stream.close()
+        elif now - stream.read_at > self._limits.stalled_seconds and len(stream):
+            self._metrics.count("zonal_streams_stalled")
+            stream.abort()
+        elif stream in self._wants_counters:
+            stream.offer(event("counters", feed.counters(stream)))
+        elif now - stream.wrote_at > HEARTBEAT_S and not len(stream):
+            stream.offer(HEARTBEAT)
+
+    async def close(self) -> None:
+        """End all streams; their readers see a clean end."""
+        self._closed = True
+        if self._ticker is not None:
+            self._ticker.cancel()
+        for feed in list(self._feeds.values()):
+            for stream in list(feed.streams):
+                stream.close()
+
+
+def _about(feed: Feed) -> dict[str, object]:
+    area = feed.selection.area
+    return {
+        "key": feed.selection.key,
+        "area": None if area is None else area.to_dict(),
+        "declared": list(feed.subscriber.declared_keys),
+    }

@@ -1,0 +1,210 @@
+"""The OpenAPI document of the REST interface, and a page of our own that shows it."""
+
+from __future__ import annotations
+
+import html
+from typing import TYPE_CHECKING, Any
+
+import zonal
+from zonal.keys import encodings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from zonal.web.access import Access
+
+_PARAMETERS: dict[str, tuple[str, str, Any]] = {
+    # name: (JSON type, what it is, example)
+    "lat": (
+        "number",
+        "latitude in degrees: of the message, the circle's centre, the reader",
+        45.46,
+    ),
+    "long": ("number", "longitude in degrees", 9.19),
+    "shape": ("string", "circle, box or polygon; of a message: its geofence", "circle"),
+    "r": ("number", "radius of the circle in metres", 500),
+    "min_lat": ("number", "southern edge of the box", 45.4),
+    "min_long": ("number", "western edge; east of max_long: across the antimeridian", 9.1),
+    "max_lat": ("number", "northern edge of the box", 45.5),
+    "max_long": ("number", "eastern edge of the box", 9.3),
+    "wkt": ("string", "polygon as well-known text, longitude first", "POLYGON ((9 45, …))"),
+    "geofence": ("string", "whom a message is for: well-known text", "CIRCLE (9.19 45.46, 500)"),
+    "encoding": ("string", "how places are written into keys; several: s2,mgrs", "s2"),
+    "precision": ("number", "metres: only a cell at least so wide leaves this server", 100),
+    "fenced": ("boolean", "hear messages with a geofence wherever you are", True),
+    "counters": ("boolean", "a `counters` event every second", True),
+    "timeout": ("number", "seconds to wait for replies", 5),
+    "_time": ("string", "the time that is asked about, as Zenoh writes it", "[now(-1h)..]"),
+    "_raw": ("boolean", "the first reply's own bytes instead of JSON", True),
+}
+_SHAPE = ("lat", "long", "shape", "r", "min_lat", "min_long", "max_lat", "max_long", "wkt")
+_OPERATIONS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "get": (
+        (
+            "Ask those who have values of a key in an area, or with `Accept: text/event-stream` "
+            "subscribe to them. Parameters that are not listed go to whoever answers."
+        ),
+        (*_SHAPE, "encoding", "fenced", "counters", "timeout", "_time", "_raw"),
+    ),
+    "put": ("Publish the body from a place.", (*_SHAPE, "geofence", "encoding", "precision")),
+    "post": ("The same as PUT.", (*_SHAPE, "geofence", "encoding", "precision")),
+    "delete": (
+        "Tell that the key has no value at this place any more.",
+        (*_SHAPE, "geofence", "encoding", "precision"),
+    ),
+}
+_STATUSES = {
+    "200": "done; GET: the replies, or the stream",
+    "400": "something is wrong with the key or a parameter; `detail` says what would be right",
+    "401": "writing needs a token",
+    "403": "writing is not allowed here, or not to pages of this origin",
+    "405": "the method has no meaning for a key",
+    "413": "the body, area or geofence is over the limit",
+    "421": "the server does not answer to this host name",
+    "503": "all streams are in use, or the server is shutting down",
+}
+
+
+def document(access: Access) -> dict[str, Any]:
+    """The document, by OpenAPI 3.1."""
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Zonal",
+            "version": zonal.__version__,
+            "description": "Location-aware publish/subscribe, query and history over HTTP.",
+        },
+        "paths": {
+            "/{key}": {name: _operation(name, access) for name in _OPERATIONS},
+            "/metrics": {"get": _plain("Counters for Prometheus.", "text/plain")},
+        },
+        "components": {
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+            "schemas": {"Sample": _SAMPLE, "Problem": _PROBLEM},
+        },
+    }
+
+
+_SAMPLE = {
+    "type": "object",
+    "required": ["key", "value", "encoding", "timestamp"],
+    "properties": {
+        "key": {"type": "string"},
+        "value": {"description": "JSON as it is, text as a string, other bytes in Base64"},
+        "encoding": {"type": "string", "description": "what the value is"},
+        "timestamp": {"type": ["string", "null"], "description": "Zenoh's time stamp"},
+        "location": {
+            "type": "object",
+            "properties": {
+                "lat": {"type": "number"},
+                "long": {"type": "number"},
+                "cell": {"type": "string", "description": "of a blurred place: its S2 cell"},
+            },
+        },
+        "geofence": {"type": "object", "description": "GeoJSON; circles: Point with radius_m"},
+        "source": {"type": "string", "description": "the sending session and its number there"},
+    },
+}
+_PROBLEM = {
+    "type": "object",
+    "properties": {
+        "title": {"type": "string"},
+        "status": {"type": "integer"},
+        "detail": {"type": "string", "description": "what is wrong, and what would be right"},
+        "instance": {"type": "string"},
+    },
+}
+
+
+def _operation(name: str, access: Access) -> dict[str, Any]:
+    text, parameters = _OPERATIONS[name]
+    operation: dict[str, Any] = {
+        "summary": text,
+        "parameters": [_KEY, *map(_parameter, parameters)],
+        "responses": {status: _response(status, name) for status in _STATUSES},
+    }
+    if name in {"put", "post"}:
+        any_body = {"schema": {"description": "any bytes; the content type goes along"}}
+        operation["requestBody"] = {"content": {"*/*": any_body}}
+    if name != "get" and access.needs_token:
+        operation["security"] = [{"token": []}]
+    return operation
+
+
+_KEY = {
+    "name": "key",
+    "in": "path",
+    "required": True,
+    "description": "the topic, with slashes; a Zenoh key expression in GET",
+    "schema": {"type": "string"},
+    "example": "city/airquality",
+}
+
+
+def _parameter(name: str) -> dict[str, Any]:
+    kind, text, example = _PARAMETERS[name]
+    schema: dict[str, Any] = {"type": kind}
+    if name == "shape":
+        schema["enum"] = ["circle", "box", "polygon"]
+    if name == "encoding":
+        schema["description"] = ", ".join(encoding.name for encoding in encodings())
+    return {"name": name, "in": "query", "description": text, "schema": schema, "example": example}
+
+
+def _response(status: str, method: str) -> dict[str, Any]:
+    response: dict[str, Any] = {"description": _STATUSES[status]}
+    if status != "200":
+        problem = {"schema": {"$ref": "#/components/schemas/Problem"}}
+        response["content"] = {"application/problem+json": problem}
+    elif method == "get":
+        samples = {"type": "array", "items": {"$ref": "#/components/schemas/Sample"}}
+        response["content"] = {
+            "application/json": {"schema": samples},
+            "text/event-stream": {"schema": {"type": "string"}},
+            "text/html": {"schema": {"type": "string"}},
+        }
+    return response
+
+
+def _plain(text: str, media_type: str) -> dict[str, Any]:
+    content = {media_type: {"schema": {"type": "string"}}}
+    return {"summary": text, "responses": {"200": {"description": text, "content": content}}}
+
+
+def document_page(described: dict[str, Any]) -> str:
+    """The document for people: one table for each operation, nothing loaded from elsewhere."""
+    sections = (
+        _section(path, method, operation)
+        for path, operations in described["paths"].items()
+        for method, operation in operations.items()
+    )
+    return (
+        "<!doctype html><html lang=en><meta charset=utf-8><title>Zonal: REST</title>"
+        "<meta name=viewport content='width=device-width'>"
+        "<link rel=stylesheet href=/-/page/docs.css>"
+        "<h1>REST interface</h1><p>As <a href=/-/openapi.json>OpenAPI document</a>; "
+        "<a href=/>the map</a>; <a href=/metrics>counters</a>.</p>" + "".join(sections)
+    )
+
+
+def _section(path: str, method: str, operation: dict[str, Any]) -> str:
+    rows = _rows(operation.get("parameters", ()))
+    statuses = "".join(
+        f"<tr><td><code>{status}</code><td>{html.escape(response['description'])}"
+        for status, response in operation["responses"].items()
+    )
+    return (
+        f"<h2><code>{method.upper()} {html.escape(path)}</code></h2>"
+        f"<p>{html.escape(operation['summary'])}</p>"
+        + (f"<table><tr><th>parameter<th>meaning<th>example{rows}</table>" if rows else "")
+        + f"<table><tr><th>status<th>meaning{statuses}</table>"
+    )
+
+
+def _rows(parameters: Iterable[dict[str, Any]]) -> str:
+    return "".join(
+        f"<tr><td><code>{html.escape(parameter['name'])}</code>"
+        f"<td>{html.escape(parameter['description'])}"
+        f"<td><code>{html.escape(str(parameter['example']))}</code>"
+        for parameter in parameters
+    )

@@ -1,0 +1,171 @@
+// What lies under the live things: our own base map, grids, covers, routers, zones, users' GeoJSON.
+
+import * as L from "/-/leaflet/leaflet-src.esm.js";
+import { page } from "/-/page/api.js";
+import { colourOf } from "/-/page/colours.js";
+import { parameters } from "/-/page/shapes.js";
+
+const $ = (id) => document.getElementById(id);
+const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+const quiet = { interactive: false, fill: false };
+
+export class Layers {
+  constructor(map, view) {
+    this.map = map;
+    this.view = view;
+    this.zones = new Map();
+    for (const name of ["base", "zones", "grid", "cover"]) {
+      map.createPane(name).style.zIndex = { base: 210, zones: 250, grid: 300, cover: 350 }[name];
+    }
+    this.base = L.layerGroup().addTo(map);
+    this.grid = L.layerGroup().addTo(map);
+    this.cover = L.layerGroup().addTo(map);
+    this.routers = L.layerGroup();
+    if (view.tiles) L.tileLayer(view.tiles, { attribution: view.attribution, pane: "base" }).addTo(map);
+    this.drawBase();
+    map.on("moveend", () => { this.drawBase(); this.drawGrid(); });
+    this.choices();
+  }
+
+  /** The check boxes of the panel. */
+  choices() {
+    this.choice("Cells (S2)", false, (on) => { this.gridOf = on ? "s2" : this.gridOf === "s2" ? null : this.gridOf; this.drawGrid(); }, "grid-s2", "S");
+    this.choice("Squares (MGRS)", false, (on) => { this.gridOf = on ? "mgrs" : this.gridOf === "mgrs" ? null : this.gridOf; this.drawGrid(); }, "grid-mgrs", "G");
+    this.choice("Cover of the area", true, (on) => { this.showCover = on; this.drawCover(this.area); }, "show-cover", "O");
+    this.choice("Routers", false, (on) => this.drawRouters(on), "show-routers", "R");
+    this.view.layers.forEach((name, number) => this.addUserLayer(name, number));
+  }
+
+  choice(text, on, change, id, key = "") {
+    const label = document.createElement("label");
+    const box = Object.assign(document.createElement("input"), { type: "checkbox", checked: on, id });
+    const hint = document.createElement("small");
+    hint.textContent = key;
+    label.append(box, text, hint);
+    $("layers").append(label);
+    box.addEventListener("change", () => change(box.checked));
+    if (id === "grid-s2" || id === "grid-mgrs") {
+      box.addEventListener("change", () => {
+        const other = $(id === "grid-s2" ? "grid-mgrs" : "grid-s2");
+        if (box.checked && other) other.checked = false;
+      });
+    }
+    if (on) change(true);
+    return box;
+  }
+
+  /** A graticule of our own: the map is never empty, and nothing is loaded for it. */
+  drawBase() {
+    this.base.clearLayers();
+    const bounds = this.map.getBounds();
+    const span = Math.max(1e-4, bounds.getNorth() - bounds.getSouth());
+    const rough = span / 5;
+    const step = [30, 15, 10, 5, 2, 1, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001].find((s) => s <= rough) ?? 0.001;
+    const style = { ...quiet, color: css("--grid"), weight: 1, pane: "base" };
+    const first = (edge) => Math.ceil(edge / step) * step;
+    for (let lat = first(bounds.getSouth()); lat < bounds.getNorth(); lat += step) {
+      L.polyline([[lat, bounds.getWest()], [lat, bounds.getEast()]], style).addTo(this.base);
+    }
+    for (let lon = first(bounds.getWest()); lon < bounds.getEast(); lon += step) {
+      L.polyline([[bounds.getSouth(), lon], [bounds.getNorth(), lon]], style).addTo(this.base);
+    }
+  }
+
+  async drawGrid() {
+    this.grid.clearLayers();
+    if (!this.gridOf) return;
+    const asked = this.gridOf;
+    const box = this.map.getBounds();
+    const found = await page("grid", {
+      shape: "box", encoding: asked,
+      min_lat: Math.max(-90, box.getSouth()), max_lat: Math.min(90, box.getNorth()),
+      min_long: Math.max(-180, box.getWest()), max_long: Math.min(180, box.getEast()),
+    }).catch(() => null);
+    if (!found || asked !== this.gridOf) return;
+    this.grid.clearLayers();
+    const style = { ...quiet, color: asked === "s2" ? "#7a5cc0" : "#a06a1c", weight: 1, opacity: 0.75, pane: "grid" };
+    const cells = L.geoJSON(found, { style, pane: "grid" }).addTo(this.grid);
+    if (found.features.length <= 90) {
+      cells.eachLayer((cell) => cell.bindTooltip(cell.feature.properties.name, {
+        permanent: true, direction: "center", className: "cell-name",
+      }));
+    }
+  }
+
+  /** The cells by which routers know the area. */
+  async drawCover(area) {
+    this.area = area;
+    this.cover.clearLayers();
+    if (!area || !this.showCover) return;
+    const encoding = $("encoding").value;
+    const found = await page("cover", { ...parameters(area), encoding }).catch(() => null);
+    if (!found || area !== this.area) return;
+    this.cover.clearLayers();
+    L.geoJSON(found, {
+      pane: "cover", interactive: false,
+      style: { color: "#e07b00", weight: 1.5, fillColor: "#e07b00", fillOpacity: 0.06, dashArray: "3 3" },
+    }).addTo(this.cover);
+    this.coverCount = found.features.length;
+  }
+
+  async drawRouters(on) {
+    this.routers.clearLayers();
+    this.routers.remove();
+    if (!on) return;
+    this.routers.addTo(this.map);
+    const found = await page("routers").catch(() => []);
+    found.forEach((router, number) => {
+      const at = router.location ? [router.location.lat, router.location.long] : this.corner(number);
+      const text = document.createElement("div");
+      text.textContent = `Router ${router.name ?? router.id.slice(0, 8)} · ${router.sessions.length} sessions · ${router.endpoints.join(", ")}`;
+      const marker = L.marker(at, { icon: L.divIcon({ className: "router" }), alt: text.textContent, title: text.textContent });
+      marker.bindPopup(text).addTo(this.routers);
+      if (!router.location) return;
+      for (const other of found) {
+        if (other.location && router.sessions.some((s) => s.peer === other.id)) {
+          L.polyline([at, [other.location.lat, other.location.long]], { color: "#5b3fa0", weight: 2, interactive: false }).addTo(this.routers);
+        }
+      }
+    });
+  }
+
+  /** Routers without a place stand in the corner of the map. */
+  corner(number) {
+    const { x, y } = this.map.getSize();
+    const { lat, lng } = this.map.containerPointToLatLng([Math.min(90, x / 4) + number * 26, y - 40]);
+    return [lat, lng];
+  }
+
+  /** A GeoJSON file of the operator; its features with a `zone` are coloured by aggregates. */
+  async addUserLayer(name, number) {
+    const group = L.layerGroup().addTo(this.map);
+    this.choice(name, true, (on) => (on ? group.addTo(this.map) : group.remove()), `layer-${number}`);
+    const features = await page(`layers/${number}`).catch(() => null);
+    if (!features) return;
+    L.geoJSON(features, {
+      pane: "zones",
+      pointToLayer: (_, at) => L.circleMarker(at, { radius: 4, pane: "zones" }),
+      style: () => ({ color: css("--zone"), weight: 1.2, opacity: 0.8, fillColor: css("--zone"), fillOpacity: 0.04, interactive: false }),
+      onEachFeature: (feature, layer) => {
+        const zone = feature.properties?.zone ?? feature.properties?.name;
+        if (zone !== undefined) this.zones.set(String(zone), layer);
+      },
+    }).addTo(group);
+  }
+
+  /** An aggregate of a zone came from the pipeline. */
+  colourZone(value) {
+    const layer = this.zones.get(String(value.zone));
+    const mean = Number(value.mean ?? value[this.view.value]);
+    if (!layer || !Number.isFinite(mean)) return;
+    layer.setStyle({ fillColor: colourOf(mean, this.view.scale), fillOpacity: 0.38 });
+    layer.zonalMean = mean;
+    this.coloured = [...this.zones.values()].filter((zone) => zone.zonalMean !== undefined).length;
+    document.body.dataset.colouredZones = this.coloured;
+  }
+
+  restyle() {
+    this.drawBase();
+    for (const layer of this.zones.values()) layer.setStyle({ color: css("--zone") });
+  }
+}

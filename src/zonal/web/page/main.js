@@ -1,0 +1,131 @@
+// The page: puts map, live things, areas, layers and messages together.
+
+import * as L from "/-/leaflet/leaflet-src.esm.js";
+import { page } from "/-/page/api.js";
+import { gradient } from "/-/page/colours.js";
+import { Drawing } from "/-/page/drawing.js";
+import { History } from "/-/page/history.js";
+import { Layers } from "/-/page/layers.js";
+import { Notices } from "/-/page/notices.js";
+import { Selection } from "/-/page/selection.js";
+import { Things } from "/-/page/things.js";
+
+const $ = (id) => document.getElementById(id);
+
+function theme() {
+  const root = document.documentElement;
+  const set = (name) => { root.dataset.theme = name; };
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  const kept = () => { try { return localStorage.getItem("theme"); } catch { return null; } };
+  set(kept() ?? (dark.matches ? "dark" : "light"));
+  dark.addEventListener("change", () => kept() ?? set(dark.matches ? "dark" : "light"));
+  return () => {
+    set(root.dataset.theme === "dark" ? "light" : "dark");
+    try { localStorage.setItem("theme", root.dataset.theme); } catch { /* private mode */ }
+  };
+}
+
+function describe(view) {
+  document.title = view.title;
+  $("title").textContent = view.title;
+  $("version").textContent = `Zonal ${view.version}`;
+  for (const name of view.encodings) $("encoding").add(new Option(name));
+  if (!view.value) return;
+  $("legend").hidden = false;
+  const ramp = document.createElement("i");
+  ramp.style.background = gradient;
+  $("legend").append(`${view.value} ${view.scale[0]}`, ramp, `${view.scale[1]} ${view.unit}`);
+}
+
+async function start() {
+  const toggleTheme = theme();
+  const view = await page("view");
+  describe(view);
+  const map = L.map("map", { preferCanvas: true, zoomControl: true, worldCopyJump: true, minZoom: 1 })
+    .setView(view.center, view.zoom);
+  map.attributionControl.setPrefix('<a href="https://leafletjs.com">Leaflet</a>');
+
+  const things = new Things(map, view, () => { $("shown").textContent = things.count; });
+  const layers = new Layers(map, view);
+  let history = null;
+  const selection = new Selection(map, view, {
+    onSample: (sample, kind) => {
+      if (history?.past) return;
+      if (kind === "DELETE") things.remove(sample);
+      else things.take(sample);
+    },
+    onArea: (area) => { things.clear(); layers.drawCover(area); if (history?.past) history.go(); },
+    onLink: (state) => {
+      $("link").dataset.state = state;
+      $("link").textContent = state === "live" ? "live" : "connection lost";
+    },
+  });
+  history = new History(view, { things, selection, onPast: () => {} });
+  const notices = new Notices(map, view, { things, layers });
+
+  // Drawing: either the area to hear, or whom a message is for.
+  let aiming = false;
+  const drawing = new Drawing(map, {
+    onDone: (area) => (aiming ? notices.aim(area) : selection.select(area)),
+    onState: (shape, hint) => {
+      document.body.classList.toggle("drawing", shape !== null);
+      $("crosshair").hidden = shape === null;
+      $("hint").hidden = !hint;
+      $("hint").textContent = hint;
+      for (const button of document.querySelectorAll("#tools [data-tool]")) {
+        const tool = button.dataset.tool;
+        const pressed = shape !== null && (aiming ? tool === "notice" : tool === shape);
+        button.setAttribute("aria-pressed", String(pressed));
+      }
+    },
+  });
+  const use = (tool) => {
+    if (tool === "notice" && !(view.notices && view.may_write)) return;
+    const again = drawing.active && (aiming ? tool === "notice" : drawing.shape === tool);
+    drawing.cancel();
+    if (again) return;
+    aiming = tool === "notice";
+    $("notice-card").hidden = !aiming;
+    if (!aiming) notices.aim(null);
+    drawing.start(aiming ? "circle" : tool);
+    map.getContainer().focus();
+  };
+  for (const button of document.querySelectorAll("#tools [data-tool]")) {
+    button.addEventListener("click", () => use(button.dataset.tool));
+    if (button.dataset.tool === "notice") button.hidden = !(view.notices && view.may_write);
+  }
+  const clear = () => { drawing.cancel(); notices.aim(null); if (selection.area) selection.select(null); };
+  $("clear").addEventListener("click", clear);
+  $("encoding").addEventListener("change", () => { selection.listen(); layers.drawCover(selection.area); });
+
+  const fold = () => {
+    const open = $("cards").hidden;
+    $("cards").hidden = !open;
+    $("fold").setAttribute("aria-expanded", String(open));
+  };
+  $("fold").addEventListener("click", fold);
+  const retheme = () => { toggleTheme(); layers.restyle(); };
+  $("theme").addEventListener("click", retheme);
+
+  const keys = {
+    c: () => use("circle"), b: () => use("box"), p: () => use("polygon"), m: () => use("notice"),
+    t: retheme, f: fold, s: () => $("grid-s2").click(), g: () => $("grid-mgrs").click(),
+    o: () => $("show-cover").click(), r: () => $("show-routers").click(),
+    Delete: clear, Escape: () => drawing.cancel(),
+  };
+  addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input:not([type=checkbox]), select, textarea")) return;
+    if (event.key === "Enter" && drawing.active && !event.target.closest("button")) {
+      event.preventDefault();
+      drawing.enter(event.timeStamp);
+    } else keys[event.key]?.();
+  });
+
+  window.zonal = { map, things, selection, layers, notices, history };
+  document.body.dataset.ready = "true";
+}
+
+start().catch((error) => {
+  $("link").dataset.state = "lost";
+  $("link").textContent = error.message;
+});

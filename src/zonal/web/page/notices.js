@@ -1,0 +1,112 @@
+// Messages with a geofence: dropping one, the alerts that come, and who heard them.
+
+import * as L from "/-/leaflet/leaflet-src.esm.js";
+import { put, subscribe, valueOf } from "/-/page/api.js";
+import { layerOf, layerOfGeometry, middle, wkt } from "/-/page/shapes.js";
+
+const SHOWN_MS = 25_000;
+const MOST = 30;
+const ALERT = { color: "#b3261e", weight: 3, fillColor: "#b3261e", fillOpacity: 0.14, interactive: false };
+const NOTICE = { color: "#0b6e99", weight: 3, fillColor: "#0b6e99", fillOpacity: 0.12, interactive: false };
+const $ = (id) => document.getElementById(id);
+
+export class Notices {
+  constructor(map, view, { things, layers }) {
+    Object.assign(this, { map, view, things, layers });
+    this.heard = new Map();
+    $("notice").addEventListener("submit", (event) => this.send(event));
+    $("token-row").hidden = !view.needs_token;
+    if (view.events) {
+      subscribe(view.events, { fenced: true }, { PUT: (sample) => this.take(sample) });
+    }
+  }
+
+  /** Everything beside the live things comes in one stream; its key says what it is. */
+  take(sample) {
+    const value = valueOf(sample);
+    switch (sample.key) {
+      case this.view.alerts: return this.show(sample, value, "alert");
+      case this.view.notices: return this.show(sample, value, "notice");
+      case this.view.heard: return this.count(value);
+      case this.view.zones: return this.layers.colourZone(value);
+    }
+    return undefined;
+  }
+
+  show(sample, value, kind) {
+    const item = document.createElement("li");
+    item.className = kind;
+    const button = document.createElement("button");
+    const small = document.createElement("small");
+    const text = textOf(value);
+    button.append(text, small);
+    item.append(button);
+    $("alerts").prepend(item);
+    while ($("alerts").children.length > MOST) $("alerts").lastElementChild.remove();
+    $("no-alerts").hidden = true;
+    const entry = { small, count: 0, time: new Date().toLocaleTimeString(), kind };
+    this.heard.set(nameOf(value), entry);
+    this.describe(entry);
+    if (!sample.geofence) return;
+    const fence = layerOfGeometry(L, sample.geofence, kind === "alert" ? ALERT : NOTICE);
+    fence.addTo(this.map);
+    setTimeout(() => fence.remove(), SHOWN_MS);
+    button.addEventListener("click", () => {
+      fence.addTo(this.map);
+      this.map.fitBounds(fence.getBounds(), { maxZoom: 15 });
+      setTimeout(() => fence.remove(), SHOWN_MS);
+    });
+  }
+
+  /** Somebody tells that a message reached them. */
+  count(value) {
+    const entry = this.heard.get(String(value.message));
+    this.things.flash(value.id, entry?.kind === "notice" ? "#0b6e99" : "#b3261e");
+    if (!entry) return;
+    entry.count += 1;
+    this.describe(entry);
+  }
+
+  describe(entry) {
+    entry.small.textContent = `${entry.time} · heard by ${entry.count}`;
+  }
+
+  // Dropping a message
+
+  aim(area) {
+    this.area = area;
+    this.target?.remove();
+    this.target = area ? layerOf(L, area, { ...NOTICE, dashArray: "6 5" }).addTo(this.map) : null;
+    $("notice").querySelector("button").disabled = !area;
+    $("notice-state").textContent = area ? "" : "Draw whom it is for.";
+    if (area) $("notice").elements.text.select();
+  }
+
+  async send(event) {
+    event.preventDefault();
+    const form = $("notice").elements;
+    const [lat, lon] = middle(this.area);
+    const value = { id: crypto.randomUUID?.() ?? String(Math.random()), text: form.text.value };
+    try {
+      await put(this.view.notices, value, { lat, long: lon, geofence: wkt(this.area) }, form.token.value);
+      $("notice-state").textContent = "Sent.";
+      this.target?.remove();
+    } catch (error) {
+      $("notice-state").textContent = error.message;
+    }
+  }
+}
+
+/** What receivers call the message in their answers. */
+function nameOf(value) {
+  return String(value?.id ?? `${value?.zone}@${value?.since}`);
+}
+
+/** What a person reads: the sender's text, or what the pipeline found. */
+function textOf(value) {
+  if (typeof value === "string") return value;
+  if (value?.text !== undefined) return String(value.text);
+  if (value?.zone === undefined) return JSON.stringify(value);
+  const found = `${value.measure} ${value.statistic} ${Number(value.value).toFixed(0)}`;
+  return `${value.zone}: ${found}, above ${value.threshold}`;
+}

@@ -1,0 +1,143 @@
+// The area that the user hears: the stream behind it, its counters, and moving it.
+
+import * as L from "/-/leaflet/leaflet-src.esm.js";
+import { page, subscribe } from "/-/page/api.js";
+import { describe, layerOf, middle, moved, parameters } from "/-/page/shapes.js";
+
+const STYLE = { color: "#0b6e99", weight: 2.5, fillOpacity: 0.05, interactive: false };
+const SETTLE_MS = 150;
+const KEY_STEP_PX = 20;
+const $ = (id) => document.getElementById(id);
+
+export class Selection {
+  constructor(map, view, { onSample, onArea, onLink }) {
+    this.map = map;
+    this.view = view;
+    this.onSample = onSample;
+    this.onArea = onArea;
+    this.onLink = onLink;
+    this.area = null;
+    this.ends = [];
+    this.received = 0;
+    this.dropped = 0;
+    this.listen();
+    if (view.meter) setInterval(() => this.meter(), 1_000);
+    else document.body.classList.add("no-meter");
+    setInterval(() => this.tell(), 250);
+  }
+
+  get encoding() {
+    return $("encoding").value;
+  }
+
+  /** What the REST interface needs to know of area and encoding. */
+  get parameters() {
+    if (!this.area) return {};
+    return { ...parameters(this.area), encoding: this.encoding };
+  }
+
+  select(area) {
+    this.area = area;
+    this.draw();
+    this.listen();
+    this.onArea(area);
+    $("clear").disabled = area === null;
+    $("area-title").textContent = area ? describe(area) : "Everywhere";
+    $("area-text").textContent = area
+      ? "Only what is inside reaches this page. Drag the handle to move it."
+      : "Draw an area to hear only what is inside.";
+  }
+
+  /** New streams first, then the old ones end: nothing is missed in between. */
+  listen() {
+    const old = this.ends;
+    this.received = 0;
+    this.dropped = 0;
+    this.metered = null;
+    const asked = { ...this.parameters, fenced: true };
+    const number = (this.number = (this.number ?? 0) + 1);
+    const mine = (handle) => (data) => number === this.number && handle(data);
+    this.ends = this.view.topics.map((topic) => subscribe(topic, asked, {
+      ready: mine(() => {
+        this.onLink("live");
+        if (this.view.meter && !this.metered) this.meter();
+        old.splice(0).forEach((end) => end());
+      }),
+      PUT: mine((sample) => this.take(sample, "PUT")),
+      DELETE: mine((sample) => this.take(sample, "DELETE")),
+      overflow: mine(({ dropped }) => (this.dropped += dropped)),
+      error: () => this.onLink("lost"),
+    }));
+  }
+
+  take(sample, kind) {
+    this.received += 1;
+    this.onSample(sample, kind);
+  }
+
+  draw() {
+    this.layer?.remove();
+    this.handle?.remove();
+    this.layer = this.handle = null;
+    if (!this.area) return;
+    this.layer = layerOf(L, this.area, STYLE).addTo(this.map);
+    this.handle = L.marker(middle(this.area), {
+      draggable: true, keyboard: true, title: "Move the area", alt: "Move the area with arrow keys",
+      icon: L.divIcon({ className: "handle" }), zIndexOffset: 1000,
+    }).addTo(this.map);
+    this.handle.on("drag", (event) => this.shift(event.latlng));
+    this.handle.on("dragend", () => this.settle());
+    this.handle.getElement().addEventListener("keydown", (event) => this.shiftByKey(event));
+  }
+
+  shift({ lat, lng }) {
+    this.area = moved(this.area, [lat, lng]);
+    this.layer.remove();
+    this.layer = layerOf(L, this.area, STYLE).addTo(this.map);
+    clearTimeout(this.settling);
+    this.settling = setTimeout(() => this.settle(), SETTLE_MS);
+  }
+
+  shiftByKey(event) {
+    const step = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[event.key];
+    if (!step) return;
+    event.preventDefault();
+    event.stopPropagation();
+    const at = this.map.latLngToContainerPoint(this.handle.getLatLng());
+    const to = this.map.containerPointToLatLng(at.add(L.point(step).multiplyBy(KEY_STEP_PX)));
+    this.handle.setLatLng(to);
+    this.shift(to);
+  }
+
+  /** The area stays where it is now: listen there. */
+  settle() {
+    clearTimeout(this.settling);
+    this.listen();
+    this.onArea(this.area);
+  }
+
+  /** Both counts at the same moment, from the first reading after the area was chosen. */
+  async meter() {
+    const number = this.number;
+    const { published } = await page("meter").catch(() => ({}));
+    if (published === undefined || number !== this.number) return;
+    const { received } = this;
+    this.metered ??= { from: { published, received } };
+    Object.assign(this.metered, { published, received });
+  }
+
+  tell() {
+    $("received").textContent = this.received.toLocaleString("en");
+    $("dropped").hidden = this.dropped === 0;
+    $("dropped").textContent = `${this.dropped} messages were dropped: this page is too slow.`;
+    if (!this.metered) return;
+    const { from } = this.metered;
+    const received = this.metered.received - from.received;
+    const published = Math.max(this.metered.published - from.published, received);
+    const spared = this.area ? published - received : 0;
+    $("published").textContent = published.toLocaleString("en");
+    $("spared").textContent = this.area && published ? `${Math.round((100 * spared) / published)} %` : "–";
+    $("spared").title = `${spared} messages`;
+    $("bar").firstElementChild.style.width = `${published ? (100 * spared) / published : 0}%`;
+  }
+}

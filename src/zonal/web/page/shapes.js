@@ -1,0 +1,102 @@
+// Areas as the page draws them, and as the REST interface writes them.
+// An area is {shape: "circle", center: [lat, lon], radius}, {shape: "box", south, west, north, east}
+// or {shape: "polygon", points: [[lat, lon], …]}.
+
+const EARTH_RADIUS_M = 6371008.8;
+const radians = (degrees) => (degrees * Math.PI) / 180;
+const digits = (number) => Number(number.toFixed(6));
+
+/** Great-circle distance in metres. */
+export function distance(a, b) {
+  const half = (x) => Math.sin(x / 2) ** 2;
+  const h = half(radians(b[0] - a[0]))
+    + Math.cos(radians(a[0])) * Math.cos(radians(b[0])) * half(radians(b[1] - a[1]));
+  return 2 * EARTH_RADIUS_M * Math.asin(Math.min(1, Math.sqrt(h)));
+}
+
+/** The parameters of the REST interface. */
+export function parameters(area) {
+  switch (area.shape) {
+    case "circle":
+      return { lat: digits(area.center[0]), long: digits(area.center[1]), shape: "circle", r: Math.round(area.radius) };
+    case "box":
+      return {
+        shape: "box", min_lat: digits(area.south), min_long: digits(area.west),
+        max_lat: digits(area.north), max_long: digits(area.east),
+      };
+    default:
+      return { shape: "polygon", wkt: wkt(area) };
+  }
+}
+
+/** Well-known text, longitude first; the circle is Zonal's own extension. */
+export function wkt(area) {
+  if (area.shape === "circle") {
+    return `CIRCLE (${digits(area.center[1])} ${digits(area.center[0])}, ${Math.round(area.radius)})`;
+  }
+  const ring = corners(area).map(([lat, lon]) => `${digits(lon)} ${digits(lat)}`);
+  return `POLYGON ((${[...ring, ring[0]].join(", ")}))`;
+}
+
+/** The corners of a box or polygon. */
+export function corners(area) {
+  if (area.shape === "polygon") return area.points;
+  const { south, west, north, east } = area;
+  return [[south, west], [south, east], [north, east], [north, west]];
+}
+
+/** The point by which an area is held when it is moved. */
+export function middle(area) {
+  if (area.shape === "circle") return area.center;
+  const points = corners(area);
+  const sum = points.reduce((s, p) => [s[0] + p[0], s[1] + p[1]], [0, 0]);
+  return [sum[0] / points.length, sum[1] / points.length];
+}
+
+/** The same area with its middle at another place. */
+export function moved(area, to) {
+  const from = middle(area);
+  const [dLat, dLon] = [to[0] - from[0], to[1] - from[1]];
+  switch (area.shape) {
+    case "circle":
+      return { ...area, center: to };
+    case "box":
+      return { ...area, south: area.south + dLat, north: area.north + dLat, west: area.west + dLon, east: area.east + dLon };
+    default:
+      return { ...area, points: area.points.map(([lat, lon]) => [lat + dLat, lon + dLon]) };
+  }
+}
+
+/** A few words about an area. */
+export function describe(area) {
+  const km = (metres) => (metres < 1000 ? `${Math.round(metres)} m` : `${(metres / 1000).toFixed(1)} km`);
+  switch (area.shape) {
+    case "circle":
+      return `Circle of ${km(area.radius)}`;
+    case "box":
+      return `Box of ${km(distance([area.south, area.west], [area.south, area.east]))} × ${km(distance([area.south, area.west], [area.north, area.west]))}`;
+    default:
+      return `Polygon with ${area.points.length} corners`;
+  }
+}
+
+/** The Leaflet layer of an area. */
+export function layerOf(L, area, style) {
+  switch (area.shape) {
+    case "circle":
+      return L.circle(area.center, { radius: area.radius, ...style });
+    case "box":
+      return L.rectangle([[area.south, area.west], [area.north, area.east]], style);
+    default:
+      return L.polygon(area.points, style);
+  }
+}
+
+/** The Leaflet layer of a GeoJSON geometry; a Point with radius_m is a circle. */
+export function layerOfGeometry(L, geometry, style) {
+  if (geometry.type === "Point" && geometry.radius_m !== undefined) {
+    const [lon, lat] = geometry.coordinates;
+    return L.circle([lat, lon], { radius: geometry.radius_m, ...style });
+  }
+  return L.geoJSON(geometry, { style });
+}

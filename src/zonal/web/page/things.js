@@ -1,0 +1,114 @@
+// What is live on the map: one marker for each thing that sends, the last place it sent from.
+
+import * as L from "/-/leaflet/leaflet-src.esm.js";
+import { valueOf } from "/-/page/api.js";
+import { colourOf } from "/-/page/colours.js";
+
+const FORGET_AFTER_MS = 60_000;
+const KINDS = {
+  sensor: { radius: 8, weight: 1.5 },
+  car: { radius: 4.5, weight: 1.5, fillColor: "#33485a", color: "#fff" },
+  phone: { radius: 4.5, weight: 2, fillColor: "#ffffff", color: "#b0338a" },
+};
+
+export class Things {
+  constructor(map, view, onChange) {
+    this.map = map;
+    this.view = view;
+    this.layer = L.layerGroup().addTo(map);
+    this.things = new Map();
+    this.onChange = onChange;
+    setInterval(() => this.forgetOld(), 5_000);
+  }
+
+  get count() {
+    return this.things.size;
+  }
+
+  /** A sample came: show or move its thing. */
+  take(sample, now = Date.now()) {
+    if (!sample.location) return;
+    const value = valueOf(sample) ?? {};
+    const at = [sample.location.lat, sample.location.long];
+    const id = `${sample.key}/${value.id ?? at.join()}`;
+    let thing = this.things.get(id);
+    if (!thing) {
+      thing = { marker: L.circleMarker(at, this.style(value)) };
+      thing.marker.bindPopup(() => describe(thing.sample, thing.value));
+      thing.marker.addTo(this.layer);
+      this.things.set(id, thing);
+      this.onChange();
+    } else {
+      thing.marker.setLatLng(at);
+      thing.marker.setStyle(this.style(value));
+    }
+    Object.assign(thing, { sample, value, at: now });
+    if (thing.marker.isPopupOpen()) thing.marker.getPopup().setContent(describe(sample, value));
+  }
+
+  /** A thing is gone. */
+  remove(sample) {
+    for (const [id, thing] of this.things) {
+      if (thing.sample.key === sample.key && sample.location
+        && thing.sample.location.lat === sample.location.lat
+        && thing.sample.location.long === sample.location.long) this.drop(id, thing);
+    }
+  }
+
+  style(value) {
+    const reading = Number(value[this.view.value]);
+    const base = KINDS[value.kind] ?? { radius: 6, weight: 1.5 };
+    const fillColor = Number.isFinite(reading) && value.kind !== "phone"
+      ? colourOf(reading, this.view.scale) : base.fillColor ?? "#5b6f7a";
+    return { color: "#fff", fillOpacity: 0.95, opacity: 0.9, ...base, fillColor };
+  }
+
+  /** Show that things with these ids heard a message. */
+  flash(id, colour) {
+    for (const thing of this.things.values()) {
+      if (thing.value.id !== id) continue;
+      const ring = L.circleMarker(thing.marker.getLatLng(), {
+        radius: 13, color: colour, weight: 3, fill: false, interactive: false,
+      }).addTo(this.map);
+      setTimeout(() => ring.remove(), 6_000);
+    }
+  }
+
+  forgetOld() {
+    const oldest = Date.now() - FORGET_AFTER_MS;
+    for (const [id, thing] of this.things) if (thing.at < oldest) this.drop(id, thing);
+  }
+
+  drop(id, thing) {
+    thing.marker.remove();
+    this.things.delete(id);
+    this.onChange();
+  }
+
+  clear() {
+    this.layer.clearLayers();
+    this.things.clear();
+    this.onChange();
+  }
+}
+
+/** A table of what a sample says; text only, whatever the payload holds. */
+function describe(sample, value) {
+  const table = document.createElement("table");
+  const row = (name, text) => {
+    const line = table.insertRow();
+    const head = document.createElement("th");
+    head.textContent = name;
+    line.append(head);
+    line.insertCell().textContent = text;
+  };
+  row("key", sample.key);
+  if (value !== null && typeof value === "object") {
+    for (const [name, member] of Object.entries(value)) {
+      row(name, typeof member === "object" ? JSON.stringify(member) : String(member));
+    }
+  } else row("value", String(value));
+  row("at", `${sample.location.lat.toFixed(5)}, ${sample.location.long.toFixed(5)}${sample.location.cell ? " (cell)" : ""}`);
+  if (sample.timestamp) row("time", sample.timestamp.split("/")[0].slice(11, 19));
+  return table;
+}

@@ -1,0 +1,105 @@
+"""Samples as JSON, in the shape of Zenoh's own REST plug-in, extended by their place."""
+
+from __future__ import annotations
+
+import base64
+import html
+import json
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import zenoh
+
+from zonal.geo import Cell, Circle, Point
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from zonal.geo import Area
+    from zonal.session import ReplyFailure, Sample
+
+_JSON_TYPES = ("application/json", "text/json", "application/geo+json", "application/problem+json")
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+_decode = json.JSONDecoder(parse_constant=_no_constant).decode
+
+
+def value_of(payload: bytes, content_encoding: str) -> Any:
+    """The payload as a JSON value: JSON as it is, text as a string, other bytes in Base64."""
+    if not payload:
+        return None
+    try:
+        if content_encoding.startswith(_JSON_TYPES):
+            return _decode(payload.decode())
+        if content_encoding.startswith(("text/", "zenoh/string")):
+            return payload.decode()
+    except ValueError:
+        pass  # it is not what it says it is: show the bytes
+    return base64.b64encode(payload).decode()
+
+
+def sample_to_dict(sample: Sample) -> dict[str, Any]:
+    """A sample with the members of Zenoh's plug-in, then ours where there is a place."""
+    content_encoding = str(sample.content_encoding)
+    stamp = sample.timestamp
+    shown: dict[str, Any] = {
+        "key": sample.key,
+        "value": value_of(sample.payload.to_bytes(), content_encoding),
+        "encoding": content_encoding,
+        "timestamp": None if stamp is None else str(stamp),
+    }
+    place = sample.place
+    if isinstance(place, Point):
+        shown["location"] = {"lat": place.lat, "long": place.lon}
+    elif isinstance(place, Cell):
+        center = place.center
+        shown["location"] = {"lat": center.lat, "long": center.lon, "cell": place.token}
+    fence = sample.geofence
+    if fence is not None:
+        shown["geofence"] = fence_to_dict(fence)
+    if sample.source is not None:
+        shown["source"] = f"{sample.source.id}:{sample.source.sequence}"
+    return shown
+
+
+def fence_to_dict(fence: Area) -> dict[str, Any]:
+    """A geofence as GeoJSON; a circle as a `Point` with `radius_m`."""
+    if isinstance(fence, Circle) and fence.is_ego_centric:
+        return {}
+    return fence.to_geojson()
+
+
+def failure_to_dict(failure: ReplyFailure) -> dict[str, Any]:
+    """An error that a queryable replied, as Zenoh's plug-in shows it."""
+    text = failure.payload.decode(errors="replace")
+    return {"key": "ERROR", "value": text, "encoding": "text/plain"}
+
+
+def to_json(samples: Iterable[Sample], failures: Iterable[ReplyFailure]) -> bytes:
+    """All replies of a query."""
+    lines = [_encode(sample_to_dict(sample)) for sample in samples]
+    lines += [_encode(failure_to_dict(failure)) for failure in failures]
+    return ("[" + ",\n".join(lines) + "]\n").encode()
+
+
+def to_html(samples: Iterable[Sample], failures: Iterable[ReplyFailure]) -> bytes:
+    """The same for a person who opens the address in a browser."""
+    rows = [(s.key, s.payload.to_bytes().decode(errors="replace")) for s in samples]
+    rows += [("ERROR", str(failure)) for failure in failures]
+    items = (f"<dt>{html.escape(key)}</dt>\n<dd>{html.escape(text)}</dd>" for key, text in rows)
+    return ("<!doctype html>\n<dl>\n" + "\n".join(items) + "\n</dl>\n").encode()
+
+
+def to_event(sample: Sample) -> bytes:
+    """One server-sent event; its name is PUT or DELETE."""
+    name = "DELETE" if sample.kind == zenoh.SampleKind.DELETE else "PUT"
+    return f"event: {name}\ndata: {_encode(sample_to_dict(sample))}\n\n".encode()
+
+
+def event(name: str, data: Any) -> bytes:
+    """A server-sent event of our own."""
+    return f"event: {name}\ndata: {_encode(data)}\n\n".encode()

@@ -1,0 +1,297 @@
+"""The REST interface: a key is a path, methods are Zenoh's operations (thesis, 4.2.2 and 6.4).
+
+A plain ASGI application without framework: publishing costs little more than the server itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+import zenoh
+
+from zonal.keys import check_topic, encoding_named
+from zonal.session.query import DEFAULT_TIMEOUT_S
+from zonal.web.feed import Selection
+from zonal.web.metrics import PLAIN
+from zonal.web.parameters import Parameters, read_parameters
+from zonal.web.presentation import to_html, to_json
+from zonal.web.problem import Problem, problem_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from starlette.types import Receive, Scope, Send
+
+    from zonal.session import Replies, Sample, Session
+    from zonal.web.access import Access
+    from zonal.web.feed import Feeds
+    from zonal.web.metrics import Metrics
+    from zonal.web.options import Limits
+
+logger = logging.getLogger(__name__)
+
+DISCONNECT = "zonal.disconnect"
+"""The extension in a request's scope that ends its connection at once."""
+
+_ALLOW = ((b"allow", b"GET, PUT, POST, DELETE"),)
+_JSON, _HTML = b"application/json", b"text/html; charset=utf-8"
+_STREAM_HEADERS = [
+    (b"content-type", b"text/event-stream"),
+    (b"cache-control", b"no-cache, no-transform"),
+    (b"x-accel-buffering", b"no"),
+]
+
+
+class Rest:
+    """Answers requests for keys."""
+
+    def __init__(
+        self, session: Session, feeds: Feeds, access: Access, metrics: Metrics, limits: Limits
+    ) -> None:
+        self._session = session
+        self._feeds = feeds
+        self._access = access
+        self._metrics = metrics
+        self._limits = limits
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One request."""
+        method: str = scope["method"]
+        headers = dict(scope["headers"])
+        try:
+            self._access.check_host(headers)
+            await self._answer(method, scope, headers, receive, send)
+        except Exception as error:
+            problem = problem_of(error)
+            if problem is None:
+                logger.exception("%s %s failed", method, scope["path"])
+                problem = Problem(500, "the server failed; its log says why")
+            self._metrics.count("zonal_requests", method, str(problem.status))
+            await send_problem(problem, scope, send)
+
+    async def _answer(
+        self,
+        method: str,
+        scope: Scope,
+        headers: Mapping[bytes, bytes],
+        receive: Receive,
+        send: Send,
+    ) -> None:
+        match method:
+            case "PUT" | "POST":
+                self._access.check_write(headers)
+                await self._put(scope, headers, receive, send)
+            case "DELETE":
+                self._access.check_write(headers)
+                await self._delete(scope, send)
+            case "GET" if _accepts(headers) == b"text/event-stream":
+                await self._subscribe(scope, receive, send)
+            case "GET":
+                await self._get(scope, headers, receive, send)
+            case _:
+                raise Problem(405, f"{method} has no meaning for a key", _ALLOW)
+
+    # Publish
+
+    async def _put(
+        self, scope: Scope, headers: Mapping[bytes, bytes], receive: Receive, send: Send
+    ) -> None:
+        key, parameters = self._asked(scope)
+        body = await read_body(headers, receive, self._limits.body_bytes)
+        content_type = headers.get(b"content-type")
+        options: dict[str, Any] = {
+            "location": parameters.location,
+            "geofence": parameters.fence,
+            "encoding": parameters.one_encoding,
+            "precision_m": parameters.precision_m,
+        }
+        if content_type is not None:
+            options["content_encoding"] = zenoh.Encoding(content_type.decode("latin-1"))
+        await self._publish(self._session.put, (key, body), options)
+        await self._published(scope, key, parameters, send)
+
+    async def _delete(self, scope: Scope, send: Send) -> None:
+        key, parameters = self._asked(scope)
+        options = {
+            "location": parameters.location,
+            "geofence": parameters.fence,
+            "encoding": parameters.one_encoding,
+            "precision_m": parameters.precision_m,
+        }
+        await self._publish(self._session.delete, (key,), options)
+        await self._published(scope, key, parameters, send)
+
+    @staticmethod
+    async def _publish(operation: Any, arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
+        if _may_wait(options["encoding"]):
+            await asyncio.to_thread(operation, *arguments, **options)
+        else:
+            operation(*arguments, **options)
+
+    async def _published(self, scope: Scope, key: str, parameters: Parameters, send: Send) -> None:
+        encoding = PLAIN if parameters.location is None else parameters.one_encoding or "s2"
+        self._metrics.count_topic("zonal_published", key, encoding)
+        self._metrics.count("zonal_requests", scope["method"], "200")
+        await _respond(send, 200, _JSON, b"")
+
+    # Query
+
+    async def _get(
+        self, scope: Scope, headers: Mapping[bytes, bytes], receive: Receive, send: Send
+    ) -> None:
+        key, parameters = self._asked(scope)
+        payload = await read_body(headers, receive, self._limits.body_bytes)
+        seconds = parameters.timeout or min(DEFAULT_TIMEOUT_S, self._limits.query_seconds)
+        replies = await self._ask(key, parameters, seconds, payload or None)
+        samples, complete = await self._collect(replies, seconds)
+        label = Selection(key, parameters.area, parameters.encodings, False).label
+        self._metrics.count_topic("zonal_queries", key, label)
+        self._metrics.count_topic("zonal_replies", key, label, len(samples))
+        self._metrics.count("zonal_requests", "GET", "200")
+        extra = [] if complete else [(b"zonal-truncated", b"true")]
+        if parameters.raw:
+            await _respond_raw(send, samples, extra)
+        elif _accepts(headers) == b"text/html":
+            await _respond(send, 200, _HTML, to_html(samples, replies.failures), extra)
+        else:
+            await _respond(send, 200, _JSON, to_json(samples, replies.failures), extra)
+
+    async def _ask(
+        self, key: str, parameters: Parameters, seconds: float, payload: bytes | None
+    ) -> Replies:
+        selector = f"{key}?{parameters.selector}" if parameters.selector else key
+
+        def ask() -> Replies:
+            return self._session.get(
+                selector,
+                area=parameters.area,
+                encoding=parameters.encodings or None,
+                timeout=seconds,
+                payload=payload,
+            )
+
+        names = parameters.encodings or (("s2",) if parameters.area is not None else ("json",))
+        return await asyncio.to_thread(ask) if any(map(_may_wait, names)) else ask()
+
+    async def _collect(self, replies: Replies, seconds: float) -> tuple[list[Sample], bool]:
+        samples: list[Sample] = []
+        with contextlib.suppress(TimeoutError):  # Zenoh ends a query itself; this is for safety
+            async with asyncio.timeout(seconds + 2.0):
+                async for sample in replies:
+                    if len(samples) >= self._limits.replies:
+                        return samples, False
+                    samples.append(sample)
+                return samples, True
+        return samples, False
+
+    # Subscribe
+
+    async def _subscribe(self, scope: Scope, receive: Receive, send: Send) -> None:
+        key, parameters = self._asked(scope)
+        own = parameters.location
+        selection = Selection(
+            key, parameters.area, parameters.encodings, parameters.fenced or own is not None
+        )
+        listener = None if parameters.fenced else own
+        stream = await self._feeds.open(selection, listener, counters=parameters.counters)
+        self._metrics.count("zonal_requests", "GET", "200")
+        stream.disconnect = scope.get("extensions", {}).get(DISCONNECT, lambda: None)
+        watch = asyncio.create_task(_close_on_disconnect(receive, stream.close))
+        try:
+            await send({"type": "http.response.start", "status": 200, "headers": _STREAM_HEADERS})
+            while data := await stream.take():
+                await send({"type": "http.response.body", "body": data, "more_body": True})
+            await send({"type": "http.response.body", "body": b""})
+        finally:
+            watch.cancel()
+            await asyncio.shield(self._feeds.release(stream))
+
+    # Both
+
+    def _asked(self, scope: Scope) -> tuple[str, Parameters]:
+        raw: bytes = scope.get("raw_path") or scope["path"].encode()
+        key = unquote(raw.partition(b"?")[0].decode("latin-1")).strip("/")
+        if not key:
+            raise Problem(404, "a key is missing: the path is the key, such as /city/airquality")
+        check_topic(key)
+        return key, read_parameters(scope["query_string"], self._limits)
+
+
+def _may_wait(encoding: str | None) -> bool:
+    """Whether an operation in this encoding may have to look for announced areas first."""
+    return encoding is not None and encoding_named(encoding).announces_areas
+
+
+def _accepts(headers: Mapping[bytes, bytes]) -> bytes:
+    """The first media type that the client accepts."""
+    return headers.get(b"accept", b"").partition(b",")[0].partition(b";")[0].strip().lower()
+
+
+async def _close_on_disconnect(receive: Receive, close: Any) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+    close()
+
+
+async def read_body(headers: Mapping[bytes, bytes], receive: Receive, limit: int) -> bytes:
+    """The body of a request, refused as soon as it is known to be too large."""
+    length = headers.get(b"content-length")
+    if length is None and b"transfer-encoding" not in headers:
+        return b""
+    if length is not None and int(length) > limit:
+        raise Problem(413, f"a body of {int(length)} bytes is over the limit of {limit}")
+    parts, size, more = [], 0, True
+    while more:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise Problem(400, "the request ended before its body")
+        parts.append(message.get("body", b""))
+        size += len(parts[-1])
+        if size > limit:
+            raise Problem(413, f"a body of more than {limit} bytes is over the limit")
+        more = message.get("more_body", False)
+    return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+async def _respond(
+    send: Send,
+    status: int,
+    content_type: bytes,
+    body: bytes,
+    extra: list[tuple[bytes, bytes]] | None = None,
+) -> None:
+    headers = [(b"content-length", b"%d" % len(body)), *(extra or ())]
+    if body:
+        headers += [(b"content-type", content_type), (b"x-content-type-options", b"nosniff")]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+async def _respond_raw(send: Send, samples: list[Sample], extra: list[tuple[bytes, bytes]]) -> None:
+    """The first reply's own bytes; shown as what they are, never as a page of this origin."""
+    if not samples:
+        await _respond(send, 404, _JSON, b"", extra)
+        return
+    content_type = str(samples[0].content_encoding).encode("latin-1", "replace")
+    if not content_type.startswith((b"text/", b"application/", b"image/", b"audio/", b"video/")):
+        content_type = b"application/octet-stream"
+    safe = [*extra, (b"content-security-policy", b"sandbox")]
+    await _respond(send, 200, content_type, samples[0].payload.to_bytes(), safe)
+
+
+async def send_problem(problem: Problem, scope: Scope, send: Send) -> None:
+    """Answer with what is wrong."""
+    body = problem.body(scope["path"])
+    headers = [
+        (b"content-type", b"application/problem+json"),
+        (b"content-length", b"%d" % len(body)),
+        *problem.headers,
+    ]
+    if problem.status == 413:
+        headers.append((b"connection", b"close"))  # the rest of the body is not wanted
+    await send({"type": "http.response.start", "status": problem.status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

@@ -1,0 +1,101 @@
+"""One reader of live events: a bounded queue, and counts of what it was too slow for."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections import deque
+from typing import TYPE_CHECKING
+
+from zonal.web.presentation import event
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from zonal.geo import Area, Point
+
+HEARTBEAT = b": alive\n\n"
+
+
+class Stream:
+    """Events for one client; lives on the event loop, touched by no other thread.
+
+    Offering never waits: what does not fit pushes out the oldest, is counted, and is told to the
+    reader in an `overflow` event as soon as it reads again.
+    """
+
+    def __init__(self, capacity: int, own: Point | None, now: float) -> None:
+        self._events: deque[bytes] = deque()
+        self._capacity = capacity
+        self._own = own
+        self._wake: asyncio.Future[None] | None = None
+        self._untold = 0
+        self.dropped = 0
+        self.fenced_out = 0
+        self.written = 0
+        self._counted = (0, 0)
+        self.closed = False
+        self.feed: object = None
+        """What it reads from."""
+        self.disconnect: Callable[[], object] = lambda: None
+        """Ends the connection at once."""
+        self.opened_at = now
+        self.read_at = now
+        """When the reader last took something (or had nothing to take)."""
+        self.wrote_at = now
+
+    def __len__(self) -> int:
+        return len(self._events)
+
+    def hears(self, fence: Area | None) -> bool:
+        """The third check of the geo-context: a fenced message is for those inside the fence."""
+        if fence is None or self._own is None or fence.contains(self._own):
+            return True
+        self.fenced_out += 1
+        return False
+
+    def offer(self, data: bytes) -> None:
+        """Queue an event."""
+        if len(self._events) >= self._capacity:
+            self._events.popleft()
+            self.dropped += 1
+            self._untold += 1
+        self._events.append(data)
+        if self._wake is not None and not self._wake.done():
+            self._wake.set_result(None)
+
+    async def take(self) -> bytes:
+        """All events that wait, waiting for the first; empty when the stream was closed."""
+        while not self._events and not self.closed:
+            self._wake = asyncio.get_running_loop().create_future()
+            self.read_at = math.inf
+            try:
+                await self._wake
+            finally:
+                self._wake = None
+        now = asyncio.get_running_loop().time()
+        self.read_at = self.wrote_at = now
+        if self._untold:
+            self._events.append(event("overflow", {"dropped": self._untold}))
+            self._untold = 0
+        self.written += len(self._events)
+        data = self._events.popleft() if len(self._events) == 1 else b"".join(self._events)
+        self._events.clear()
+        return data
+
+    def uncounted(self) -> tuple[int, int]:
+        """Events written and dropped since the last call."""
+        (written, dropped), self._counted = self._counted, (self.written, self.dropped)
+        return self.written - written, self.dropped - dropped
+
+    def abort(self) -> None:
+        """End at once: the reader is stalled, and the task that writes to it is held up."""
+        self._events.clear()
+        self.close()
+        self.disconnect()
+
+    def close(self) -> None:
+        """Let the reader take what waits, then end."""
+        self.closed = True
+        if self._wake is not None and not self._wake.done():
+            self._wake.set_result(None)

@@ -1,0 +1,371 @@
+"""Many brokers as one: two brokers at the ends of three routers in a row, all real."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any, Self
+
+import aiomqtt
+import pytest
+from paho.mqtt.packettypes import PacketTypes
+from paho.mqtt.properties import Properties
+
+import zonal
+from zonal.broker import Options, Service, Settings
+
+DUOMO, NAVIGLI, BERLIN = "45.4642,9.1900", "45.4520,9.1750", "52.5200,13.4050"
+MILANO = "POLYGON ((9.0 45.3, 9.4 45.3, 9.4 45.6, 9.0 45.6, 9.0 45.3))"
+BERLIN_BOX = "POLYGON ((13.3 52.4, 13.5 52.4, 13.5 52.6, 13.3 52.6, 13.3 52.4))"
+GERMANY = "POLYGON ((6 47, 15 47, 15 55, 6 55, 6 47))"
+
+BOTH = (
+    "MULTIPOLYGON (((9 45.3, 9.4 45.3, 9.4 45.6, 9 45.6, 9 45.3)), "
+    "((6 47, 15 47, 15 55, 6 55, 6 47)))"
+)
+
+
+@pytest.fixture(scope="module")
+def routers() -> Iterator[list[zonal.Router]]:
+    """Three routers in a row."""
+    with contextlib.ExitStack() as stack:
+        row: list[zonal.Router] = []
+        for _ in range(3):
+            connect = [row[-1].endpoints[0]] if row else []
+            row.append(stack.enter_context(zonal.Router(["tcp/127.0.0.1:0"], connect=connect)))
+        yield row
+
+
+@contextlib.asynccontextmanager
+async def brokers(
+    routers: list[zonal.Router], at: tuple[int, ...] = (0, 2)
+) -> AsyncIterator[list[Service]]:
+    async with contextlib.AsyncExitStack() as stack:
+        services = []
+        for place in at:
+            options = Options(
+                port=0, connect=(routers[place].endpoints[0],), settings=Settings(sys_interval=0)
+            )
+            services.append(await stack.enter_async_context(Service(options)))
+        yield services
+
+
+def user_properties(kind: int, pairs: list[tuple[str, str]]) -> Properties | None:
+    if not pairs:
+        return None
+    properties = Properties(kind)
+    properties.UserProperty = pairs
+    return properties
+
+
+class Phone:
+    """An MQTT client with a place."""
+
+    def __init__(self, service: Service, name: str, place: str | None = None) -> None:
+        pairs = [("location", place)] if place else []
+        self.client = aiomqtt.Client(
+            "127.0.0.1", service.ports["mqtt"], identifier=name,
+            protocol=aiomqtt.ProtocolVersion.V5,
+            properties=user_properties(PacketTypes.CONNECT, pairs),
+        )  # fmt: skip
+        self.heard: list[aiomqtt.Message] = []
+        self._listening: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> Self:
+        await self.client.__aenter__()
+        self._listening = asyncio.create_task(self._listen())
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        assert self._listening is not None
+        self._listening.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await self._listening
+        with contextlib.suppress(aiomqtt.MqttError):
+            await self.client.__aexit__(None, None, None)
+
+    async def _listen(self) -> None:
+        with contextlib.suppress(aiomqtt.MqttError):
+            async for message in self.client.messages:
+                self.heard.append(message)
+
+    async def subscribe(self, pattern: str, qos: int = 1, **places: str) -> None:
+        await self.client.subscribe(
+            pattern, qos=qos,
+            properties=user_properties(PacketTypes.SUBSCRIBE, list(places.items())),
+        )  # fmt: skip
+
+    async def publish(self, topic: str, payload: str, qos: int = 1, **places: str) -> None:
+        await self.client.publish(
+            topic, payload, qos=qos,
+            properties=user_properties(PacketTypes.PUBLISH, list(places.items())),
+        )  # fmt: skip
+
+    def payloads(self) -> list[str]:
+        return [bytes(m.payload).decode() for m in self.heard]  # type: ignore[arg-type]
+
+
+async def until(condition: Callable[[], Any], seconds: float = 15) -> None:
+    async with asyncio.timeout(seconds):
+        while not condition():  # noqa: ASYNC110 - conditions are counts, there is no event
+            await asyncio.sleep(0.01)
+
+
+async def linked(sender: Phone, receiver: Phone, topic: str, **places: str) -> None:
+    """Publishes until the first message got through: declarations travel on their own time."""
+    async with asyncio.timeout(15):
+        while "link" not in receiver.payloads():
+            await sender.publish(topic, "link", **places)
+            await asyncio.sleep(0.05)
+    # Whatever was sent before the first got through has arrived when this one has.
+    await sender.publish(topic, "end", **places)
+    await until(lambda: "end" in receiver.payloads())
+    receiver.heard.clear()
+
+
+async def test_messages_pass_with_all_their_properties(routers: list[zonal.Router]) -> None:
+    async with brokers(routers) as (one, two), Phone(one, "a") as a, Phone(two, "b") as b:
+        await b.subscribe("city/+/air")
+        await linked(a, b, "city/milano/air")
+        properties = Properties(PacketTypes.PUBLISH)
+        properties.UserProperty = [("k", "v")]
+        properties.ContentType = "text/plain"
+        properties.ResponseTopic = "reply"
+        properties.CorrelationData = b"\0\1"
+        await a.client.publish("city/milano/air", "21", qos=1, properties=properties)
+        await a.publish("city/milano/noise", "no")
+        await until(lambda: b.heard)
+        (message,) = b.heard
+        assert message.topic.value == "city/milano/air"
+        assert message.qos == 1
+        assert message.properties is not None
+        assert message.properties.UserProperty == [("k", "v")]
+        assert message.properties.ContentType == "text/plain"
+        assert message.properties.ResponseTopic == "reply"
+        assert message.properties.CorrelationData == b"\0\1"
+
+
+async def test_the_three_checks_hold_across_brokers(routers: list[zonal.Router]) -> None:
+    async with (
+        brokers(routers) as (one, two),
+        Phone(one, "producer") as producer,
+        Phone(two, "open", DUOMO) as open_,
+        Phone(two, "fenced", DUOMO) as fenced,
+        Phone(two, "near", DUOMO) as near,
+        Phone(two, "abroad", BERLIN) as abroad,
+        Phone(two, "nowhere") as nowhere,
+    ):
+        await open_.subscribe("t")
+        await fenced.subscribe("t", geofence=MILANO)
+        await near.subscribe("t", around="500m")
+        await abroad.subscribe("t", geofence=GERMANY)
+        await nowhere.subscribe("t")
+        phones = {"open": open_, "fenced": fenced, "near": near, "abroad": abroad,
+                  "nowhere": nowhere}  # fmt: skip
+        await linked(producer, near, "t", location=DUOMO)
+        await linked(producer, near, "t", location=DUOMO, geofence=BOTH)
+        await linked(producer, abroad, "t", location=BERLIN)
+        await linked(producer, abroad, "t", location=BERLIN, geofence=BOTH)
+        await linked(producer, open_, "t", geofence=BOTH)
+        await producer.publish("t", "start", location=DUOMO)
+        await until(lambda: all("start" in p.payloads() for p in (open_, nowhere, fenced, near)))
+        for phone in phones.values():
+            phone.heard.clear()
+        cases: dict[str, tuple[dict[str, str], set[str]]] = {
+            "plain": ({}, {"open", "nowhere"}),
+            "duomo": ({"location": DUOMO}, {"open", "nowhere", "fenced", "near"}),
+            "navigli": ({"location": NAVIGLI}, {"open", "nowhere", "fenced"}),
+            "berlin": ({"location": BERLIN}, {"open", "nowhere", "abroad"}),
+            "to milano": ({"geofence": MILANO}, {"open"}),
+            "duomo to milano": (
+                {"location": DUOMO, "geofence": MILANO}, {"open", "fenced", "near"},
+            ),
+            "berlin to milano": ({"location": BERLIN, "geofence": MILANO}, {"open"}),
+            "berlin to germany": ({"location": BERLIN, "geofence": GERMANY}, {"abroad"}),
+        }  # fmt: skip
+        for payload, (places, _) in cases.items():
+            await producer.publish("t", payload, **places)
+        expected = {
+            name: [payload for payload, (_, who) in cases.items() if name in who] for name in phones
+        }
+        await until(lambda: all(len(phones[n].heard) >= len(expected[n]) for n in phones))
+        await producer.publish("t", "last", location=DUOMO)
+        await until(lambda: "last" in open_.payloads() and "last" in fenced.payloads())
+        got = {name: [p for p in phone.payloads() if p != "last"] for name, phone in phones.items()}
+        assert got == expected
+
+
+async def test_links_carry_only_what_someone_behind_them_may_want(
+    routers: list[zonal.Router],
+) -> None:
+    async with (
+        brokers(routers) as (one, two),
+        Phone(one, "p") as producer,
+        Phone(two, "r", DUOMO) as reader,
+    ):
+        await reader.subscribe("only/here", geofence=MILANO)
+        await linked(producer, reader, "only/here", location=DUOMO)
+        before = two.broker.figures.remote_received
+        for _ in range(20):
+            await producer.publish("only/here", "far", location=BERLIN)
+            await producer.publish("only/there", "other topic", location=DUOMO)
+            await producer.publish("only/here", "no place")
+            await producer.publish("only/here", "to others", location=DUOMO, geofence=BERLIN_BOX)
+        await producer.publish("only/here", "wanted", location=DUOMO)
+        await until(lambda: "wanted" in reader.payloads())
+        assert two.broker.figures.remote_received - before == 1
+        assert one.broker.figures.remote_received == 0
+
+
+async def test_moving_clients_take_their_interest_along(routers: list[zonal.Router]) -> None:
+    async with (
+        brokers(routers) as (one, two),
+        Phone(one, "p") as producer,
+        Phone(two, "r", DUOMO) as reader,
+    ):
+        await reader.subscribe("moving", around="300m")
+        await linked(producer, reader, "moving", location=DUOMO)
+        await reader.publish("$zonal/location", BERLIN)
+        await linked(producer, reader, "moving", location=BERLIN)
+        await producer.publish("moving", "old place", location=DUOMO)
+        await producer.publish("moving", "new place", location=BERLIN)
+        await until(lambda: reader.heard)
+        assert reader.payloads() == ["new place"]
+
+
+async def test_zenoh_clients_and_mqtt_clients_talk(routers: list[zonal.Router]) -> None:
+    async with brokers(routers, (2,)) as (two,), Phone(two, "m", DUOMO) as phone:
+        place = zonal.Point(45.4650, 9.1905)
+        config = zonal.config("client", connect=[routers[0].endpoints[0]])
+        session = await asyncio.to_thread(zonal.open, config, position=place)
+        try:
+            subscriber = session.declare_subscriber(
+                "city/air", area=zonal.Circle(place, radius_m=1000)
+            )
+            await phone.subscribe("city/#", geofence=MILANO)
+
+            def heard() -> zonal.Sample | None:
+                return subscriber.try_recv()
+
+            async with asyncio.timeout(15):
+                while not phone.heard:
+                    await asyncio.to_thread(session.put, "city/air", b"from zenoh")
+                    await asyncio.sleep(0.05)
+            message = phone.heard[0]
+            assert message.payload == b"from zenoh"
+            assert message.properties is not None
+            assert message.properties.UserProperty == [("location", "45.465,9.1905")]
+            sample = None
+            async with asyncio.timeout(15):
+                while sample is None:
+                    await phone.publish("city/air", "from mqtt", location=DUOMO)
+                    await asyncio.sleep(0.05)
+                    while (got := heard()) is not None:
+                        sample = got if got.payload.to_bytes() == b"from mqtt" else sample
+            assert sample.key == "city/air"
+            assert sample.location == zonal.Point(45.4642, 9.19)
+        finally:
+            await asyncio.to_thread(session.close)
+
+
+async def test_topics_that_are_no_zenoh_keys_pass_too(routers: list[zonal.Router]) -> None:
+    odd = ["/leading", "trailing/", "a//b", "@home/x", "50%/$x", "what?*"]
+    async with brokers(routers) as (one, two), Phone(one, "p") as a, Phone(two, "r") as b:
+        await b.subscribe("#")
+        await linked(a, b, "x")
+        for topic in odd:
+            await a.publish(topic, "x")
+        await until(lambda: len(b.heard) >= len(odd))
+        assert [m.topic.value for m in b.heard] == odd
+
+
+async def test_overlapping_interest_delivers_once(routers: list[zonal.Router]) -> None:
+    async with (
+        brokers(routers) as (one, two),
+        Phone(one, "p") as a,
+        Phone(two, "r") as b,
+        Phone(two, "s", DUOMO) as c,
+    ):
+        await b.subscribe("o/+")
+        await c.subscribe("+/x")
+        await c.subscribe("o/#", geofence=MILANO)
+        await linked(a, b, "o/x", location=DUOMO)
+        await linked(a, c, "o/x", location=DUOMO)
+        b.heard.clear()
+        for number in range(10):
+            await a.publish("o/x", str(number), location=DUOMO)
+        await until(lambda: len(b.heard) >= 10 and len(c.heard) >= 10)
+        await a.publish("o/x", "end")
+        await until(lambda: "end" in b.payloads() and "end" in c.payloads())
+        for phone in (b, c):
+            assert [p for p in phone.payloads() if p.isdigit()] == [str(n) for n in range(10)]
+
+
+async def test_when_a_broker_goes_the_others_go_on(routers: list[zonal.Router]) -> None:
+    async with brokers(routers, (0, 1)) as (one, two):
+        async with brokers(routers, (2,)) as (three,), Phone(three, "gone") as gone:
+            await gone.subscribe("t")
+            async with Phone(one, "p") as a, Phone(two, "q") as b:
+                await b.subscribe("t")
+                await linked(a, b, "t")
+        async with Phone(one, "p") as a, Phone(two, "q") as b:
+            await b.subscribe("t")
+            await linked(a, b, "t")
+            async with Phone(two, "gone") as again:
+                await again.subscribe("t")
+                await linked(a, again, "t")
+
+
+async def test_retained_messages_are_found_at_other_brokers(routers: list[zonal.Router]) -> None:
+    async with (
+        brokers(routers) as (one, two),
+        Phone(one, "p") as a,
+        Phone(two, "q") as b,
+        Phone(two, "r", DUOMO) as c,
+    ):
+        await a.client.publish(
+            "kept/milano", "1", qos=1, retain=True,
+            properties=user_properties(PacketTypes.PUBLISH, [("location", DUOMO)]),
+        )  # fmt: skip
+        await a.client.publish(
+            "kept/berlin", "2", qos=1, retain=True,
+            properties=user_properties(PacketTypes.PUBLISH, [("location", BERLIN)]),
+        )  # fmt: skip
+        async with asyncio.timeout(15):
+            while len(b.heard) < 2:  # queryables become known on their own time
+                await b.subscribe("kept/#")
+                await asyncio.sleep(0.1)
+        assert {(m.topic.value, m.payload, m.retain) for m in b.heard} == {
+            ("kept/milano", b"1", True), ("kept/berlin", b"2", True),
+        }  # fmt: skip
+        await c.subscribe("kept/+", geofence=MILANO)
+        await until(lambda: c.heard)
+        assert [m.topic.value for m in c.heard] == ["kept/milano"]
+        # The last one to publish keeps it: the older message is forgotten elsewhere.
+        assert len(one.broker.retained) == 2
+        await b.client.publish("kept/berlin", "3", qos=1, retain=True)
+        await b.client.publish("kept/milano", b"", qos=1, retain=True)
+        await until(lambda: len(one.broker.retained) == 0)
+        assert len(two.broker.retained) == 1
+        await a.subscribe("kept/#")
+        await until(lambda: a.heard)
+        assert [(m.topic.value, m.payload) for m in a.heard] == [("kept/berlin", b"3")]
+
+
+async def test_brokers_can_do_without_routers() -> None:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        endpoint = f"tcp/127.0.0.1:{probe.getsockname()[1]}"
+    quiet = Settings(sys_interval=0)
+    async with (
+        Service(Options(port=0, listen=(endpoint,), settings=quiet)) as one,
+        Service(Options(port=0, connect=(endpoint,), settings=quiet)) as two,
+        Phone(one, "a", DUOMO) as a,
+        Phone(two, "b", DUOMO) as b,
+    ):
+        await b.subscribe("t", around="1km")
+        await a.subscribe("u")
+        await linked(a, b, "t")
+        await linked(b, a, "u")

@@ -1,0 +1,174 @@
+"""What a broker declares: never too little, never too much of it, and as little as it can."""
+
+from __future__ import annotations
+
+import zenoh
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from broker_bench import Bench
+from zonal.broker.envelope import opened, seal, unseal
+from zonal.broker.interest import Interest
+from zonal.broker.keymap import filter_of_key, key_of_filter, key_of_topic, topic_of_key
+from zonal.broker.matching import passes_geo
+from zonal.broker.message import Message
+from zonal.broker.session import Session
+from zonal.broker.subscription import Subscription
+from zonal.broker.topics import matches, valid_filter
+from zonal.geo import Area, Box, Circle, Point
+from zonal.keys import encoding_named, fence_expressions, join
+
+LEVELS = st.sampled_from(["", "a", "b", "@s2", "@to", "$x", "50%", "what?", "x*", "%41", "é"])
+TOPICS = st.lists(LEVELS, min_size=1, max_size=4).map("/".join).filter(bool)
+FILTERS = st.lists(LEVELS | st.just("+"), min_size=1, max_size=4).flatmap(
+    lambda levels: st.sampled_from(["/".join(levels), "/".join([*levels, "#"]), "#"])
+)
+POINTS = st.builds(Point, st.floats(45.0, 46.0), st.floats(9.0, 10.0))
+AREAS = st.builds(
+    lambda center, radius: Circle(center, radius_m=radius), POINTS, st.floats(5.0, 30_000.0)
+) | st.builds(lambda p, d: Box(p.lat, p.lon, p.lat + d, p.lon + d), POINTS, st.floats(0.001, 1.0))
+EGO = st.builds(lambda radius: Circle(radius_m=radius), st.floats(5.0, 5000.0))
+
+
+@settings(max_examples=300, deadline=None)
+@given(TOPICS)
+def test_every_topic_is_a_key_and_comes_back(topic: str) -> None:
+    key = key_of_topic(topic)
+    assert str(zenoh.KeyExpr(key)) == key
+    assert not any(chunk.startswith("@") for chunk in key.split("/"))
+    assert topic_of_key(key) == topic
+
+
+@settings(max_examples=400, deadline=None)
+@given(FILTERS, TOPICS)
+def test_a_filters_key_expression_matches_whatever_the_filter_does(
+    topic_filter: str, topic: str
+) -> None:
+    if not valid_filter(topic_filter, 100):
+        return
+    expression = key_of_filter(topic_filter)
+    assert filter_of_key(expression) == topic_filter
+    if matches(topic_filter, topic):
+        assert zenoh.KeyExpr(expression).intersects(zenoh.KeyExpr(key_of_topic(topic)))
+
+
+def subscriber(name: str, location: Point | None, area: Area | None) -> Subscription:
+    bench = Bench()
+    session = Session(name, bench.broker.figures, bench.broker.journal, 10)
+    session.location = location
+    subscription = Subscription(session, "t/+", "t/+", area=area)
+    session.subscriptions["t/+"] = subscription
+    return subscription
+
+
+def keys_of(topic: str, location: Point | None, fence: Area | None) -> list[str]:
+    """The keys under which a session puts such a message."""
+    places = encoding_named("s2").place_expressions(location) if location else ("",)
+    fences = ("",) if fence is None else fence_expressions(fence)
+    return [
+        "/".join(part for part in (topic, place, to) if part) for place in places for to in fences
+    ]
+
+
+def test_keys_are_those_that_sessions_use() -> None:
+    point = Point(45.5, 9.2)
+    (place,) = encoding_named("s2").place_expressions(point)
+    assert keys_of("t", point, None) == [join("t", place)]
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.lists(st.tuples(st.none() | POINTS, st.none() | AREAS | EGO), min_size=1, max_size=12),
+    st.none() | POINTS,
+    st.none() | AREAS,
+    st.lists(st.tuples(st.integers(0, 11), POINTS), max_size=8),
+    st.sampled_from([1000, 60, 10, 4]),
+)
+def test_whatever_passes_the_checks_is_declared(
+    wishes: list[tuple[Point | None, Area | None]],
+    location: Point | None,
+    fence: Area | None,
+    moves: list[tuple[int, Point]],
+    budget: int,
+) -> None:
+    interest = Interest()
+    subscriptions = [subscriber(f"c{n}", *wish) for n, wish in enumerate(wishes)]
+    for subscription in subscriptions:
+        interest.added(subscription)
+    for number, place in moves:
+        session = subscriptions[number % len(subscriptions)].session
+        session.location = place
+        interest.moved(session)
+    for subscription in subscriptions[::3]:
+        interest.removed(subscription)
+    left = [s for n, s in enumerate(subscriptions) if n % 3]
+    declared = interest.keys(budget)
+    assert len(declared) <= max(budget, 8)
+    message = Message("t/x", b"")
+    message.location, message.geofence = location, fence
+    if any(passes_geo(subscription, message) for subscription in left):
+        expressions = [zenoh.KeyExpr(key) for key in declared]
+        assert any(
+            expression.intersects(zenoh.KeyExpr(key))
+            for key in keys_of("t/x", location, fence)
+            for expression in expressions
+        )
+    for subscription in left:
+        interest.removed(subscription)
+    assert interest.keys(budget) == frozenset()
+
+
+def test_small_moves_change_nothing() -> None:
+    interest = Interest()
+    subscription = subscriber("c", Point(45.5, 9.2), Circle(radius_m=2000))
+    interest.added(subscription)
+    before, changes = interest.keys(), interest.changes
+    subscription.session.location = Point(45.5005, 9.2005)
+    interest.moved(subscription.session)
+    assert interest.changes == changes
+    subscription.session.location = Point(45.6, 9.3)
+    interest.moved(subscription.session)
+    assert interest.keys() != before
+
+
+def test_thousands_of_filters_stay_within_the_budget() -> None:
+    interest = Interest()
+    bench = Bench()
+    session = Session("c", bench.broker.figures, bench.broker.journal, 10)
+    for number in range(3000):
+        pattern = f"root{number % 7}/device{number}/#"
+        subscription = Subscription(session, pattern, pattern)
+        session.subscriptions[pattern] = subscription
+        interest.added(subscription)
+    keys = interest.keys()
+    assert len(keys) <= 1000
+    topic = zenoh.KeyExpr("root3/device10/x")
+    assert any(zenoh.KeyExpr(key).intersects(topic) for key in keys)
+
+
+def test_the_brokers_own_topics_are_not_asked_for_elsewhere() -> None:
+    interest = Interest()
+    bench = Bench()
+    session = Session("c", bench.broker.figures, bench.broker.journal, 10)
+    interest.added(Subscription(session, "$SYS/#", "$SYS/#"))
+    assert interest.keys() == frozenset()
+
+
+def test_an_envelope_keeps_everything_about_a_message() -> None:
+    message = Message("a/b", b"payload", qos=2, retain=True)
+    message.payload_format, message.expires_at, message.content_type = 1, 130.0, "c"
+    message.response_topic, message.correlation_data = "r", b"\0"
+    message.user_properties = [("k", "v"), ("k", "w")]
+    envelope = unseal(seal(message, 7, 9, 100.0))
+    assert envelope is not None
+    assert (envelope.broker, envelope.number) == (7, 9)
+    copy = opened(envelope, b"payload", 200.0)
+    for name in ("topic", "payload", "qos", "retain", "payload_format", "content_type",
+                 "response_topic", "correlation_data", "user_properties"):  # fmt: skip
+        assert getattr(copy, name) == getattr(message, name)
+    assert copy.expires_at == 230.0
+
+
+def test_other_attachments_are_none_of_ours() -> None:
+    assert unseal(None) is None
+    assert unseal(b"something else") is None

@@ -1,0 +1,200 @@
+"""The rim: hostile peers on real sockets cost themselves, not the others."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+
+import mqtt5
+import pytest
+from websockets.asyncio.client import connect as websocket
+from websockets.exceptions import ConnectionClosed
+
+from zonal.broker import Broker, Clock, Limits, Server, Settings
+from zonal.broker.journal import NoJournal
+from zonal.errors import BrokerError
+
+
+@contextlib.asynccontextmanager
+async def serving(
+    limits: Limits | None = None, *, ws: bool = False
+) -> AsyncIterator[tuple[Server, int]]:
+    clock = Clock()
+    broker = Broker(Settings(limits=limits or Limits(), sys_interval=0), now=clock())
+    async with Server(broker, clock) as server:
+        yield server, await server.listen("127.0.0.1", 0, websocket=ws)
+
+
+class Wire:
+    """A plain TCP client."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.reader = reader
+        self.writer = writer
+
+    @classmethod
+    async def open(cls, port: int) -> Wire:
+        return cls(*await asyncio.open_connection("127.0.0.1", port))
+
+    @classmethod
+    async def connected(cls, port: int, name: str, pattern: str | None = None) -> Wire:
+        wire = await cls.open(port)
+        wire.writer.write(mqtt5.ConnectPacket(name, clean_start=True).write())
+        assert isinstance(await wire.packet(), mqtt5.ConnAckPacket)
+        if pattern is not None:
+            wire.writer.write(mqtt5.SubscribePacket(1, [mqtt5.TopicFilter(pattern)]).write())
+            assert isinstance(await wire.packet(), mqtt5.SubAckPacket)
+        return wire
+
+    async def packet(self) -> mqtt5.Packet:
+        async with asyncio.timeout(10):
+            head = await self.reader.readexactly(2)
+            size, shift = head[1] & 0x7F, 7
+            while head[-1] >= 0x80:
+                head += await self.reader.readexactly(1)
+                size |= (head[-1] & 0x7F) << shift
+                shift += 7
+            body = await self.reader.readexactly(size)
+        packet, _ = mqtt5.read(memoryview(head + body))
+        return packet
+
+    async def ended(self) -> bytes:
+        async with asyncio.timeout(15):
+            return await self.reader.read(-1)
+
+
+async def test_a_violation_is_answered_on_the_wire_and_then_the_connection_ends() -> None:
+    async with serving() as (_, port):
+        wire = await Wire.connected(port, "bad")
+        wire.writer.write(b"\x00\x00")
+        packet = await wire.packet()
+        assert isinstance(packet, mqtt5.DisconnectPacket)
+        assert int(packet.reason_code) == 0x81
+        assert await wire.ended() == b""
+
+
+async def test_strangers_by_the_hundred_do_not_disturb_a_client() -> None:
+    async with serving(Limits(connect_timeout=1.0)) as (server, port):
+        reader = await Wire.connected(port, "r", "t")
+        strangers = [await Wire.open(port) for _ in range(200)]
+        for number, stranger in enumerate(strangers):
+            stranger.writer.write(
+                [b"", b"\x10", b"GET / HTTP/1.1\r\n\r\n", b"\xff" * 50][number % 4]
+            )
+        writer = await Wire.connected(port, "w")
+        writer.writer.write(mqtt5.PublishPacket("t", b"calm").write())
+        packet = await reader.packet()
+        assert isinstance(packet, mqtt5.PublishPacket)
+        assert packet.payload == b"calm"
+        for stranger in strangers:
+            with contextlib.suppress(ConnectionResetError):
+                assert await stranger.ended() == b""
+        assert server.broker.figures.connections == 2
+
+
+async def test_a_client_that_never_reads_costs_a_bounded_backlog() -> None:
+    limits = Limits(backlog=100_000)
+    async with serving(limits) as (server, port):
+        deaf = await Wire.connected(port, "deaf", "t")
+        deaf.writer.transport.pause_reading()  # type: ignore[attr-defined]
+        reader = await Wire.connected(port, "r", "t")
+        writer = await Wire.connected(port, "w")
+        message = mqtt5.PublishPacket("t", b"x" * 10_000).write()
+        for _ in range(2000):
+            writer.writer.write(message)
+            await writer.writer.drain()
+            await reader.packet()
+        (link,) = [link for link in server._links if link._connection.client_id == "deaf"]
+        assert server.broker.figures.dropped > 0
+        assert link._transport.get_write_buffer_size() < 1_000_000
+        deaf.writer.close()
+
+
+async def test_publishers_do_not_notice_a_reader_that_just_left() -> None:
+    async with serving() as (_, port):
+        reader = await Wire.connected(port, "r", "t")
+        writer = await Wire.connected(port, "w")
+        for number in range(50):
+            leaving = await Wire.connected(port, f"l{number}", "t")
+            writer.writer.write(mqtt5.PublishPacket("t", str(number).encode()).write() * 3)
+            leaving.writer.transport.abort()
+        seen = [await reader.packet() for _ in range(150)]
+        assert [p.payload for p in seen if isinstance(p, mqtt5.PublishPacket)] == [
+            str(number).encode() for number in range(50) for _ in range(3)
+        ]
+
+
+async def test_websocket_packets_need_not_fit_frames() -> None:
+    async with serving(ws=True) as (_, port), asyncio.timeout(15):
+        url = f"ws://127.0.0.1:{port}/mqtt"
+        async with websocket(url, subprotocols=["mqtt"]) as socket:  # type: ignore[list-item]
+            assert socket.subprotocol == "mqtt"
+            stream = (
+                mqtt5.ConnectPacket("ws").write()
+                + mqtt5.SubscribePacket(1, [mqtt5.TopicFilter("t")]).write()
+                + mqtt5.PublishPacket("t", b"x" * 1000).write()
+            )
+            for start in range(0, len(stream), 7):
+                await socket.send(stream[start : start + 7])
+            received = b""
+            while len(received) < 1000:
+                part = await socket.recv()
+                assert isinstance(part, bytes)
+                received += part
+            assert b"x" * 1000 in received
+
+
+async def test_websocket_text_frames_close_the_connection() -> None:
+    async with serving(ws=True) as (_, port), asyncio.timeout(15):
+        url = f"ws://127.0.0.1:{port}/"
+        async with websocket(url, subprotocols=["mqtt"]) as socket:  # type: ignore[list-item]
+            await socket.send("hello")
+            with pytest.raises(ConnectionClosed):
+                await socket.recv()
+
+
+async def test_a_websocket_stranger_cannot_have_a_large_frame_buffered() -> None:
+    async with serving(ws=True) as (_, port), asyncio.timeout(15):
+        url = f"ws://127.0.0.1:{port}/"
+        async with websocket(url, subprotocols=["mqtt"]) as socket:  # type: ignore[list-item]
+            with contextlib.suppress(ConnectionClosed):
+                await socket.send(b"\x10" * 1_000_000)
+            with pytest.raises(ConnectionClosed):
+                await socket.recv()
+
+
+async def test_closing_the_server_says_goodbye() -> None:
+    async with serving() as (server, port):
+        wire = await Wire.connected(port, "c")
+        await server.close()
+        packet = await wire.packet()
+        assert isinstance(packet, mqtt5.DisconnectPacket)
+        assert int(packet.reason_code) == 0x8B
+
+
+class FullDisk(NoJournal):
+    """A store that stops working."""
+
+    full = False
+
+    def commit(self) -> None:
+        if self.full:
+            raise OSError("no space left on device")
+
+
+async def test_when_the_store_fails_nothing_more_is_acknowledged() -> None:
+    clock, disk = Clock(), FullDisk()
+    broker = Broker(Settings(sys_interval=0), journal=disk, now=clock())
+    async with Server(broker, clock) as server:
+        port = await server.listen("127.0.0.1", 0)
+        wire = await Wire.connected(port, "c")
+        disk.full = True
+        message = mqtt5.PublishPacket("t", b"", qos=mqtt5.QoS.AT_LEAST_ONCE, packet_id=1)
+        wire.writer.write(message.write())
+        with contextlib.suppress(ConnectionResetError):
+            assert await wire.ended() == b""
+        with pytest.raises(BrokerError, match="no space left"):
+            await server.failed
+        with pytest.raises(OSError):  # noqa: PT011 - whichever way the system refuses
+            await Wire.open(port)

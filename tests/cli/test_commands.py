@@ -1,0 +1,172 @@
+"""The command line, run as a user runs it: real processes."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from network import LOOPBACK, client, eventually
+from zonal.cli.notation import parse_area, parse_length, parse_point
+from zonal.errors import GeometryError, LocationKeyError
+from zonal.geo import Box, Circle, Everywhere, Point, Polygon
+from zonal.session import Query, Router
+
+ZONAL = [sys.executable, "-m", "zonal"]
+DUOMO = Point(45.4642, 9.19)
+
+
+def run(*arguments: str, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*ZONAL, *arguments], input=stdin, capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+@pytest.fixture
+def router() -> Iterator[Router]:
+    with Router([LOOPBACK]) as running:
+        yield running
+
+
+def test_help_lists_every_command_with_a_sentence() -> None:
+    shown = run("--help")
+    assert shown.returncode == 0
+    for command in ("router", "pub", "sub", "get", "encode", "demo"):
+        assert command in shown.stdout
+        assert run(command, "--help").returncode == 0
+    assert run("--version").stdout.startswith("zonal 0.")
+
+
+def test_a_router_of_the_command_line_routes_and_stops_cleanly() -> None:
+    process = subprocess.Popen(
+        [*ZONAL, "router", "--listen", LOOPBACK, "--json"], stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert process.stdout is not None
+        (endpoint,) = json.loads(process.stdout.readline())["endpoints"]
+        assert run("pub", "t", "x", "--at", "45,9", "-e", endpoint).returncode == 0
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == 0
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+def test_lines_of_standard_input_become_messages(router: Router) -> None:
+    listening = subprocess.Popen(
+        [*ZONAL, "sub", "t/**", "--json", "-n", "2", "-e", router.endpoints[0], "--fenced"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert listening.stderr is not None
+        listening.stderr.readline()
+        options = ["--at", "45.4642,9.19", "--precision", "1km", "-g", "circle:45,9,5km"]
+        eventually(
+            lambda: (
+                run(
+                    "pub", "t/x", *options, "-e", router.endpoints[0], stdin="one\ntwo\n"
+                ).returncode
+                == 0
+                and listening.poll() is not None
+            ),
+            timeout=60,
+        )
+        output, _ = listening.communicate(timeout=20)
+        records = [json.loads(line) for line in output.splitlines()]
+        assert {record["payload"] for record in records} == {"one", "two"}
+        assert records[0]["cell"]
+        assert records[0]["geofence"] == "CIRCLE (9.0 45.0, 5000.0)"
+    finally:
+        listening.kill()
+        listening.communicate()
+
+
+def test_get_asks_the_area(router: Router) -> None:
+    def answer(query: Query) -> None:
+        query.reply("t", "here", location=DUOMO)
+
+    with client(router) as session:
+        session.declare_queryable("t", answer, area=Circle(DUOMO, radius_m=500))
+        where = ["-e", router.endpoints[0]]
+        eventually(lambda: "here" in run("get", "t", "-a", "circle:45.46,9.19,2km", *where).stdout)
+        assert run("get", "t", "-a", "circle:40,9,2km", *where).stdout == ""
+
+
+def test_encode_as_json_has_every_encoding() -> None:
+    record = json.loads(run("encode", "circle:45.46,9.19,2km", "--json").stdout)
+    assert {"s2", "mgrs", "bloom", "json"} <= record["keys"].keys()
+    assert len(record["cover"]) <= 8
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["encode", "95,9"], "latitude 95"),
+        (["encode", "blob:1"], "well-known text"),
+        (["pub", "a/@b", "x", "-e", "ENDPOINT"], "verbatim"),
+        (["sub", "t", "-e", "tcp/127.0.0.1:1"], "zonal router"),
+        (["sub", "t", "-a", "around:2km", "-e", "ENDPOINT"], "position is needed"),
+        (["pub", "t", "x", "--encoding", "geohash", "-e", "ENDPOINT"], "no encoding named"),
+    ],
+)
+def test_mistakes_get_one_clear_line(router: Router, arguments: list[str], message: str) -> None:
+    done = run(*(router.endpoints[0] if a == "ENDPOINT" else a for a in arguments))
+    assert done.returncode == 1
+    assert message in " ".join(done.stderr.split())
+    assert "Traceback" not in done.stderr
+
+
+def test_the_demo_shows_its_table_and_ends() -> None:
+    done = subprocess.run(
+        [*ZONAL, "demo", "--table", "--seconds", "2"],
+        capture_output=True,
+        text=True,
+        timeout=90,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "spared" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("text", "area"),
+    [
+        ("circle:45.46,9.19,2km", Circle(Point(45.46, 9.19), radius_m=2000)),
+        ("around:500m", Circle(radius_m=500)),
+        ("box:45,9,46,10", Box(45, 9, 46, 10)),
+        ("everywhere", Everywhere()),
+        ("POLYGON ((9 45, 10 45, 9 46, 9 45))", Polygon(((45, 9), (45, 10), (46, 9), (45, 9)))),
+    ],
+)
+def test_areas_as_people_type_them(text: str, area: object) -> None:
+    assert parse_area(text) == area
+
+
+def test_an_mgrs_square_and_a_geojson_file_are_areas(tmp_path: Path) -> None:
+    assert parse_area("mgrs:32TNR13").contains(DUOMO)
+    file = tmp_path / "zone.geojson"
+    file.write_text(json.dumps(parse_area("box:45,9,46,10").to_geojson()))
+    assert parse_area(str(file)).contains(Point(45.5, 9.5))
+
+
+@pytest.mark.parametrize(
+    "text", ["circle:45.46,9.19", "circle:a,b,2km", "box:1,2,3", "mgrs:99", "nowhere.geojson", "x"]
+)
+def test_mistyped_areas_are_refused(text: str) -> None:
+    with pytest.raises((GeometryError, LocationKeyError)):
+        parse_area(text)
+
+
+def test_lengths_and_points() -> None:
+    assert parse_length("1.5 km") == 1500
+    assert parse_point("45.5,9") == Point(45.5, 9)
+    with pytest.raises(GeometryError, match="500m"):
+        parse_length("far")

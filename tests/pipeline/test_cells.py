@@ -1,0 +1,34 @@
+from __future__ import annotations
+
+import numpy as np
+import s2geometry
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from zonal.pipeline.cells import cell_ids, leaf_range, parents, signed, unsigned
+
+latitudes = st.floats(-90, 90, allow_nan=False)
+longitudes = st.floats(-180, 180, allow_nan=False)
+
+
+def s2_cell(lat: float, lon: float) -> s2geometry.S2CellId:
+    return s2geometry.S2CellId(s2geometry.S2LatLng.FromDegrees(lat, lon))
+
+
+@settings(max_examples=300, deadline=None)
+@given(latitudes, longitudes, st.integers(0, 30))
+def test_ids_and_ancestors_are_those_of_s2(lat: float, lon: float, level: int) -> None:
+    cells = cell_ids(np.array([lat]), np.array([lon]))
+    expected = s2_cell(lat, lon)
+    assert unsigned(int(cells[0])) == expected.id()
+    assert unsigned(int(parents(cells, level)[0])) == expected.parent(level).id()
+
+
+@settings(max_examples=100, deadline=None)
+@given(latitudes, longitudes, st.integers(0, 30))
+def test_a_cell_holds_its_leaves_in_one_signed_range(lat: float, lon: float, level: int) -> None:
+    leaf = s2_cell(lat, lon)
+    cell = leaf.parent(level)
+    low, high = leaf_range(cell.id())
+    assert (unsigned(low), unsigned(high)) == (cell.range_min().id(), cell.range_max().id())
+    assert low <= signed(leaf.id()) <= high

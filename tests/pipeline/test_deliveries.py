@@ -1,0 +1,142 @@
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+import zenoh
+
+from pipeline_rows import START
+from zonal.geo import Area, Box, Circle, Everywhere, Point, Polygon
+from zonal.pipeline.cells import cell_ids
+from zonal.pipeline.deliveries import MESSAGES, SUBSCRIPTIONS, deliveries, delivery_counts, excess
+from zonal.pipeline.shapes import area_from_columns, area_to_columns
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+TOPICS = ("city/air", "city/noise", "bus/42")
+
+
+def random_area(rng: np.random.Generator, at: Point) -> Area | None:
+    size = float(rng.uniform(0.005, 0.3))
+    kinds: list[Area | None] = [
+        Circle(at, radius_m=size * 50_000),
+        Box(at.lat - size, at.lon - size, at.lat + size, at.lon + size),
+        Polygon(
+            [(at.lat, at.lon), (at.lat + size, at.lon), (at.lat, at.lon + size), (at.lat, at.lon)]
+        ),
+        Everywhere(),
+        None,
+    ]
+    return kinds[rng.choice(5, p=[0.4, 0.25, 0.2, 0.05, 0.1])]
+
+
+def random_point(rng: np.random.Generator) -> Point:
+    return Point(float(rng.uniform(39.6, 40.4)), float(rng.uniform(116, 117)))
+
+
+def random_messages(rng: np.random.Generator, count: int) -> list[tuple[Any, ...]]:
+    rows = []
+    for number in range(count):
+        at = random_point(rng)
+        fence = random_area(rng, random_point(rng)) if rng.random() < 0.4 else None
+        nowhere = rng.random() < 0.05
+        rows.append(
+            (
+                number,
+                TOPICS[rng.integers(3)],
+                START + timedelta(seconds=number),
+                None if nowhere else at.lat,
+                None if nowhere else at.lon,
+                None if nowhere else int(cell_ids(np.array([at.lat]), np.array([at.lon]))[0]),
+                *area_to_columns(fence),
+            )
+        )
+    return rows
+
+
+def random_subscriptions(rng: np.random.Generator, count: int) -> list[tuple[Any, ...]]:
+    rows = []
+    for number in range(count):
+        at = random_point(rng)
+        known = rng.random() < 0.8
+        since = START + timedelta(seconds=int(rng.integers(100))) if rng.random() < 0.3 else None
+        until = (
+            START + timedelta(seconds=int(rng.integers(100, 200))) if rng.random() < 0.3 else None
+        )
+        rows.append(
+            (
+                f"s{number}",
+                ["city/**", "city/air", "**", "bus/*"][rng.integers(4)],
+                *area_to_columns(random_area(rng, at)),
+                at.lat if known else None,
+                at.lon if known else None,
+                since,
+                until,
+            )
+        )
+    return rows
+
+
+def expected_pairs(messages: list[Any], subscriptions: list[Any]) -> set[tuple[int, str]]:
+    """The three checks, one pair at a time, as a session does them."""
+    found = set()
+    for number, topic, time, lat, lon, _, fence, radius in messages:
+        place = None if lat is None else Point(lat, lon)
+        fence_area = area_from_columns(fence, radius)
+        for name, wanted, shape, shape_radius, own_lat, own_lon, since, until in subscriptions:
+            area = area_from_columns(shape, shape_radius)
+            if not zenoh.KeyExpr(wanted).intersects(zenoh.KeyExpr(topic)):
+                continue
+            if (since and time < since) or (until and time >= until):
+                continue
+            if area is not None and (place is None or not area.contains(place)):
+                continue
+            own = None if own_lat is None else Point(own_lat, own_lon)
+            if fence_area is not None and (own is None or not fence_area.contains(own)):
+                continue
+            found.add((number, name))
+    return found
+
+
+@pytest.mark.parametrize(("seed", "level"), [(1, 10), (2, 6), (3, 14)])
+def test_the_join_delivers_exactly_what_the_three_checks_say(
+    spark: SparkSession, seed: int, level: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    messages, subscriptions = random_messages(rng, 250), random_subscriptions(rng, 60)
+    expected = expected_pairs(messages, subscriptions)
+    assert len(expected) > 200
+    left = spark.createDataFrame(messages, MESSAGES)
+    right = spark.createDataFrame(subscriptions, SUBSCRIPTIONS)
+    found = [tuple(row) for row in deliveries(left, right, level=level).collect()]
+    assert len(found) == len(set(found))
+    assert set(found) == expected
+
+
+def test_counts_and_excess_against_content_alone(spark: SparkSession) -> None:
+    rng = np.random.default_rng(5)
+    messages, subscriptions = random_messages(rng, 200), random_subscriptions(rng, 30)
+    left = spark.createDataFrame(messages, MESSAGES)
+    right = spark.createDataFrame(subscriptions, SUBSCRIPTIONS)
+    with_geo = expected_pairs(messages, subscriptions)
+    plain = [(*row[:6], None, None) for row in messages]
+    anywhere = [(*row[:2], None, None, *row[4:]) for row in subscriptions]
+    without = expected_pairs(plain, anywhere)
+    counts = {row.subscriber: row["count"] for row in delivery_counts(left, right).collect()}
+    assert counts == {
+        name: sum(who == name for _, who in with_geo) for name in {who for _, who in with_geo}
+    }
+    rows = {row.subscriber: (row.geo, row.no_geo) for row in excess(left, right).collect()}
+    assert sum(geo for geo, _ in rows.values()) == len(with_geo)
+    assert sum(no_geo for _, no_geo in rows.values()) == len(without)
+
+
+def test_a_table_without_a_column_is_refused(spark: SparkSession) -> None:
+    with pytest.raises(ValueError, match="no column cell"):
+        deliveries(
+            spark.createDataFrame([], MESSAGES).drop("cell"),
+            spark.createDataFrame([], SUBSCRIPTIONS),
+        )

@@ -1,0 +1,136 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pytest
+
+import zonal
+from pipeline_rows import START, make_messages
+from zonal.errors import DeclarationError, LakeError
+from zonal.geo import Box
+from zonal.pipeline.history import History
+from zonal.pipeline.log import LogWriter
+from zonal.pipeline.selection import Selection
+from zonal.pipeline.service import HistoryService
+from zonal.pipeline.stream import Pipeline, PipelinePlan
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+Messages = Callable[..., pa.Table]
+AREA = Box(45.43, 9.15, 45.47, 9.2)
+
+
+def offsets(history: History, **wanted: object) -> list[int]:
+    return sorted(history.table(Selection(**wanted))["offset"].to_pylist())  # type: ignore[arg-type]
+
+
+@pytest.fixture(scope="module")
+def places(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """300 messages in the lake, 100 more only in the log."""
+    folder = tmp_path_factory.mktemp("history")
+    with LogWriter(folder / "log") as writer:
+        for start in range(0, 300, 100):
+            writer.append(make_messages(100, first=start))
+    Pipeline(spark, folder / "log", folder / "lake", PipelinePlan()).run(max_rows=100)
+    with LogWriter(folder / "log") as writer:
+        writer.append(make_messages(100, first=300, topic="city/noise"))
+    return folder
+
+
+@pytest.fixture
+def history(places: Path) -> History:
+    return History(lake=places / "lake", log=places / "log")
+
+
+def test_lake_and_unprocessed_log_answer_together_without_doubles(
+    history: History, places: Path
+) -> None:
+    assert offsets(history) == list(range(400))
+    assert offsets(History(lake=places / "lake")) == list(range(300))
+    assert offsets(History(log=places / "log")) == list(range(400))
+
+
+def test_time_prunes_files_and_place_filters_exactly(history: History, messages: Messages) -> None:
+    since, until = START + timedelta(seconds=110), START + timedelta(seconds=180)
+    assert offsets(history, since=since, until=until) == list(range(110, 181))
+    assert history.last_scan.files_opened == 1
+    rows = messages(400)
+    inside = AREA.contains_many(rows["latitude"].to_numpy(), rows["longitude"].to_numpy())
+    expected = [offset for offset, there in enumerate(inside) if there]
+    assert offsets(history, area=AREA) == expected
+    assert offsets(history, area=Box(10, 10, 11, 11)) == []
+    assert history.last_scan.row_groups_read == 0
+
+
+def test_topics_are_key_expressions(history: History) -> None:
+    assert offsets(history, topic="city/noise/**") == list(range(300, 400))
+
+
+def test_a_limit_stops_early_and_a_dataframe_is_sorted(history: History) -> None:
+    assert history.table(Selection(), limit=7).num_rows == 7
+    frame = history.dataframe(Selection(topic="city/airquality"))
+    assert frame["timestamp"].is_monotonic_increasing
+
+
+def test_a_history_of_nothing_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DeclarationError, match="a lake, a log, or both"):
+        History()
+    with pytest.raises(LakeError, match="no lake"):
+        History(lake=tmp_path)
+
+
+@pytest.fixture
+def session(history: History) -> Iterator[zonal.Session]:
+    """A client of a router at which another session answers from history."""
+    with zonal.Router(("tcp/127.0.0.1:0",)) as router:
+        client = {"connect": [router.endpoints[0]]}
+        with (
+            zonal.open(zonal.config("client", **client)) as server,
+            zonal.open(zonal.config("client", **client)) as asking,
+            HistoryService(server, history, max_replies=350),
+        ):
+            yield asking
+
+
+def span(since_s: int, until_s: int) -> str:
+    times = [
+        (START + timedelta(seconds=s)).strftime("%Y-%m-%dT%H:%M:%SZ") for s in (since_s, until_s)
+    ]
+    return f"_time=[{times[0]}..{times[1]}]"
+
+
+def test_a_get_with_time_and_area_is_answered_from_history(
+    session: zonal.Session, history: History
+) -> None:
+    replies = list(session.get(f"city/**?{span(0, 199)}", area=AREA, timeout=20))
+    selection = Selection(None, AREA, START, START + timedelta(seconds=199))
+    expected = history.table(selection).to_pylist()
+    assert len(expected) > 5
+    found = {(r.location.lat, r.location.lon, r.payload.to_bytes()) for r in replies if r.location}
+    assert found == {(row["latitude"], row["longitude"], row["payload"]) for row in expected}
+    assert {str(r.timestamp).split("/")[0] for r in replies} == {
+        str(row["ntp64"]) for row in expected
+    }
+    assert {r.key for r in replies} == {"city/airquality"}
+
+
+def test_too_many_replies_are_cut_off_with_an_error(session: zonal.Session) -> None:
+    replies = session.get("city/**?_time=[..]", timeout=20)
+    assert len(list(replies)) == 350
+    assert "stopped after 350 replies" in str(replies.failures[0])
+    fewer = session.get("city/**?_time=[..];_limit=3", timeout=20)
+    assert len(list(fewer)) == 3
+
+
+def test_a_query_without_time_is_not_about_history_and_nonsense_is_refused(
+    session: zonal.Session,
+) -> None:
+    assert list(session.get("city/**", timeout=5)) == []
+    wrong = session.get("city/**?_time=yesterday", timeout=20)
+    assert list(wrong) == []
+    assert "no time range" in str(wrong.failures[0])

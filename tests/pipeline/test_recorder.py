@@ -1,0 +1,260 @@
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import zonal
+from zonal.errors import LogError
+from zonal.geo import Box, Circle, Point, Polygon
+from zonal.pipeline.log import Log, LogWriter, Retention
+from zonal.pipeline.recorder import Recorder, RecorderPlan
+from zonal.pipeline.shapes import area_from_columns
+
+QUICK = RecorderPlan(flush_s=0.05)
+MILANO = Point(45.4642, 9.19)
+
+
+def wait_for(condition: Callable[[], Any], timeout_s: float = 20.0) -> None:
+    end = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < end, "waited too long"
+        time.sleep(0.01)
+
+
+def fill(ballast: Path) -> None:
+    """Write until the disk is full."""
+    handle = os.open(ballast, os.O_CREAT | os.O_WRONLY)
+    try:
+        while True:
+            os.write(handle, b"x" * 1024)
+    except OSError:
+        pass
+    finally:
+        os.close(handle)
+
+
+@pytest.fixture
+def endpoint() -> Iterator[str]:
+    with zonal.Router(("tcp/127.0.0.1:0",)) as router:
+        yield router.endpoints[0]
+
+
+def connect(endpoint: str, **options: Any) -> zonal.Session:
+    stamping = {"timestamping/enabled": True}
+    return zonal.open(zonal.config("client", connect=[endpoint], settings=stamping), **options)
+
+
+def test_every_column_of_a_message_is_recorded(endpoint: str, tmp_path: Path) -> None:
+    fence = Circle(MILANO, radius_m=500)
+    square = Polygon([(45.4, 9.1), (45.5, 9.1), (45.5, 9.2), (45.4, 9.1)])
+    with connect(endpoint) as publisher, connect(endpoint) as session:  # noqa: SIM117 - readable
+        with Recorder(session, tmp_path, ["city/**"], plan=QUICK) as recorder:
+            publisher.put(
+                "city/air", b'{"pm10": 1}', location=MILANO, content_encoding="application/json"
+            )
+            publisher.put("city/alert", b"!", location=MILANO, geofence=fence)
+            publisher.put("city/alert", b"?", location=MILANO, geofence=square)
+            publisher.put("city/plain", b"no place")
+            publisher.delete("city/air", location=MILANO)
+            wait_for(lambda: recorder.counters.written == 5)
+            assert recorder.counters.overflowed == recorder.counters.malformed == 0
+    rows = {(row["topic"], row["payload"]): row for row in Log(tmp_path).to_table().to_pylist()}
+    air = rows["city/air", b'{"pm10": 1}']
+    assert (air["latitude"], air["longitude"], air["encoding"], air["kind"]) == (
+        45.4642,
+        9.19,
+        "application/json",
+        "put",
+    )
+    assert air["cell"] is not None
+    assert air["ntp64"] >> 32 == int(air["timestamp"].timestamp())
+    assert abs((air["received"] - air["timestamp"]).total_seconds()) < 5
+    alert = rows["city/alert", b"!"]
+    assert area_from_columns(alert["geofence"], alert["geofence_radius_m"]) == fence
+    other = rows["city/alert", b"?"]
+    assert area_from_columns(other["geofence"], other["geofence_radius_m"]) == square
+    plain = rows["city/plain", b"no place"]
+    assert (plain["latitude"], plain["cell"], plain["geofence"]) == (None, None, None)
+    assert rows["city/air", b""]["kind"] == "delete"
+    sequences = [row["sequence"] for row in rows.values() if row["source"] == air["source"]]
+    assert len(set(sequences)) == len(sequences) == 4
+
+
+def test_only_the_area_is_recorded(endpoint: str, tmp_path: Path) -> None:
+    with connect(endpoint) as publisher, connect(endpoint) as session:
+        area = Box(45.4, 9.1, 45.5, 9.2)
+        with Recorder(session, tmp_path, ["t"], area=area, plan=QUICK) as recorder:
+            publisher.put("t", b"out", location=Point(46, 9.15))
+            publisher.put("t", b"in", location=Point(45.45, 9.15))
+            wait_for(lambda: recorder.counters.written == 1)
+    assert Log(tmp_path).to_table()["payload"].to_pylist() == [b"in"]
+
+
+def test_closing_makes_durable_what_arrived(endpoint: str, tmp_path: Path) -> None:
+    with connect(endpoint) as publisher, connect(endpoint) as session:
+        recorder = Recorder(session, tmp_path, ["t"], plan=RecorderPlan(flush_s=600))
+        for number in range(100):
+            publisher.put("t", str(number).encode(), location=MILANO)
+        wait_for(lambda: recorder.counters.received == 100)
+        assert recorder.counters.written == 0
+        recorder.close()
+    assert Log(tmp_path).next_offset() == 100
+
+
+def test_a_slow_disk_overflows_into_a_counter_and_loses_nothing_older(
+    endpoint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The disk refuses to take anything for a while: the buffer is bounded, the rest counted."""
+    real = LogWriter.append
+    full = True
+
+    def append(self: LogWriter, messages: Any) -> Any:
+        if full:
+            raise OSError(28, "No space left on device")
+        return real(self, messages)
+
+    monkeypatch.setattr(LogWriter, "append", append)
+    plan = RecorderPlan(flush_s=0.02, segment_rows=10, buffer_rows=20, mailbox=30)
+    with connect(endpoint) as publisher, connect(endpoint) as session:  # noqa: SIM117 - readable
+        with Recorder(session, tmp_path, ["t"], plan=plan) as recorder:
+            publisher.put("t", b"first", location=MILANO)
+            wait_for(lambda: recorder.last_error is not None)
+            for number in range(200):
+                publisher.put("t", str(number).encode(), location=MILANO)
+            wait_for(lambda: recorder.counters.received == 201)
+            wait_for(lambda: recorder.counters.overflowed >= 100)
+            counters = recorder.counters
+            assert counters.write_errors > 0
+            full = False
+            wait_for(lambda: recorder.counters.waiting == 0)
+            counters = recorder.counters
+            assert counters.written + counters.overflowed == 201
+    payloads = Log(tmp_path).to_table()["payload"].to_pylist()
+    assert payloads[0] == b"first"
+    assert len(payloads) == counters.written
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="a file system of its own needs root")
+def test_a_full_disk_keeps_the_log_whole_and_recording_goes_on_when_there_is_room(
+    endpoint: str, tmp_path: Path
+) -> None:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(disk)], check=False
+    )
+    if mounted.returncode:
+        pytest.skip("mounting is not allowed here")
+    try:
+        ballast = disk / "ballast"
+        with connect(endpoint) as publisher, connect(endpoint) as session:  # noqa: SIM117
+            with Recorder(session, disk / "log", ["t"], plan=QUICK) as recorder:
+                publisher.put("t", b"before", location=MILANO)
+                wait_for(lambda: recorder.counters.written == 1)
+                fill(ballast)
+                publisher.put("t", os.urandom(9000), location=MILANO)
+                wait_for(lambda: recorder.last_error is not None)
+                assert Log(disk / "log").next_offset() == 1
+                ballast.unlink()
+                wait_for(lambda: recorder.counters.written == 2)
+                assert recorder.last_error is None
+        assert Log(disk / "log").to_table()["offset"].to_pylist() == [0, 1]
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)
+
+
+def test_a_recorder_that_cannot_write_says_so_when_closed(
+    endpoint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def append(*_: Any) -> Any:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(LogWriter, "append", append)
+    with connect(endpoint) as publisher, connect(endpoint) as session:
+        recorder = Recorder(session, tmp_path, ["t"], plan=QUICK)
+        publisher.put("t", b"x", location=MILANO)
+        wait_for(lambda: recorder.last_error is not None)
+        with pytest.raises(LogError, match="1 messages could not be written"):
+            recorder.close()
+    LogWriter(tmp_path).close()  # the lock was let go
+
+
+def test_retention_is_applied_while_recording(
+    endpoint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("zonal.pipeline.recorder._RETIRE_EVERY_S", 0.05)
+    plan = RecorderPlan(flush_s=0.02, retention=Retention(max_bytes=1))
+    with connect(endpoint) as publisher, connect(endpoint) as session:  # noqa: SIM117 - readable
+        with Recorder(session, tmp_path, ["t"], plan=plan) as recorder:
+            for number in range(3):
+                publisher.put("t", b"x", location=MILANO)
+                wait_for(lambda n=number: recorder.counters.written == n + 1)
+            wait_for(lambda: recorder.counters.retired == 2)
+    assert Log(tmp_path).first_offset() == 2
+
+
+_RECORD = """
+import sys, zonal
+from zonal.pipeline.recorder import Recorder, RecorderPlan
+with zonal.open(zonal.config("client", connect=[sys.argv[1]])) as session:
+    with Recorder(session, sys.argv[2], ["t/**"], plan=RecorderPlan(flush_s=0.05)):
+        print("ready", flush=True)
+        sys.stdin.read()
+"""
+
+
+def test_killed_again_and_again_nothing_of_a_publisher_with_memory_is_lost_or_doubled(
+    endpoint: str, tmp_path: Path
+) -> None:
+    """The recorder dies by kill -9 while messages flow, and while there is none of it at all."""
+    sent = 0
+    with connect(endpoint) as session:
+        memory = zonal.Memory(cache=10_000, heartbeat_s=0.1)
+        publishers = [
+            session.declare_publisher(
+                f"t/{name}", location=Point(45.4 + name / 100, 9.1), memory=memory
+            )
+            for name in range(3)
+        ]
+        fenced = session.declare_publisher(
+            "t/fenced", location=MILANO, geofence=Circle(MILANO, radius_m=3000), memory=memory
+        )
+
+        def publish(count: int) -> None:
+            nonlocal sent
+            for _ in range(count):
+                (*publishers, fenced)[sent % 4].put(json.dumps(sent).encode())
+                sent += 1
+
+        for _ in range(3):
+            publish(40)  # nobody records
+            with subprocess.Popen(
+                [sys.executable, "-c", _RECORD, endpoint, str(tmp_path)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+            ) as process:
+                assert process.stdout is not None
+                process.stdout.readline()
+                for _ in range(10):
+                    publish(8)
+                    time.sleep(0.005)  # a moment for the flow, so that the kill hits it
+                process.send_signal(signal.SIGKILL)
+        with (
+            connect(endpoint) as other,
+            Recorder(other, tmp_path, ["t/**"], plan=QUICK) as recorder,
+        ):
+            start = recorder.log.next_offset()
+            wait_for(lambda: start + recorder.counters.written >= sent)
+            assert recorder.counters.doubles > 0  # the caches did send what was there already
+    rows = Log(tmp_path).to_table()
+    assert rows["offset"].to_pylist() == list(range(sent))
+    assert sorted(int(payload) for payload in rows["payload"].to_pylist()) == list(range(sent))

@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+import itertools
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from zonal.pipeline.seen import Seen
+
+numbers = st.lists(st.integers(0, 40), max_size=60)
+
+
+@settings(max_examples=200, deadline=None)
+@given(numbers)
+def test_a_number_is_new_exactly_once_in_any_order(sequence: list[int]) -> None:
+    seen, model = Seen(), set[int]()
+    for number in sequence:
+        assert seen.add("s", number) == (number not in model)
+        model.add(number)
+    assert [n for n in range(42) if seen.contains("s", n)] == sorted(model)
+    pairs = seen.to_dict().get("s", [])
+    assert all(a[1] + 1 < b[0] for a, b in itertools.pairwise(pairs))
+    assert seen.missing() == (max(model) - min(model) + 1 - len(model) if model else 0)
+
+
+@settings(max_examples=100, deadline=None)
+@given(numbers, numbers)
+def test_merging_two_memories_knows_what_either_knew(one: list[int], other: list[int]) -> None:
+    left, right = Seen(), Seen()
+    for number in one:
+        left.add("s", number)
+    for number in other:
+        right.add("s", number)
+    left.merge(right.to_dict())
+    assert [n for n in range(42) if left.contains("s", n)] == sorted({*one, *other})
+
+
+def test_sources_do_not_know_of_one_another() -> None:
+    seen = Seen()
+    assert seen.add("a", 1)
+    assert seen.add("b", 1)
+    assert not seen.add("a", 1)

@@ -1,0 +1,63 @@
+"""Debian's Chromium, driven by Playwright; no network but loopback."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from playwright.sync_api import Browser, ConsoleMessage, Page, Request, sync_playwright
+
+FLAGS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+def chromium() -> str | None:
+    return os.environ.get("CHROMIUM") or shutil.which("chromium")
+
+
+@contextmanager
+def browser() -> Iterator[Browser]:
+    path = chromium()
+    assert path is not None
+    with sync_playwright() as playwright:
+        running = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        try:
+            yield running
+        finally:
+            running.close()
+
+
+class Watched:
+    """What went wrong in a page, and what it asked other machines for."""
+
+    def __init__(self, page: Page, origin: str) -> None:
+        self.errors: list[str] = []
+        self.foreign: list[str] = []
+        self._origin = origin
+        page.on("pageerror", lambda error: self.errors.append(str(error)))
+        page.on("console", self._console)
+        page.on("request", self._request)
+
+    def _console(self, message: ConsoleMessage) -> None:
+        if message.type == "error":
+            self.errors.append(message.text)
+
+    def _request(self, request: Request) -> None:
+        if not request.url.startswith((self._origin, "data:", "blob:")):
+            self.foreign.append(request.url)
+
+
+def screenshot(page: Page, path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    page.screenshot(path=path)

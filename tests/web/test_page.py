@@ -1,0 +1,407 @@
+"""The map in real Chromium, on a real router."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Self
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+import zonal
+from browser import Watched, browser, chromium, screenshot
+from network import client, router_row
+from zonal import Point
+from zonal.geo import destination
+from zonal.session import Query, Router, Session
+from zonal.web import MapView, Meter, WebOptions, WebServer
+
+pytestmark = pytest.mark.skipif(chromium() is None, reason="chromium is not installed")
+
+CENTRE = Point(45.4642, 9.19)
+FIGURES = Path(os.environ.get("ZONAL_FIGURES", "out/figures"))
+WAIT_MS = 20_000
+ROUTER = re.compile(r"Router \w+ · \d+ sessions · tcp/127\.0\.0\.1:\d+")
+
+
+@pytest.fixture(scope="module")
+def chrome() -> Iterator[Browser]:
+    with browser() as running:
+        yield running
+
+
+class Town:
+    """Things in a row, each sending a few times a second: `near` ones and `far` ones."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.near = [destination(CENTRE, 36 * n, 300) for n in range(10)]
+        self.far = [destination(CENTRE, 36 * n, 4000) for n in range(10)]
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+
+    def _run(self) -> None:
+        while not self._stop.wait(0.2):
+            for number, place in enumerate([*self.near, *self.far]):
+                value = {"id": f"s{number}", "kind": "sensor", "pm10": 5 * number}
+                self.session.put(
+                    "town/live/air", json.dumps(value), location=place,
+                    content_encoding="application/json",
+                )  # fmt: skip
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
+
+
+class Stage:
+    def __init__(self, router: Router, server: WebServer, town: Town) -> None:
+        self.router, self.server, self.town = router, server, town
+
+
+@pytest.fixture(scope="module")
+def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+    zones = tmp_path_factory.mktemp("zones") / "zones.geojson"
+    corners = [[9.17, 45.45], [9.19, 45.45], [9.19, 45.47], [9.17, 45.47], [9.17, 45.45]]
+    feature = {
+        "type": "Feature",
+        "properties": {"zone": "west"},
+        "geometry": {"type": "Polygon", "coordinates": [corners]},
+    }
+    zones.write_text(json.dumps({"type": "FeatureCollection", "features": [feature]}))
+    view = MapView(
+        title="Test town",
+        topics=("town/live/*",),
+        latitude=CENTRE.lat,
+        longitude=CENTRE.lon,
+        zoom=12,
+        value="pm10",
+        unit="µg/m³",
+        events="town/event/*",
+        alerts="town/event/alert",
+        notices="town/event/notice",
+        heard="town/event/heard",
+        zones="town/event/zone",
+        layers=(("Zones", zones),),
+        history=True,
+    )
+    with ExitStack() as stack:
+        (router,) = stack.enter_context(router_row(1))
+        session, counter = (stack.enter_context(client(router)) for _ in range(2))
+        meter = stack.enter_context(Meter(counter, view.topics))
+        server = stack.enter_context(WebServer(session, WebOptions(port=0, view=view), meter))
+        town = stack.enter_context(Town(stack.enter_context(client(router))))
+        yield Stage(router, server, town)
+
+
+@pytest.fixture
+def page(chrome: Browser, stage: Stage) -> Iterator[Page]:
+    context = chrome.new_context(viewport={"width": 1280, "height": 800})
+    opened = context.new_page()
+    watched = Watched(opened, stage.server.url)
+    opened.goto(stage.server.url)
+    expect(opened.locator("body[data-ready=true]")).to_be_attached(timeout=WAIT_MS)
+    yield opened
+    context.close()
+    assert watched.errors == []
+    assert watched.foreign == [], "the page works without the internet"
+
+
+def drag(page: Page, start: tuple[float, float], end: tuple[float, float]) -> None:
+    page.mouse.move(*start)
+    page.mouse.down()
+    page.mouse.move((start[0] + end[0]) / 2, (start[1] + end[1]) / 2)
+    page.mouse.move(*end)
+    page.mouse.up()
+
+
+def pixel(page: Page, place: Point) -> tuple[float, float]:
+    point = page.evaluate(
+        "([lat, lon]) => zonal.map.latLngToContainerPoint([lat, lon])", [place.lat, place.lon]
+    )
+    return point["x"], point["y"]
+
+
+def draw_circle(page: Page, radius_m: float) -> None:
+    page.get_by_role("button", name="Circle").click()
+    drag(page, pixel(page, CENTRE), pixel(page, destination(CENTRE, 90, radius_m)))
+
+
+def test_everything_live_is_shown_before_an_area_is_drawn(page: Page) -> None:
+    expect(page.locator("#shown")).to_have_text("20", timeout=WAIT_MS)
+    expect(page.locator("#link")).to_have_text("live")
+    expect(page.get_by_role("heading", name="Test town")).to_be_visible()
+
+
+def test_a_drawn_circle_shows_only_what_is_inside_and_counts_what_was_spared(page: Page) -> None:
+    expect(page.locator("#shown")).to_have_text("20", timeout=WAIT_MS)
+    draw_circle(page, 1500)
+    expect(page.locator("#area-title")).to_contain_text("Circle of 1.5 km")
+    expect(page.locator("#shown")).to_have_text("10", timeout=WAIT_MS)
+    # Half of the things are inside, so the network keeps about half of the messages away.
+    page.wait_for_function(
+        "() => Number(document.getElementById('published').textContent.replace(/\\D/g, '')) > 100",
+        timeout=WAIT_MS,
+    )
+    spared = page.locator("#spared").inner_text()
+    assert 40 <= int(spared.removesuffix(" %")) <= 60
+    assert page.evaluate("zonal.layers.coverCount") >= 1
+    screenshot(page, FIGURES / "web-circle.png")
+    page.get_by_role("button", name="Clear").click()
+    expect(page.locator("#shown")).to_have_text("20", timeout=WAIT_MS)
+
+
+def test_moving_the_area_moves_what_is_received(page: Page, stage: Stage) -> None:
+    draw_circle(page, 1500)
+    expect(page.locator("#shown")).to_have_text("10", timeout=WAIT_MS)
+    east = stage.town.far[2]  # a far one, about 72 degrees
+    handle = page.locator(".handle").bounding_box()
+    assert handle is not None
+    drag(page, (handle["x"] + 9, handle["y"] + 9), pixel(page, east))
+    expect(page.locator("#shown")).to_have_text("1", timeout=WAIT_MS)
+    inside = page.evaluate("[...zonal.things.things.values()].map((t) => t.value.id)")
+    assert inside == ["s12"]
+
+
+def test_the_handle_moves_by_keyboard(page: Page) -> None:
+    draw_circle(page, 1000)
+    page.locator(".handle").focus()
+    before = page.evaluate("zonal.selection.area.center")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowUp")
+    after = page.evaluate("zonal.selection.area.center")
+    assert after[1] > before[1]
+    assert after[0] > before[0]
+
+
+def test_a_box_by_mouse(page: Page, stage: Stage) -> None:
+    page.keyboard.press("b")
+    place = stage.town.far[0]
+    drag(
+        page,
+        pixel(page, Point(place.lat - 0.003, place.lon - 0.003)),
+        pixel(page, Point(place.lat + 0.003, place.lon + 0.003)),
+    )
+    expect(page.locator("#area-title")).to_contain_text("Box of")
+    expect(page.locator("#shown")).to_have_text("1", timeout=WAIT_MS)
+
+
+def test_a_polygon_by_clicks(page: Page) -> None:
+    page.get_by_role("button", name="Polygon").click()
+    corners = [pixel(page, destination(CENTRE, bearing, 1500)) for bearing in (0, 120, 240)]
+    for corner in corners:
+        page.mouse.click(*corner)
+        page.wait_for_timeout(30)
+    page.mouse.dblclick(*corners[-1])
+    expect(page.locator("#area-title")).to_have_text("Polygon with 3 corners")
+    expect(page.locator("#shown")).to_have_text("10", timeout=WAIT_MS)
+
+
+def test_an_area_by_keyboard_alone(page: Page) -> None:
+    page.keyboard.press("c")
+    expect(page.locator("#hint")).to_be_visible()
+    page.keyboard.press("Enter")
+    for _ in range(2):
+        before = page.evaluate("zonal.map.getCenter().lng")
+        page.keyboard.press("ArrowRight")
+        page.wait_for_function("(before) => zonal.map.getCenter().lng > before", arg=before)
+        page.wait_for_function("() => !zonal.map._panAnim || !zonal.map._panAnim._inProgress")
+    page.keyboard.press("Enter")
+    expect(page.locator("#area-title")).to_contain_text("Circle of")
+    page.keyboard.press("Delete")
+    expect(page.locator("#area-title")).to_have_text("Everywhere")
+
+
+def test_escape_ends_drawing(page: Page) -> None:
+    page.keyboard.press("p")
+    expect(page.locator("#hint")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.locator("#hint")).to_be_hidden()
+    expect(page.locator("#area-title")).to_have_text("Everywhere")
+
+
+def test_another_encoding_is_used_for_the_area(page: Page, stage: Stage) -> None:
+    draw_circle(page, 1500)
+    expect(page.locator("#shown")).to_have_text("10", timeout=WAIT_MS)
+    page.locator("#encoding").select_option("mgrs")
+    with client(stage.router) as other:
+        page.wait_for_function("() => zonal.layers.coverCount > 0")
+        for _ in range(60):
+            other.put(
+                "town/live/air", '{"id": "m", "kind": "car"}', location=CENTRE, encoding="mgrs",
+                content_encoding="application/json",
+            )  # fmt: skip
+            if page.evaluate("[...zonal.things.things.values()].some((t) => t.value.id === 'm')"):
+                return
+            page.wait_for_timeout(100)
+    raise AssertionError("no message in the chosen encoding was shown")
+
+
+def test_a_geofenced_message_reaches_those_inside(page: Page, stage: Stage) -> None:
+    with (
+        client(stage.router, position=stage.town.near[0]) as inside,
+        client(stage.router, position=stage.town.far[0]) as outside,
+    ):
+        heard: list[str] = []
+
+        def tell(sample: zonal.Sample) -> None:
+            value = json.loads(sample.payload.to_string())
+            heard.append(value["text"])
+            answer = json.dumps({"id": "s0", "message": value["id"]})
+            inside.put("town/event/heard", answer, location=inside.position)
+
+        unheard: list[object] = []
+        inside.declare_subscriber("town/event/notice", tell)
+        outside.declare_subscriber("town/event/notice", unheard.append)
+        page.get_by_role("button", name="Message").click()
+        drag(page, pixel(page, CENTRE), pixel(page, destination(CENTRE, 90, 1000)))
+        page.locator("#notice input[name=text]").fill("Come to the square")
+        page.get_by_role("button", name="Send").click()
+        expect(page.locator("#notice-state")).to_have_text("Sent.")
+        expect(page.locator("#alerts .notice")).to_contain_text("Come to the square")
+        expect(page.locator("#alerts .notice small")).to_contain_text("heard by 1", timeout=WAIT_MS)
+        screenshot(page, FIGURES / "web-message.png")
+        assert heard == ["Come to the square"]
+        assert unheard == []
+
+
+def test_alerts_are_shown_as_they_come(page: Page, stage: Stage) -> None:
+    fence = zonal.Circle(CENTRE, radius_m=1200)
+    page.wait_for_function("() => zonal.notices !== undefined")
+    text = "Bad air <b>in the centre</b>"
+    with client(stage.router) as pipeline:
+        for attempt in range(50):
+            value = json.dumps({"id": f"a{attempt}", "text": text})
+            pipeline.put(
+                "town/event/alert", value, location=CENTRE, geofence=fence,
+                content_encoding="application/json",
+            )  # fmt: skip
+            if page.locator("#alerts .alert").count():
+                break
+            page.wait_for_timeout(100)
+    # Text from the network is text, never markup.
+    expect(page.locator("#alerts .alert").first).to_contain_text(text)
+    page.locator("#alerts .alert button").first.click()
+
+
+def test_zones_take_the_colour_of_their_aggregates(page: Page, stage: Stage) -> None:
+    with client(stage.router) as pipeline:
+        for _ in range(50):
+            pipeline.put(
+                "town/event/zone", '{"zone": "west", "mean": 80}',
+                content_encoding="application/json",
+            )  # fmt: skip
+            if page.locator("body[data-coloured-zones='1']").count():
+                break
+            page.wait_for_timeout(100)
+    assert page.evaluate("zonal.layers.zones.get('west').options.fillOpacity") > 0.3
+
+
+def test_history_by_slider_and_by_question(page: Page, stage: Stage) -> None:
+    asked: list[str] = []
+
+    def answer(query: Query) -> None:
+        with query:
+            asked.append(str(query.parameters))
+            for number in range(3):
+                query.reply(
+                    "town/live/air", json.dumps({"id": f"old{number}", "pm10": 30}),
+                    location=stage.town.near[number], content_encoding="application/json",
+                )  # fmt: skip
+
+    with client(stage.router) as history, history.declare_queryable("town/live/*", answer):
+        draw_circle(page, 1500)
+        for _ in range(50):
+            page.get_by_role("button", name="Ask history").click()
+            expect(page.locator("#answer")).to_contain_text("replies", timeout=WAIT_MS)
+            if "3 replies" in page.locator("#answer").inner_text():
+                break
+        expect(page.locator("#answer")).to_have_text("3 replies, mean pm10 30.0 µg/m³")
+        page.locator("#time").focus()
+        for _ in range(30):
+            page.keyboard.press("ArrowLeft")
+        expect(page.locator("#time-text")).to_contain_text("3 messages", timeout=WAIT_MS)
+        expect(page.locator("#shown")).to_have_text("3")
+        assert asked[-1].startswith("_time=[20")
+        page.get_by_role("button", name="Live").click()
+        expect(page.locator("#shown")).to_have_text("10", timeout=WAIT_MS)
+
+
+def test_grids_and_routers_can_be_shown(page: Page) -> None:
+    page.keyboard.press("s")
+    page.wait_for_function("() => zonal.layers.grid.getLayers().length === 1", timeout=WAIT_MS)
+    page.keyboard.press("g")
+    page.wait_for_function(
+        "() => zonal.layers.gridOf === 'mgrs' && zonal.layers.grid.getLayers().length === 1",
+        timeout=WAIT_MS,
+    )
+    assert not page.locator("#grid-s2").is_checked()
+    page.keyboard.press("r")
+    expect(page.locator(".router")).to_have_count(1, timeout=WAIT_MS)
+    expect(page.locator(".router")).to_have_attribute("title", ROUTER)
+
+
+def test_light_and_dark(page: Page) -> None:
+    ground = "getComputedStyle(document.getElementById('map')).backgroundColor"
+    light = page.evaluate(ground)
+    page.get_by_role("button", name="Light or dark").click()
+    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+    assert page.evaluate(ground) != light
+    screenshot(page, FIGURES / "web-dark.png")
+    page.reload()
+    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+
+
+def test_on_a_phone_everything_is_in_reach(chrome: Browser, stage: Stage) -> None:
+    context = chrome.new_context(
+        viewport={"width": 390, "height": 780}, has_touch=True, is_mobile=True,
+        color_scheme="dark", device_scale_factor=2,
+    )  # fmt: skip
+    page = context.new_page()
+    watched = Watched(page, stage.server.url)
+    page.goto(stage.server.url)
+    expect(page.locator("#shown")).to_have_text("20", timeout=WAIT_MS)
+    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    page.locator("#fold").tap()
+    expect(page.locator("#cards")).to_be_hidden()
+    # Two taps make a circle: its middle, and a point of its edge.
+    page.get_by_role("button", name="Circle").tap()
+    middle, edge = pixel(page, CENTRE), pixel(page, destination(CENTRE, 90, 1200))
+    page.touchscreen.tap(*middle)
+    page.touchscreen.tap(*edge)
+    page.locator("#fold").tap()
+    expect(page.locator("#area-title")).to_contain_text("Circle of 1.", timeout=WAIT_MS)
+    expect(page.locator("#shown")).to_have_text("10", timeout=WAIT_MS)
+    screenshot(page, FIGURES / "web-phone.png")
+    context.close()
+    assert watched.errors == []
+
+
+def test_a_lost_connection_is_told_and_comes_back(chrome: Browser, stage: Stage) -> None:
+    with client(stage.router) as session:
+        options = WebOptions(port=0, view=stage.server.options.view)
+        server = WebServer(session, options).start()
+        context = chrome.new_context()
+        page = context.new_page()
+        try:
+            page.goto(server.url)
+            expect(page.locator("#link")).to_have_text("live", timeout=WAIT_MS)
+            port = server.port
+            server.stop()
+            expect(page.locator("#link")).to_have_text("connection lost", timeout=WAIT_MS)
+            server = WebServer(session, WebOptions(port=port, view=options.view)).start()
+            expect(page.locator("#link")).to_have_text("live", timeout=WAIT_MS)
+        finally:
+            context.close()
+            server.stop()
