@@ -1,4 +1,4 @@
-"""How fast the mesh simulator runs, what PSVR costs, what recovery takes; one JSON line last."""
+"""How fast the simulator runs, what PSVR costs, what recovery takes; one JSON line last."""
 
 import json
 import os

@@ -19,7 +19,7 @@ CHANNEL = 9
 
 
 def settled(graph: Graph, subscribers: tuple[int, ...] = ()) -> Simulation:
-    sim = Simulation(GraphChannel(graph), MeshConfig(max_links=10))
+    sim = Simulation(GraphChannel(graph), MeshConfig(max_links=10, wide_shortcuts=False))
     for node in subscribers:
         sim.subscribe(node, CHANNEL)
     whole = lambda: is_legitimate(sim.nodes, sim.now, 1)  # noqa: E731

@@ -1,6 +1,8 @@
 """`zonal.mesh.open`: put and subscribe by place, over real sockets; and the gateway to Zenoh."""
 
 import contextlib
+import subprocess
+import sys
 
 import pytest
 from hypothesis import given, settings
@@ -196,6 +198,29 @@ def test_gateway_carries_both_ways_and_nothing_twice(line: list[mesh.MeshSession
         for gate in gates:
             gate.close()
         beyond.close()
+
+
+def test_gateway_command(line: list[mesh.MeshSession]) -> None:
+    with router_row(1) as (router,), client(router) as beyond:
+        heard = beyond.declare_subscriber(TOPIC)
+        host, port = line[0].address
+        arguments = ["gateway", "--id", "9", "--topic", TOPIC, "--seconds", "60"]
+        arguments += ["--connect", router.endpoints[0], "--peer", f"0={host}:{port}"]
+        code = f"from zonal.cli.mesh import app; app({arguments!r})"
+        gate = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+        try:
+            place = gate.stdout.readline().split()[-1].rpartition(":")
+            peers = {9: mesh.Peer((place[0], int(place[2]))), 1: mesh.Peer(line[1].address)}
+            line[0].set_peers(peers)
+
+            def crossed() -> zonal.Sample | None:
+                line[3].put(TOPIC, b"hello", location=DUOMO)
+                return heard.recv(0.3)
+
+            assert eventually(crossed, 40).payload.to_bytes() == b"hello"
+        finally:
+            gate.kill()
+            gate.communicate()
 
 
 def test_module_exports() -> None:

@@ -40,6 +40,24 @@ def node(
 
 
 @app.command()
+def gateway(
+    node_id: Annotated[int, typer.Option("--id", help="identifier, unique in the mesh")],
+    topic: Annotated[list[str], typer.Option(help="topic to carry, both ways")],
+    connect: Annotated[list[str], typer.Option(help="Zenoh router, e.g. tcp/127.0.0.1:7447")],
+    port: Annotated[int, typer.Option(help="UDP port; 0 takes a free one")] = 0,
+    host: Annotated[str, typer.Option(help="address to listen on")] = "127.0.0.1",
+    peer: Annotated[
+        list[str] | None, typer.Option(help="neighbour in reach: ID=HOST:PORT[,LOSS]")
+    ] = None,
+    seconds: Annotated[float, typer.Option(help="how long to run; 0: until interrupted")] = 0.0,
+) -> None:
+    """Run a mesh node that carries topics between the mesh and Zenoh routers."""
+    from zonal.mesh.console import run_gateway
+
+    run_gateway(node_id, (host, port), peer or [], topic, connect, seconds=seconds)
+
+
+@app.command()
 def launch(
     nodes: Annotated[int, typer.Option(help="number of processes")] = 50,
     loss: Annotated[float, typer.Option(help="share of packets that each link loses")] = 0.05,

@@ -65,7 +65,7 @@ def fig7(
         if n >= 500:
             share = [0.01, 0.02, 0.05]
         densities = sorted({round(p, 3) for p in share})
-        repeat = 3 if quick else max(2, 2000 // n // 2)
+        repeat = 3 if quick else max(3, 2000 // n)
         fits = [s for s in counts if s <= n]
         tasks += _tasks(seed + n, repeat, n=(n,), p=densities, s=fits, publishers=(20,))
     rows = sweep(message_gain, tasks, "figure 7", master=_master(master))
@@ -84,12 +84,12 @@ def fig8(
 
     tasks = _tasks(
         seed,
-        1 if quick else 4,
+        1 if quick else 3,
         n=(20,) if quick else (50,),
         s=(5,) if quick else (10,),
-        side=(25, 35) if quick else (40, 50, 60, 70, 80),
-        warm=(90,) if quick else (180,),
-        publications=(20,) if quick else (100,),
+        side=(25, 35) if quick else (50, 60, 70, 80),
+        warm=(90,) if quick else (120,),
+        publications=(20,) if quick else (80,),
     )
     both = [task | {"scheme": scheme} for task in tasks for scheme in ("psvr", "shen")]
     rows = sweep(radio_delivery, both, "figure 8", master=_master(master))
@@ -128,9 +128,9 @@ def fig10(
     ranges = (0.25, 0.4) if quick else (0.15, 0.2, 0.25, 0.3, 0.4, 0.5)
     n = 40 if quick else 100
     tasks = _tasks(seed, repeat, model=("plane",), n=(n,), range=ranges, s=(1,), draws=(40,))
-    sides = (30,) if quick else (30, 40, 50, 60, 70)
+    sides = (30,) if quick else (40, 50, 60, 70)
     radio = _tasks(
-        seed + 1000, 2 if quick else 6, model=("radio",), n=(20 if quick else 50,), side=sides,
+        seed + 1000, 2 if quick else 4, model=("radio",), n=(20 if quick else 50,), side=sides,
         warm=(90,), s=(1,), draws=(40,),
     )  # fmt: skip
     rows = sweep(density_gain, tasks + radio, "figure 10", master=_master(master))
@@ -151,6 +151,8 @@ def fig11(
     trace: Trace = _TRACE,
     master: Master = "local[*]",
     seed: Seed = 11,
+    hours: Annotated[float, typer.Option(help="length of the long run")] = 10.0,
+    tests: Annotated[int, typer.Option(help="tests per number of processes")] = 4,
 ) -> None:
     """Delivery of real processes with link faults, and long runs on the recorded trace."""
     from zonal.lab.psvr_figures import figure_11
@@ -160,20 +162,21 @@ def fig11(
 
     path = _trace_or_made(trace, out)
     sizes = (10,) if quick else (10, 20, 50)
-    runs = _long_runs(path, quick=quick, seed=seed, nodes=sizes)
+    runs = _long_runs(path, 0.05 if quick else hours, quick=quick, seed=seed, nodes=sizes)
     long_runs = sweep(trace_run, runs, "figure 11, trace", master=_master(master))
-    tests = _tasks(
-        seed, 1 if quick else 4, n=sizes, acknowledged=(False, True),
+    fleets = _tasks(
+        seed, 1 if quick else tests, n=sizes, acknowledged=(False, True),
         seconds=(8 if quick else 40,), trace=(str(path),),
     )  # fmt: skip
-    measured = sweep(fleet_test, tests, "figure 11, processes", master=None)
+    measured = sweep(fleet_test, fleets, "figure 11, processes", master=None)
     sentence = figure_11(measured, long_runs, _picture(out, "mesh-fig11.png"))
     _finish(out, "fig11-trace", long_runs, sentence, seed)
     _finish(out, "fig11", measured, sentence, seed)
 
 
-def _long_runs(path: Path, *, quick: bool, seed: int, nodes: tuple[int, ...]) -> list[Row]:
-    hours = 0.05 if quick else 10.0
+def _long_runs(
+    path: Path, hours: float, *, quick: bool, seed: int, nodes: tuple[int, ...]
+) -> list[Row]:
     common = {
         "trace": str(path), "start": 9200.0 if "grenoble" in path.name else 0.0, "warm": 120.0,
         "seconds": hours * 3600, "window": 60.0 if quick else 600.0,
@@ -217,7 +220,7 @@ def recovery(
     from zonal.lab.psvr_sweep import sweep
     from zonal.lab.psvr_tasks import recovery as recover
 
-    plan = {8: 10} if quick else {5: 200, 10: 350, 20: 250, 35: 120, 50: 80}
+    plan = {8: 10} if quick else {5: 350, 10: 450, 20: 170, 35: 20, 50: 10}
     tasks = []
     for n, networks in plan.items():
         tasks += _tasks(seed + 1000 * n, networks, n=(n,), corruptions=(10,), max_depth=(32,))

@@ -14,7 +14,7 @@ from zonal.mesh.traces import read_k7
 
 Row = dict[str, Any]
 CHANNEL = 1
-_PERIOD = 0.4  # a real minute then holds 150 rounds: a test of two hours in the paper's pace
+_PERIOD = 0.6  # seconds to a beacon: a minute of the test holds a hundred rounds
 _START = 9200.0
 
 

@@ -38,16 +38,23 @@ CHANNEL = 1
 
 
 def message_gain(task: Row) -> Row:
-    """Figure 7: messages of PSVR, [14], T_D and T_S for the same publications on one G(n, p)."""
+    """Figure 7: messages of PSVR, [14], T_D and T_S for the same publications on one G(n, p).
+
+    ``psvr`` has the shortcuts of the paper's figure 4 and any node as its root, ``wide`` all the
+    shortcuts there are, ``hub`` moreover a root with many links.
+    """
     rng = random.Random(task["seed"])
     graph = connected_gnp(task["n"], task["p"], rng)
     names = sorted(graph)
     subscribers = rng.sample(names, task["s"])
     publishers = rng.sample(names, min(task["publishers"], len(names)))
     layout = lay_out(bfs_tree(graph, min(graph)))
+    best_linked = max(names, key=lambda node: (len(graph[node]), -node))
+    hub = lay_out(bfs_tree(graph, best_linked))
     schemes: dict[str, Scheme] = {
         "psvr": PsvrScheme(graph, subscribers, layout),
         "wide": PsvrScheme(graph, subscribers, layout, wide=True),
+        "hub": PsvrScheme(graph, subscribers, hub, wide=True),
         "older": OlderScheme(graph, subscribers, layout),
         "td": SourceTrees(graph, subscribers),
         "ts": TreeScheme(bfs_tree(graph, _central(graph, rng)), subscribers),

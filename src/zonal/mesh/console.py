@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import sys
+import threading
 import time
 from typing import TYPE_CHECKING
 
@@ -15,14 +17,18 @@ from zonal.errors import MeshError
 from zonal.mesh.channels import GraphChannel, TraceChannel
 from zonal.mesh.config import MeshConfig
 from zonal.mesh.fleet import Fleet
+from zonal.mesh.gateway import Gateway
 from zonal.mesh.graphs import Graph, component, connected_gnp, geometric, random_points
 from zonal.mesh.legitimate import faults, used_graph
 from zonal.mesh.node import MeshNode
 from zonal.mesh.packets import Deliver, Pub
 from zonal.mesh.schemes import Message
+from zonal.mesh.session import open as open_mesh
 from zonal.mesh.simulation import Simulation
 from zonal.mesh.traces import read_k7
 from zonal.mesh.udp import Address, UdpDriver, parse_peer
+from zonal.session import config as zenoh_config
+from zonal.session import open as open_session
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -85,6 +91,30 @@ def run_console(
 def _print_delivery(effect: Deliver) -> None:
     text = effect.data.decode("utf-8", "replace")
     print(f"{effect.channels[0]} from {effect.origin}: {text}", flush=True)
+
+
+def run_gateway(
+    node_id: int,
+    address: Address,
+    peers: Sequence[str],
+    topics: Sequence[str],
+    routers: Sequence[str],
+    *,
+    seconds: float,
+) -> None:
+    """A node in the mesh and a client of routers in one; says at the end what crossed."""
+    out = Console()
+    table = dict(map(parse_peer, peers))
+    settings = zenoh_config("client", connect=routers)
+    with (
+        open_mesh(node_id, listen=address, peers=table) as node,
+        open_session(settings) as session,
+        Gateway(node, session, topics) as gate,
+    ):
+        print(f"gateway {node_id} listens on {node.address[0]}:{node.address[1]}", flush=True)
+        with contextlib.suppress(KeyboardInterrupt):
+            threading.Event().wait(seconds or None)
+        out.print(f"to Zenoh {gate.counters.to_zenoh}, to the mesh {gate.counters.to_mesh}")
 
 
 def run_launch(

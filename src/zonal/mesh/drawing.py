@@ -137,7 +137,8 @@ def _draw_ring(
         x, y = at(position)
         axes.text(1.1 * x, 1.1 * y, str(position), ha="center", va="center", color="#667")
     axes.set_title(
-        f"virtual ring of length {layout.length}: positions outside, nodes inside, shortcuts light"
+        f"virtual ring of length {layout.length}: positions outside, nodes inside, shortcuts light",
+        pad=14,
     )
 
 

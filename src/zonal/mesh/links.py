@@ -146,7 +146,8 @@ class LinkTable:
         rich = sum(n.kept for n in self.entries.values()) > config.min_links
         for node, entry in list(self.entries.items()):
             entry.heard_at = min(entry.heard_at, now)  # a time stamp from the future is corrupt
-            if now - entry.heard_at > self._patience(entry) * config.period or node != entry.node:
+            silent = (now - entry.heard_at) / config.period
+            if node != entry.node or (silent > config.silence and silent > self._patience(entry)):
                 del self.entries[node]
                 continue
             self._read(entry, now)
@@ -169,6 +170,9 @@ class LinkTable:
     ) -> bool:
         """Gone bad, or kept by one end only for too long."""
         config = self.config
+        if entry.quality >= config.leave_quality and entry.keeps_me:
+            entry.kept_at = now
+            return False
         needed = entry.node in tree or not rich or self._is_poor(entry)
         bound = 0.6 * config.bridge_quality if needed else config.leave_quality
         if entry.quality >= bound and entry.keeps_me:
