@@ -233,7 +233,7 @@ def bench_recorder(folder: Path, scale: float) -> dict[str, float]:
         gate = context.Event()
         sender = context.Process(target=_publish, args=(endpoint, count, gate))
         plan = RecorderPlan(recover=False)
-        with zonal.open(zonal.config("client", connect=[endpoint])) as session:
+        with zonal.open(zonal.config("client", connect=[endpoint])) as session:  # noqa: SIM117
             with Recorder(session, folder / "log", ["city/**"], plan=plan) as recorder:
                 sender.start()
                 gate.wait()

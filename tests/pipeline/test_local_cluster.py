@@ -22,10 +22,10 @@ _JOB = """
 import sys
 from zonal.pipeline.spark import open_spark
 from zonal.pipeline.stream import Pipeline, PipelinePlan
-spark = open_spark("local-cluster[2,1,512]", conf={
+spark = open_spark("local-cluster[2,1,1024]", conf={
     "spark.sql.shuffle.partitions": "2",
-    "spark.executor.memory": "512m",
-    "spark.driver.memory": "512m",
+    "spark.executor.memory": "1g",
+    "spark.driver.memory": "1g",
 })
 log, lake = sys.argv[1:]
 rows = spark.read.format("zonal").options(path=log, rowsPerPartition="100").load()
@@ -36,17 +36,22 @@ spark.stop()
 """
 
 
-def spark_home() -> str | None:
-    """`local-cluster` starts workers with Spark's own scripts, which the PyPI package has."""
-    home = Path(pyspark.__file__).parent
-    return str(home) if (home / "bin" / "spark-class").exists() else None
+def spark_home(folder: Path) -> Path | None:
+    """Where `local-cluster` finds Spark's scripts, and writes its workers' files beside them."""
+    package = Path(pyspark.__file__).parent
+    if not (package / "bin" / "spark-class").exists():
+        return None
+    folder.mkdir()
+    for name in ("bin", "jars", "sbin"):
+        (folder / name).symlink_to(package / name)
+    return folder
 
 
-@pytest.mark.timeout(170)
+@pytest.mark.timeout(420)
 def test_two_executors_in_processes_of_their_own_write_every_row_once(
     tmp_path: Path, messages: Messages
 ) -> None:
-    home = spark_home()
+    home = spark_home(tmp_path / "home")
     if home is None:
         pytest.skip("this PySpark has no scripts to start workers with")
     with LogWriter(tmp_path / "log") as writer:
@@ -55,10 +60,9 @@ def test_two_executors_in_processes_of_their_own_write_every_row_once(
     sources = str(Path(__file__).parents[2] / "src")
     environment = {
         **os.environ,
-        "SPARK_HOME": home,
+        "SPARK_HOME": str(home),
         "PYTHONPATH": os.pathsep.join([sources, os.environ.get("PYTHONPATH", "")]),
         "SPARK_LOCAL_IP": "127.0.0.1",
-        "SPARK_WORKER_DIR": str(tmp_path / "work"),
     }
     done = subprocess.run(
         [sys.executable, "-c", _JOB, str(tmp_path / "log"), str(tmp_path / "lake")],
@@ -66,7 +70,7 @@ def test_two_executors_in_processes_of_their_own_write_every_row_once(
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=160,
+        timeout=400,
         check=False,
     )
     assert done.returncode == 0, done.stderr[-3000:]
