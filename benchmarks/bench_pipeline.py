@@ -28,23 +28,24 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import shapely
 
-from zonal.geo import Box, Circle, Point
-from zonal.pipeline.cells import cell_ids
-from zonal.pipeline.declaration import Declaration, Field, TopicSchema
-from zonal.pipeline.log import Log, LogWriter
-from zonal.pipeline.schema import LOG_SCHEMA, MESSAGE_SCHEMA, log_ddl
-from zonal.pipeline.shapes import area_to_columns
-from zonal.pipeline.zones import Zones
+from pipeline_data import (
+    DECLARED,
+    START_US,
+    fleet,
+    message_table,
+    subscription_table,
+    write_log,
+    zones,
+)
+from pipeline_picture import draw
+from zonal.geo import Box
+from zonal.pipeline.log import Log
+from zonal.pipeline.schema import LOG_SCHEMA, log_ddl
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pyspark.sql import SparkSession
-
-DATA = Path(__file__).parents[2] / "shared" / "data"
-FIGURE = Path(__file__).parents[1] / "docs" / "figures" / "pipeline-bench.png"
-START_US = 1_794_700_800_000_000
-SEGMENT = 100_000
 
 
 @dataclass
@@ -89,61 +90,6 @@ def say(text: str) -> None:
     print(text, flush=True)
 
 
-def fleet(count: int, first: int, *, devices: int = 1000, rate: float = 2000.0) -> pa.Table:
-    """Air-quality messages of a fleet in Milano, as a recorder writes them."""
-    rng = np.random.default_rng(first)
-    index = np.arange(first, first + count)
-    device = index % devices
-    lats, lons = 45.40 + rng.random(count) * 0.13, 9.08 + rng.random(count) * 0.17
-    times = START_US + (index * 1e6 / rate).astype(np.int64)
-    values = rng.integers(0, 1500, count) / 10
-    names = np.array([f"{number:016x}" for number in range(devices)])
-    payloads = [
-        b'{"pm10":%.1f,"station":"s%d"}' % pair
-        for pair in zip(values.tolist(), device.tolist(), strict=True)
-    ]
-    stamp = pa.timestamp("us", tz="UTC")
-    return pa.table(
-        {
-            "topic": np.where(device % 4 == 0, "city/airquality/fixed", "city/airquality/mobile"),
-            "latitude": lats,
-            "longitude": lons,
-            "geofence": pa.nulls(count, pa.binary()),
-            "geofence_radius_m": pa.nulls(count, pa.float64()),
-            "cell": cell_ids(lats, lons),
-            "payload": pa.array(payloads, pa.binary()),
-            "encoding": ["application/json"] * count,
-            "kind": ["put"] * count,
-            "timestamp": pa.array(times, stamp),
-            "ntp64": pa.array(times),
-            "clock": names[device],
-            "source": names[device],
-            "sequence": pa.array(index // devices),
-            "received": pa.array(times + 5000, stamp),
-        },
-        schema=MESSAGE_SCHEMA,
-    )
-
-
-def write_log(folder: Path, rows: int) -> Path:
-    with LogWriter(folder) as writer:
-        for first in range(0, rows, SEGMENT):
-            writer.append(fleet(min(SEGMENT, rows - first), first))
-    return folder
-
-
-def zones() -> Zones:
-    real = sorted((DATA / "milano_nil").rglob("*.geojson"))
-    if real:
-        return Zones.from_file(real[0])
-    grid = [
-        shapely.box(9.08 + x / 60, 45.40 + y / 60, 9.08 + (x + 1) / 60, 45.40 + (y + 1) / 60)
-        for x in range(10)
-        for y in range(8)
-    ]
-    return Zones(tuple(map(str, range(len(grid)))), tuple(map(shapely.to_wkb, grid)))
-
-
 def spark(master: str = "local[2]") -> SparkSession:
     from zonal.pipeline.spark import open_spark
 
@@ -155,17 +101,6 @@ def spark(master: str = "local[2]") -> SparkSession:
             "spark.executor.memory": "2g",
         },
     )
-
-
-DECLARED = Declaration(
-    (
-        TopicSchema(
-            "city/airquality/**",
-            (Field("pm10", "double", required=True, max=2000), Field("station", "string")),
-            "station",
-        ),
-    )
-)
 
 
 def bench_stream(folder: Path, scale: float) -> dict[str, float]:
@@ -270,62 +205,6 @@ def _publish(endpoint: str, count: int, gate: Any) -> None:
         gate.set()
         for number in range(count):
             publisher.put(b'{"pm10":%d,"station":"s1"}' % (number % 100))
-
-
-def beijing(count: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Places in Beijing: of Geolife where it is, else around a few centres."""
-    rng = np.random.default_rng(seed)
-    paths = sorted((DATA / "geolife").rglob("*.plt"))
-    if paths:
-        points = np.concatenate(
-            [
-                np.loadtxt(path, delimiter=",", skiprows=6, usecols=(0, 1), ndmin=2)
-                for path in paths[::4]
-            ]
-        )
-        inside = (np.abs(points[:, 0] - 39.95) < 0.3) & (np.abs(points[:, 1] - 116.38) < 0.4)
-        chosen = points[inside][rng.integers(0, inside.sum(), count)]
-        lats, lons = chosen.T
-    else:
-        centres = rng.normal((39.95, 116.38), 0.08, (12, 2))
-        lats, lons = centres[rng.integers(0, 12, count)].T
-    return lats + rng.normal(0, 0.003, count), lons + rng.normal(0, 0.003, count)
-
-
-def message_table(count: int) -> pa.Table:
-    lats, lons = beijing(count, 1)
-    return pa.table(
-        {
-            "id": np.arange(count),
-            "topic": np.where(np.arange(count) % 10 == 0, "bus/42", "city/air"),
-            "time": pa.array(START_US + np.arange(count) * 1000, pa.timestamp("us", tz="UTC")),
-            "latitude": lats,
-            "longitude": lons,
-            "cell": cell_ids(lats, lons),
-            "geofence": pa.nulls(count, pa.binary()),
-            "geofence_radius_m": pa.nulls(count, pa.float64()),
-        }
-    )
-
-
-def subscription_table(count: int, radius_m: float = 1112.0) -> pa.Table:
-    lats, lons = beijing(count, 2)
-    centres = [
-        area_to_columns(Circle(Point(float(lat), float(lon)), radius_m=radius_m))[0]
-        for lat, lon in zip(lats, lons, strict=True)
-    ]
-    return pa.table(
-        {
-            "subscriber": [f"s{number}" for number in range(count)],
-            "topic": ["city/**"] * count,
-            "area": pa.array(centres, pa.binary()),
-            "area_radius_m": np.full(count, radius_m),
-            "latitude": lats,
-            "longitude": lons,
-            "since": pa.nulls(count, pa.timestamp("us", tz="UTC")),
-            "until": pa.nulls(count, pa.timestamp("us", tz="UTC")),
-        }
-    )
 
 
 def bench_deliveries(folder: Path, scale: float) -> dict[str, float]:
@@ -487,7 +366,7 @@ from zonal.pipeline.spark import open_spark
 from zonal.pipeline.schema import log_ddl
 from zonal.pipeline.silver import SilverPlan, refine
 sys.path.insert(0, sys.argv[3])
-from bench_pipeline import DECLARED, zones
+from pipeline_data import DECLARED, zones
 executors = sys.argv[1]
 spark = open_spark(f"local-cluster[{executors},1,1024]", conf={
     "spark.executor.memory": "1g", "spark.sql.shuffle.partitions": "2",
@@ -539,57 +418,6 @@ PARTS = {
     "deliveries": bench_deliveries,
     "cluster": bench_cluster,
 }
-
-
-def draw(results: dict[str, dict[str, float]]) -> None:
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    from matplotlib import pyplot as plt
-
-    figure, axes = plt.subplots(1, 4, figsize=(14, 3.2), layout="constrained")
-    panels: list[tuple[str, dict[str, float], float | None, str]] = []
-    if "stream" in results:
-        one = results["stream"]
-        values = {
-            "log→silver→gold": one["rows_per_2_cpu_s"],
-            "Parquet stream,\none aggregate": one["native_rows_per_2_cpu_s"],
-        }
-        panels.append(("rows/s on two free cores", values, 80_000, "linear"))
-    if "recorder" in results:
-        values = {"recorder": results["recorder"]["messages_per_s"]}
-        panels.append(("messages/s through a router", values, 30_000, "linear"))
-    if "deliveries" in results:
-        one = results["deliveries"]
-        values = {
-            "cell join": one["join_s"],
-            "shapely,\none process": one["shapely_s_extrapolated"],
-            "cross join": one["cross_join_s_extrapolated"],
-        }
-        panels.append(("deliveries: seconds", values, None, "log"))
-    if "history" in results:
-        one = results["history"]
-        values = {"area + hour": one["query_s"], "full scan": one["full_scan_s"]}
-        panels.append(("history: seconds", values, None, "log"))
-    for axis, (title, values, target, scale) in zip(axes, panels, strict=False):
-        bars = axis.bar(list(values), list(values.values()), color="#4c78a8", width=0.6)
-        axis.bar_label(
-            bars,
-            [f"{value:,.3g}" if value < 100 else f"{value:,.0f}" for value in values.values()],
-            fontsize=8,
-        )
-        if target:
-            axis.axhline(target, color="#e45756", linestyle="--", linewidth=1)
-            axis.text(
-                len(values) - 0.6, target, " target", color="#e45756", fontsize=8, va="bottom"
-            )
-        axis.set_yscale(scale)
-        axis.set_title(title, fontsize=10)
-        axis.tick_params(labelsize=8)
-        axis.spines[["top", "right"]].set_visible(False)
-    FIGURE.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(FIGURE, dpi=120)
-    plt.close(figure)
 
 
 def main() -> None:
