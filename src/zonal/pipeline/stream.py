@@ -77,14 +77,13 @@ class Pipeline:
         plan: PipelinePlan,
         *,
         on_batch: Callable[[BatchReport], None] | None = None,
-        on_gold: Callable[[], None] | None = None,
     ) -> None:
         self.spark = spark
         self.log = Log(log)
         self.lake = Lake(lake, create=True)
         self.plan = plan
         self._on_batch = on_batch
-        self._on_gold = on_gold
+        self._after_gold: list[Callable[[], None]] = []
         self._waiting = 0
 
     def start(
@@ -115,6 +114,10 @@ class Pipeline:
         query.awaitTermination()
         self.update_gold()
 
+    def on_gold(self, follow: Callable[[], None]) -> None:
+        """Call this whenever gold is current, to raise alerts for instance."""
+        self._after_gold.append(follow)
+
     def update_gold(self) -> None:
         """Bring the gold tables up to date with silver."""
         self._waiting = 0
@@ -122,8 +125,8 @@ class Pipeline:
             update_windows(self.spark, self.lake, self.plan.windows)
         if self.plan.tracks:
             update_tracks(self.spark, self.lake, self.plan.tracks)
-        if self._on_gold:
-            self._on_gold()
+        for follow in self._after_gold:
+            follow()
 
     def _batch(self, segments: DataFrame, _: int) -> None:
         rows = sorted(segments.collect(), key=lambda row: row.start)

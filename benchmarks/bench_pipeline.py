@@ -1,0 +1,449 @@
+"""The pipeline's figures in one run: stream, recorder, deliveries, history, two executors.
+
+`python benchmarks/bench_pipeline.py [part …] [--scale 0.1]`; human lines, then one JSON line. On a
+shared machine the wall clock says little, so each figure is also given per second of processor
+time of all processes taken together, times two: what two free cores would do.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import shapely
+
+from pipeline_data import (
+    DECLARED,
+    START_US,
+    fleet,
+    message_table,
+    subscription_table,
+    write_log,
+    zones,
+)
+from pipeline_picture import draw
+from zonal.geo import Box
+from zonal.pipeline.log import Log
+from zonal.pipeline.schema import LOG_SCHEMA, log_ddl
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark.sql import SparkSession
+
+
+@dataclass
+class Took:
+    """How long something took, by the clock and in processor time."""
+
+    wall_s: float = 0.0
+    cpu_s: float = 0.0
+
+
+@contextmanager
+def measured() -> Iterator[Took]:
+    took = Took()
+    start, cpu = time.perf_counter(), processor_s()
+    yield took
+    took.wall_s = time.perf_counter() - start
+    took.cpu_s = max(processor_s() - cpu, 0.01)
+
+
+def processor_s() -> float:
+    """Processor time of this process and all below it (Spark's JVM and its workers)."""
+    parents, ticks = {}, {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal():
+            try:
+                fields = (entry / "stat").read_text().rpartition(")")[2].split()
+            except OSError:
+                continue
+            parents[int(entry.name)] = int(fields[1])
+            # Also of children that ended, so that no worker's time is lost.
+            ticks[int(entry.name)] = sum(map(int, fields[11:15]))
+    total, me = 0, os.getpid()
+    for pid, count in ticks.items():
+        at = pid
+        while at in parents and at != me:
+            at = parents[at]
+        total += count if at == me else 0
+    return total / os.sysconf("SC_CLK_TCK")
+
+
+def say(text: str) -> None:
+    print(text, flush=True)
+
+
+def spark(master: str = "local[2]") -> SparkSession:
+    from zonal.pipeline.spark import open_spark
+
+    return open_spark(
+        master,
+        conf={
+            "spark.sql.shuffle.partitions": "2",
+            "spark.driver.memory": "4g",
+            "spark.executor.memory": "2g",
+        },
+    )
+
+
+def bench_stream(folder: Path, scale: float) -> dict[str, float]:
+    """Log → silver → gold against Spark's own Parquet stream with one aggregate."""
+    from zonal.pipeline.gold import WindowPlan
+    from zonal.pipeline.silver import SilverPlan
+    from zonal.pipeline.stream import Pipeline, PipelinePlan
+
+    rows = int(3_000_000 * scale)
+    log, warm = write_log(folder / "log", rows), write_log(folder / "warm", 300_000)
+    session = spark()
+    silver = SilverPlan(DECLARED, zones())
+    plan = PipelinePlan(silver, WindowPlan(("pm10",)), gold_every=3)
+    for source, lake in ((warm, "lake-0"), (warm, "lake-1")):
+        Pipeline(session, source, folder / lake, plan).run()
+    with measured() as native:
+        _native_aggregate(session, log, folder / "native")
+    with measured() as ours:
+        Pipeline(session, log, folder / "lake", plan).run(max_rows=1_000_000)
+    result = {
+        "rows": rows,
+        "rows_per_s": rows / ours.wall_s,
+        "rows_per_2_cpu_s": 2 * rows / ours.cpu_s,
+        "native_rows_per_s": rows / native.wall_s,
+        "native_rows_per_2_cpu_s": 2 * rows / native.cpu_s,
+    }
+    say(
+        f"log → silver → gold: {result['rows_per_s']:,.0f} rows/s by the clock, "
+        f"{result['rows_per_2_cpu_s']:,.0f} on two free cores (target 80,000); Spark's own "
+        f"Parquet stream with one aggregate: {result['native_rows_per_s']:,.0f} and "
+        f"{result['native_rows_per_2_cpu_s']:,.0f}"
+    )
+    return result
+
+
+def _native_aggregate(session: SparkSession, log: Path, out: Path) -> None:
+    from pyspark.sql import functions as F  # noqa: N812
+
+    stream = session.readStream.schema(log_ddl()).parquet(str(log / "segments"))
+    grouped = (
+        stream.withWatermark("timestamp", "1 hour")
+        .groupBy(F.window("timestamp", "5 minutes"), "topic")
+        .agg(F.count("*"), F.avg("latitude"), F.max("latitude"))
+    )
+    query = (
+        grouped.writeStream.format("memory")
+        .queryName("native")
+        .outputMode("complete")
+        .option("checkpointLocation", str(out))
+        .trigger(availableNow=True)
+        .start()
+    )
+    query.awaitTermination()
+
+
+def bench_recorder(folder: Path, scale: float) -> dict[str, float]:
+    """Messages a second from publishers through a router into the log, none lost."""
+    import zonal
+    from zonal.pipeline.recorder import Recorder, RecorderPlan
+
+    count = int(300_000 * scale)
+    context = multiprocessing.get_context("spawn")
+    with zonal.Router(("tcp/127.0.0.1:0",)) as router:
+        endpoint = router.endpoints[0]
+        gate = context.Event()
+        sender = context.Process(target=_publish, args=(endpoint, count, gate))
+        plan = RecorderPlan(recover=False)
+        with zonal.open(zonal.config("client", connect=[endpoint])) as session:  # noqa: SIM117
+            with Recorder(session, folder / "log", ["city/**"], plan=plan) as recorder:
+                sender.start()
+                gate.wait()
+                with measured() as took:
+                    while recorder.counters.written < count and took.wall_s < 120:
+                        time.sleep(0.01)
+                counters = recorder.counters
+                sender.join()
+    result = {
+        "messages": count,
+        "messages_per_s": count / took.wall_s,
+        "recorder_cpu_us": 1e6 * took.cpu_s / count,
+        "overflowed": counters.overflowed,
+        "lost": count - Log(folder / "log").next_offset(),
+    }
+    say(
+        f"recorder through a router: {result['messages_per_s']:,.0f} msg/s (target 30,000), "
+        f"{counters.overflowed} overflowed, {result['lost']} lost"
+    )
+    return result
+
+
+def _publish(endpoint: str, count: int, gate: Any) -> None:
+    import zenoh
+
+    import zonal
+
+    with zonal.open(
+        zonal.config("client", connect=[endpoint]), position=zonal.Point(45.46, 9.19)
+    ) as session:
+        publisher = session.declare_publisher(
+            "city/airquality", congestion_control=zenoh.CongestionControl.BLOCK
+        )
+        gate.set()
+        for number in range(count):
+            publisher.put(b'{"pm10":%d,"station":"s1"}' % (number % 100))
+
+
+def bench_deliveries(folder: Path, scale: float) -> dict[str, float]:
+    """The join against the cross join with the same predicate, and a single shapely process."""
+    from zonal.pipeline.deliveries import delivery_counts
+
+    session = spark()
+    sizes = [int(1_000_000 * scale) // 4, int(1_000_000 * scale)]
+    subscribers = int(10_000 * scale**0.5)
+    pq.write_table(message_table(sizes[1]), folder / "m.parquet", row_group_size=100_000)
+    pq.write_table(subscription_table(subscribers), folder / "s.parquet")
+    messages = session.read.parquet(str(folder / "m.parquet"))
+    wanted = session.read.parquet(str(folder / "s.parquet"))
+    delivery_counts(messages.limit(1000), wanted.limit(100)).count()  # start workers, compile
+    took, totals = [], []
+    for size in sizes:
+        with measured() as one:
+            counted = delivery_counts(messages.where(f"id < {size}"), wanted)
+            totals.append(counted.agg({"count": "sum"}).first()[0])
+        took.append(one)
+    cross = _cross_join(session, folder, sample_messages=4_000, sample_subscribers=2_000)
+    pairs = sizes[1] * subscribers
+    alone = _shapely_join(folder, sample_subscribers=min(500, subscribers))
+    result = {
+        "messages": sizes[1],
+        "subscriptions": subscribers,
+        "deliveries": totals[1],
+        "join_s": took[1].wall_s,
+        "join_cpu_s": took[1].cpu_s,
+        "growth_1x_to_4x": took[1].cpu_s / took[0].cpu_s,
+        "growth_wall": took[1].wall_s / took[0].wall_s,
+        "cross_join_s_extrapolated": cross.wall_s * pairs,
+        "times_faster_than_cross_join": cross.wall_s * pairs / took[1].wall_s,
+        "times_faster_by_cpu": cross.cpu_s * pairs / took[1].cpu_s,
+        "shapely_s_extrapolated": alone.wall_s * subscribers,
+        "times_faster_than_shapely": alone.wall_s * subscribers / took[1].wall_s,
+        "times_shapely_by_cpu": alone.cpu_s * subscribers / took[1].cpu_s,
+    }
+    say(
+        f"deliveries, {sizes[1]:,} messages × {subscribers:,} subscriptions in Beijing: "
+        f"{totals[1]:,} deliveries in {took[1].wall_s:.1f} s ({took[1].cpu_s:.1f} s of processor "
+        f"time); {result['times_faster_than_cross_join']:,.0f} times faster than the cross join "
+        f"({result['times_faster_by_cpu']:,.0f} by processor time; target 20), "
+        f"{result['times_faster_than_shapely']:.1f} times than one shapely process; four times "
+        f"the messages take {result['growth_1x_to_4x']:.2f} times the processor time"
+    )
+    return result
+
+
+def _cross_join(
+    session: SparkSession, folder: Path, *, sample_messages: int, sample_subscribers: int
+) -> Took:
+    """Seconds per pair: every pair by the same great-circle predicate, compiled by Spark."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    messages = session.read.parquet(str(folder / "m.parquet")).limit(sample_messages)
+    wanted = session.read.parquet(str(folder / "s.parquet")).limit(sample_subscribers)
+    left = messages.select(
+        "topic", F.radians("latitude").alias("a"), F.radians("longitude").alias("b")
+    )
+    right = wanted.select(
+        F.radians("latitude").alias("c"), F.radians("longitude").alias("d"), "area_radius_m"
+    )
+    left, right = left.persist(), right.persist()
+    count = left.count() * right.count()
+    half = F.sin((F.col("a") - F.col("c")) / 2)
+    other = F.sin((F.col("b") - F.col("d")) / 2)
+    chord = half * half + F.cos("a") * F.cos("c") * other * other
+    near = 2 * 6_371_008.8 * F.asin(F.sqrt(chord)) <= F.col("area_radius_m")
+    joined = left.crossJoin(F.broadcast(right)).where((F.col("topic") == "city/air") & near)
+    with measured() as took:
+        joined.count()
+    return Took(took.wall_s / count, took.cpu_s / count)
+
+
+def _shapely_join(folder: Path, *, sample_subscribers: int) -> Took:
+    """Seconds per subscription in one process: an STR-tree of all messages, circles as polygons.
+
+    What a GeoPandas spatial join does underneath.
+    """
+    table = pq.read_table(folder / "m.parquet", columns=["latitude", "longitude"])
+    wanted = pq.read_table(folder / "s.parquet").slice(0, sample_subscribers)
+    with measured() as took:
+        tree = shapely.STRtree(
+            shapely.points(table["longitude"].to_numpy(), table["latitude"].to_numpy())
+        )
+        tree.query(shapely.Point(0, 0))  # builds it
+    build = took
+    circles = [
+        shapely.transform(
+            shapely.Point(0, 0).buffer(0.01, quad_segs=16),
+            lambda xy, lat=lat, lon=lon: xy / [np.cos(np.radians(lat)), 1.0] + [lon, lat],
+        )
+        for lat, lon in zip(
+            wanted["latitude"].to_pylist(), wanted["longitude"].to_pylist(), strict=True
+        )
+    ]
+    with measured() as took:
+        tree.query(np.array(circles), predicate="contains")
+    per = 1 / len(circles)
+    whole = 10_000
+    return Took(took.wall_s * per + build.wall_s / whole, took.cpu_s * per + build.cpu_s / whole)
+
+
+def bench_history(folder: Path, scale: float) -> dict[str, float]:
+    """An area and one hour out of ten million rows against a full scan."""
+    from zonal.pipeline.history import History
+    from zonal.pipeline.lake import Commit, Lake
+    from zonal.pipeline.selection import Selection
+
+    rows = int(10_000_000 * scale)
+    lake = Lake(folder / "lake", create=True)
+    rate = rows / 86_400  # a day
+    for first in range(0, rows, 500_000):
+        count = min(500_000, rows - first)
+        table = fleet(count, first, rate=rate)
+        table = table.add_column(0, "offset", pa.array(np.arange(first, first + count)))
+        table = table.append_column("time", table["timestamp"]).sort_by("cell")
+        target = lake.new_folder() / "table=silver"
+        target.mkdir(parents=True)
+        pq.write_table(table, target / "part-0.parquet", compression="zstd", row_group_size=64_000)
+        lake.commit(Commit(added={"silver": lake.data_files(target)}))
+    since = datetime.fromtimestamp(START_US / 1e6, UTC) + timedelta(hours=9)
+    area = Box(45.455, 9.17, 45.475, 9.20)
+    history = History(lake=folder / "lake")
+    wanted = Selection("city/**", area, since, since + timedelta(hours=1))
+    pruned, full = [], []
+    for _ in range(5):
+        start = time.process_time()
+        found = history.table(wanted)
+        pruned.append(time.process_time() - start)
+    scan = history.last_scan
+    for _ in range(2):
+        start = time.process_time()
+        kept = 0
+        for path in lake.absolute(lake.snapshot().files("silver")):
+            for batch in pq.ParquetFile(path).iter_batches(columns=LOG_SCHEMA.names):
+                kept += wanted.filter(batch.cast(LOG_SCHEMA)).num_rows
+        full.append(time.process_time() - start)
+    assert kept == found.num_rows
+    share = statistics.median(pruned) / min(full)
+    say(
+        f"history: area + one hour out of {rows:,} rows: {found.num_rows:,} messages in "
+        f"{statistics.median(pruned) * 1000:.0f} ms, {100 * share:.2f} % of a full scan "
+        f"({min(full):.2f} s; target 5 %); {scan.files_opened} of {scan.files} files opened"
+    )
+    return {
+        "rows": rows,
+        "found": found.num_rows,
+        "query_s": statistics.median(pruned),
+        "full_scan_s": min(full),
+        "share": share,
+    }
+
+
+_CLUSTER = """
+import sys, time
+from zonal.pipeline.spark import open_spark
+from zonal.pipeline.schema import log_ddl
+from zonal.pipeline.silver import SilverPlan, refine
+sys.path.insert(0, sys.argv[3])
+from pipeline_data import DECLARED, zones
+executors = sys.argv[1]
+spark = open_spark(f"local-cluster[{executors},1,1024]", conf={
+    "spark.executor.memory": "1g", "spark.sql.shuffle.partitions": "2",
+    "spark.sql.files.maxPartitionBytes": "2m", "spark.sql.files.openCostInBytes": "0"})
+while len(spark.sparkContext._jsc.sc().statusTracker().getExecutorInfos()) <= int(executors):
+    time.sleep(0.1)
+plan = SilverPlan(DECLARED, zones())
+rows = spark.read.schema(log_ddl()).parquet(sys.argv[2] + "/segments")
+job = lambda: refine(rows, plan).write.format("noop").mode("overwrite").save()
+job()
+start = time.perf_counter()
+job()
+print("took", time.perf_counter() - start)
+spark.stop()
+"""
+
+
+def bench_cluster(folder: Path, scale: float) -> dict[str, float]:
+    """Bronze to silver on one executor process and on two."""
+    import pyspark
+
+    log = write_log(folder / "log", int(1_000_000 * scale))
+    home = folder / "home"
+    home.mkdir()
+    for name in ("bin", "jars", "sbin"):
+        (home / name).symlink_to(Path(pyspark.__file__).parent / name)
+    took = {}
+    for executors in (1, 2):
+        done = subprocess.run(
+            [sys.executable, "-c", _CLUSTER, str(executors), str(log), str(Path(__file__).parent)],
+            env={**os.environ, "SPARK_HOME": str(home), "SPARK_LOCAL_IP": "127.0.0.1"},
+            capture_output=True,
+            text=True,
+            timeout=600,
+            check=True,
+        )
+        took[executors] = float(done.stdout.split("took")[1])
+    say(
+        f"two executors in processes of their own: {took[1]:.1f} s with one, {took[2]:.1f} s with "
+        f"two, {took[1] / took[2]:.2f} times as fast"
+    )
+    return {"one_s": took[1], "two_s": took[2], "speed_up": took[1] / took[2]}
+
+
+PARTS = {
+    "recorder": bench_recorder,
+    "history": bench_history,
+    "stream": bench_stream,
+    "deliveries": bench_deliveries,
+    "cluster": bench_cluster,
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("parts", nargs="*", choices=[[], *PARTS], help="default: all")
+    parser.add_argument("--scale", type=float, default=1.0, help="share of the full size")
+    parser.add_argument("--no-picture", action="store_true")
+    arguments = parser.parse_args()
+    results: dict[str, dict[str, float]] = {}
+    for part in arguments.parts or PARTS:
+        folder = Path(tempfile.mkdtemp(prefix=f"zonal-bench-{part}-"))
+        try:
+            results[part] = PARTS[part](folder, arguments.scale)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+    if not arguments.no_picture:
+        draw(results)
+    manifest = {
+        "scale": arguments.scale,
+        "cores": os.cpu_count(),
+        "load": os.getloadavg(),
+        "python": sys.version.split()[0],
+        "at": datetime.now(UTC).isoformat(),
+    }
+    print(json.dumps({"benchmark": "pipeline", **manifest, **results}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,58 @@
+"""The picture of the pipeline's benchmark."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import matplotlib as mpl
+
+mpl.use("Agg")
+from matplotlib import pyplot as plt
+
+FIGURE = Path(__file__).parents[1] / "docs" / "figures" / "pipeline-bench.png"
+
+
+def draw(results: dict[str, dict[str, float]]) -> None:
+    figure, axes = plt.subplots(1, 4, figsize=(14, 3.2), layout="constrained")
+    panels: list[tuple[str, dict[str, float], float | None, str]] = []
+    if "stream" in results:
+        one = results["stream"]
+        values = {
+            "log→silver→gold": one["rows_per_2_cpu_s"],
+            "Parquet stream,\none aggregate": one["native_rows_per_2_cpu_s"],
+        }
+        panels.append(("rows/s on two free cores", values, 80_000, "linear"))
+    if "recorder" in results:
+        values = {"recorder": results["recorder"]["messages_per_s"]}
+        panels.append(("messages/s through a router", values, 30_000, "linear"))
+    if "deliveries" in results:
+        one = results["deliveries"]
+        values = {
+            "cell join": one["join_s"],
+            "shapely,\none process": one["shapely_s_extrapolated"],
+            "cross join": one["cross_join_s_extrapolated"],
+        }
+        panels.append(("deliveries: seconds", values, None, "log"))
+    if "history" in results:
+        one = results["history"]
+        values = {"area + hour": one["query_s"], "full scan": one["full_scan_s"]}
+        panels.append(("history: seconds", values, None, "log"))
+    for axis, (title, values, target, scale) in zip(axes, panels, strict=False):
+        bars = axis.bar(list(values), list(values.values()), color="#4c78a8", width=0.6)
+        axis.bar_label(
+            bars,
+            [f"{value:,.3g}" if value < 100 else f"{value:,.0f}" for value in values.values()],
+            fontsize=8,
+        )
+        if target:
+            axis.axhline(target, color="#e45756", linestyle="--", linewidth=1)
+            axis.text(
+                len(values) - 0.6, target, " target", color="#e45756", fontsize=8, va="bottom"
+            )
+        axis.set_yscale(scale)
+        axis.set_title(title, fontsize=10)
+        axis.tick_params(labelsize=8)
+        axis.spines[["top", "right"]].set_visible(False)
+    FIGURE.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(FIGURE, dpi=120)
+    plt.close(figure)

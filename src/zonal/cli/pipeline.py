@@ -1,0 +1,236 @@
+"""`zonal pipeline`: the Spark jobs, on whatever master there is."""
+
+from __future__ import annotations
+
+import signal
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from zonal.cli.connection import LOCAL_ROUTER, Connect, connected
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from zonal.pipeline.stream import BatchReport, Pipeline
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="From the log to silver, gold and alerts; joins, workloads and summaries; on Spark.",
+)
+Master = Annotated[
+    str | None, typer.Option(help="Spark's master; else that of spark-submit, else local[*].")
+]
+LakeFolder = Annotated[Path, typer.Argument(help="The folder of the lake.")]
+Output = Annotated[Path | None, typer.Option("--output", "-o", help="A folder for Parquet.")]
+Overwrite = Annotated[bool, typer.Option(help="Replace what is in the output folder.")]
+
+
+@app.command()
+def run(
+    log: Annotated[Path, typer.Argument(help="The folder of the log.")],
+    lake: LakeFolder,
+    schema: Annotated[Path | None, typer.Option(help="Declared payloads, a TOML file.")] = None,
+    zones: Annotated[Path | None, typer.Option(help="Polygons, a GeoJSON file.")] = None,
+    zone_name: Annotated[str | None, typer.Option(help="The property that names a zone.")] = None,
+    repair_zones: Annotated[bool, typer.Option(help="Mend invalid polygons.")] = False,
+    window: Annotated[int, typer.Option(help="Seconds of a window.")] = 300,
+    cell_level: Annotated[int, typer.Option(help="S2 level of the aggregates per cell.")] = 14,
+    tracks: Annotated[bool, typer.Option(help="Keep device tracks too.")] = False,
+    watermark: Annotated[float, typer.Option(help="Seconds back that doubles are found.")] = 3600,
+    once: Annotated[bool, typer.Option(help="End when the log is read.")] = False,
+    trigger: Annotated[float, typer.Option(help="Seconds between batches.")] = 10.0,
+    max_rows: Annotated[int, typer.Option(help="Rows of a batch, at most.")] = 1_000_000,
+    alert: Annotated[
+        list[str] | None, typer.Option(help="measure:statistic:threshold, such as pm10:mean:50.")
+    ] = None,
+    connect: Connect = LOCAL_ROUTER,
+    master: Master = None,
+) -> None:
+    """Turn the log into silver, quarantine and gold; raise alerts; go on until Ctrl-C."""
+    from zonal.pipeline.declaration import Declaration
+    from zonal.pipeline.gold import WindowPlan
+    from zonal.pipeline.silver import SilverPlan
+    from zonal.pipeline.stream import Pipeline, PipelinePlan
+    from zonal.pipeline.tracks import TrackPlan
+    from zonal.pipeline.zones import Zones
+
+    declared = Declaration.from_file(schema) if schema else Declaration()
+    places = Zones.from_file(zones, name=zone_name, repair=repair_zones) if zones else None
+    plan = PipelinePlan(
+        SilverPlan(declared, places, watermark_s=watermark),
+        WindowPlan(declared.measures, window, cell_level),
+        TrackPlan() if tracks else None,
+    )
+    rules = [_rule(text) for text in alert or []]
+    with ExitStack() as stack:
+        spark = _spark(master)
+        pipeline = Pipeline(spark, log, lake, plan, on_batch=_report)
+        if rules:
+            session = stack.enter_context(connected(connect, "client"))
+            pipeline.on_gold(lambda: _alert(pipeline, rules, places, session))
+        if once:
+            pipeline.run(max_rows=max_rows)
+        else:
+            query = pipeline.start(trigger_s=trigger, max_rows=max_rows)
+            for number in (signal.SIGINT, signal.SIGTERM):
+                signal.signal(number, lambda *_: query.stop())
+            query.awaitTermination()
+
+
+@app.command()
+def compact(
+    lake: LakeFolder,
+    table: Annotated[str, typer.Option(help="silver, quarantine, windows or tracks.")] = "silver",
+    target_mb: Annotated[float, typer.Option(help="Megabytes of a large file.")] = 128.0,
+    vacuum_hours: Annotated[
+        float | None, typer.Option(help="Also delete replaced files that are older.")
+    ] = None,
+    master: Master = None,
+) -> None:
+    """Merge small files into large ones, without stopping readers."""
+    from zonal.pipeline.compact import compact as merge
+    from zonal.pipeline.lake import Lake
+
+    place = Lake(lake)
+    report = merge(_spark(master), place, table, target_bytes=int(target_mb * 1024 * 1024))
+    typer.echo(f"{table}: {report.files_before} files are now {report.files_after}")
+    if vacuum_hours is not None:
+        typer.echo(f"{len(place.vacuum(older_than_s=vacuum_hours * 3600))} old files deleted")
+
+
+@app.command()
+def show(
+    lake: LakeFolder,
+    table: Annotated[str, typer.Option(help="silver, quarantine, windows, tracks, alerts.")] = (
+        "windows"
+    ),
+    where: Annotated[str | None, typer.Option(help="A condition in SQL.")] = None,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1)] = 20,
+    master: Master = None,
+) -> None:
+    """Print rows of a table."""
+    from zonal.pipeline.lake import Lake
+    from zonal.pipeline.tables import read_table
+
+    frame = read_table(_spark(master), Lake(lake), table)
+    (frame.where(where) if where else frame).show(limit, truncate=40)
+
+
+@app.command()
+def deliveries(
+    log: Annotated[Path, typer.Argument(help="The folder of a log: the messages.")],
+    subscriptions: Annotated[Path, typer.Argument(help="Parquet or CSV: the subscriptions.")],
+    pairs: Annotated[bool, typer.Option(help="Every delivery instead of counts.")] = False,
+    level: Annotated[int, typer.Option(help="S2 level of the join key.")] = 10,
+    output: Output = None,
+    overwrite: Overwrite = False,
+    master: Master = None,
+) -> None:
+    """Who would have got which message, with geo-contexts and by content alone."""
+    from zonal.pipeline import deliveries as join
+
+    spark = _spark(master)
+    messages = join.log_messages(spark.read.format("zonal").load(str(log)))
+    wanted = _subscriptions(spark, subscriptions)
+    make = join.deliveries if pairs else join.excess
+    _finish(make(messages, wanted, level=level), output, overwrite=overwrite)
+
+
+@app.command()
+def workload(
+    folder: Annotated[Path, typer.Argument(help="Geolife .plt or GTFS-realtime CSV files.")],
+    clients: Annotated[int, typer.Option(help="How many clients.", min=1)] = 100,
+    kind: Annotated[str, typer.Option(help="travel or teleport.")] = "travel",
+    output: Output = None,
+    overwrite: Overwrite = False,
+    master: Master = None,
+) -> None:
+    """Recorded journeys into traces for clients, assigned by increasing identifier."""
+    from zonal.errors import DeclarationError
+    from zonal.pipeline.workload import assign, geolife, gtfs_realtime
+
+    if kind not in {"travel", "teleport"}:
+        raise DeclarationError(f"kind {kind!r} is neither travel nor teleport")
+    read = geolife if next(folder.rglob("*.plt"), None) else gtfs_realtime
+    journeys = read(_spark(master), folder)
+    trace = assign(journeys, clients, kind="travel" if kind == "travel" else "teleport")
+    _finish(trace, output, overwrite=overwrite)
+
+
+@app.command()
+def summary(
+    samples: Annotated[Path, typer.Argument(help="Parquet: a row per expected message.")],
+    picture: Annotated[Path | None, typer.Option(help="A PNG or SVG file.")] = None,
+    output: Output = None,
+    overwrite: Overwrite = False,
+    master: Master = None,
+) -> None:
+    """Latency, deviation, percentiles, throughput and loss by run and technique."""
+    from zonal.pipeline.summary import draw_summary, from_lab, summarize
+
+    frame = _spark(master).read.parquet(str(samples))
+    numbers = summarize(from_lab(frame) if "sent_ns" in frame.columns else frame)
+    if picture:
+        draw_summary(numbers, picture)
+    _finish(numbers, output, overwrite=overwrite)
+
+
+def _spark(master: str | None) -> SparkSession:
+    from zonal.pipeline.spark import open_spark
+
+    return open_spark(master)
+
+
+def _finish(frame: DataFrame, output: Path | None, *, overwrite: bool) -> None:
+    if output is None:
+        frame.show(50, truncate=40)
+        return
+    frame.write.mode("overwrite" if overwrite else "errorifexists").parquet(str(output.absolute()))
+    typer.echo(f"written to {output}")
+
+
+def _report(batch: BatchReport) -> None:
+    typer.echo(
+        f"offsets {batch.start} to {batch.end - 1}: {batch.silver} silver, "
+        f"{batch.quarantined} quarantined, {batch.doubles} doubles"
+    )
+
+
+def _rule(text: str) -> Any:
+    from zonal.errors import DeclarationError
+    from zonal.pipeline.alerts import AlertRule
+
+    try:
+        measure, statistic, threshold = text.split(":")
+        return AlertRule(measure, float(threshold), statistic)
+    except ValueError as error:
+        raise DeclarationError(f"alert {text!r} is not measure:statistic:threshold") from error
+
+
+def _alert(pipeline: Pipeline, rules: list[Any], zones: Any, session: Any) -> None:
+    from zonal.errors import DeclarationError
+    from zonal.pipeline.alerts import raise_alerts
+    from zonal.pipeline.sink import publish_row
+
+    if zones is None:
+        raise DeclarationError("alerts are per zone: give --zones")
+    for rule in rules:
+        raised = raise_alerts(
+            pipeline.spark, pipeline.lake, rule, zones, lambda row: publish_row(session, row)
+        )
+        if raised:
+            typer.echo(f"{raised} alerts: {rule.measure} {rule.statistic} > {rule.threshold:g}")
+
+
+def _subscriptions(spark: SparkSession, path: Path) -> DataFrame:
+    """Parquet with the join's own columns, or CSV with areas as text (subscriber,topic,area)."""
+    if path.suffix != ".csv":
+        return spark.read.parquet(str(path))
+    from zonal.pipeline.workload import subscriptions_from_csv
+
+    return subscriptions_from_csv(spark, path)

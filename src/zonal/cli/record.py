@@ -1,0 +1,65 @@
+"""`zonal record`: append every message of some topics to a durable log."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from pathlib import Path  # noqa: TC003 - typer reads the hints
+from typing import Annotated
+
+import typer
+
+from zonal.cli.connection import LOCAL_ROUTER, Connect, Mode, connected
+from zonal.cli.notation import AREA_HELP, parse_area
+
+_REPORT_S = 1.0
+
+
+def record(
+    log: Annotated[Path, typer.Argument(help="The folder of the log; made if it is not there.")],
+    topics: Annotated[
+        list[str] | None, typer.Argument(help="Topics; * and ** are wildcards. Without any: all.")
+    ] = None,
+    area: Annotated[str | None, typer.Option("--area", "-a", help=AREA_HELP)] = None,
+    flush: Annotated[float, typer.Option(help="Seconds until a message is on disk.")] = 1.0,
+    max_age: Annotated[float | None, typer.Option(help="Days that segments are kept.")] = None,
+    max_size: Annotated[float | None, typer.Option(help="Gigabytes that are kept.")] = None,
+    seconds: Annotated[float | None, typer.Option("--seconds", "-s", help="Stop then.")] = None,
+    connect: Connect = LOCAL_ROUTER,
+    mode: Mode = "client",
+) -> None:
+    """Record messages, with their places, until Ctrl-C."""
+    from rich.console import Console
+
+    from zonal.pipeline.log import Retention
+    from zonal.pipeline.recorder import Recorder, RecorderPlan
+
+    console = Console(stderr=True)
+    wanted = None if area is None else parse_area(area)
+    retention = Retention(
+        None if max_age is None else max_age * 86_400,
+        None if max_size is None else int(max_size * 1e9),
+    )
+    stop = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stop.set())
+    end = None if seconds is None else time.monotonic() + seconds
+    plan = RecorderPlan(flush_s=flush, retention=retention)
+    with connected(connect, mode) as session:  # noqa: SIM117 - the session closes last
+        with Recorder(session, log, topics or ["**"], area=wanted, plan=plan) as recorder:
+            console.print(f"recording into {log} from offset {recorder.log.next_offset()}")
+            with console.status("waiting for messages") as status:
+                while not stop.wait(_REPORT_S) and (end is None or time.monotonic() < end):
+                    counted = recorder.counters
+                    status.update(
+                        f"{counted.written:,} written in {counted.segments:,} segments, "
+                        f"{counted.waiting:,} waiting, {counted.doubles:,} doubles, "
+                        f"{counted.overflowed:,} overflowed"
+                        + (f"; {recorder.last_error}" if recorder.last_error else "")
+                    )
+    counted = recorder.counters
+    typer.echo(
+        f"{counted.written} messages, next offset {recorder.log.next_offset()}, "
+        f"{counted.doubles} doubles, {counted.overflowed} overflowed"
+    )

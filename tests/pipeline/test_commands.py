@@ -1,0 +1,198 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import shapely
+import typer
+from typer.testing import CliRunner
+
+import zonal
+from pipeline_rows import START
+from zonal.cli import history as history_command
+from zonal.cli import pipeline as pipeline_command
+from zonal.errors import SparkError, ZonalError
+from zonal.pipeline.lake import Lake
+from zonal.pipeline.log import Log, LogWriter
+from zonal.pipeline.spark import check_java
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+Messages = Callable[..., pa.Table]
+SCHEMA = """
+[topics."city/airquality"]
+device = "device_id"
+[topics."city/airquality".fields]
+device_id = "string"
+pm10 = { type = "double", required = true, max = 2000 }
+"""
+
+
+@pytest.fixture
+def endpoint() -> Iterator[str]:
+    with zonal.Router(("tcp/127.0.0.1:0",)) as router:
+        yield router.endpoints[0]
+
+
+def run(app: typer.Typer, *arguments: object) -> str:
+    result = CliRunner().invoke(app, [str(one) for one in arguments], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def single(command: Callable[..., None]) -> typer.Typer:
+    app = typer.Typer()
+    app.command()(command)
+    return app
+
+
+def test_record_writes_a_log_and_ends_cleanly_when_told(endpoint: str, tmp_path: Path) -> None:
+    code = "import typer; from zonal.cli.record import record; typer.run(record)"
+    command = [sys.executable, "-c", code, str(tmp_path / "log"), "city/**", "-e", endpoint]
+    with subprocess.Popen(
+        [*command, "--flush", "0.05"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stderr is not None
+        assert "from offset 0" in process.stderr.readline()
+        with zonal.open(zonal.config("client", connect=[endpoint])) as session:
+            session.put("city/air", b"1", location=zonal.Point(45.4, 9.1))
+            end = time.monotonic() + 20
+            while Log(tmp_path / "log").next_offset() == 0:
+                assert time.monotonic() < end
+                time.sleep(0.02)
+        process.terminate()
+        output, _ = process.communicate(timeout=20)
+    assert process.returncode == 0
+    assert output.startswith("1 messages, next offset 1")
+
+
+def test_from_the_log_to_a_gold_table_an_alert_and_back(
+    spark: SparkSession, endpoint: str, tmp_path: Path, messages: Messages
+) -> None:
+    del spark  # the commands take the session that is open
+    zones = {
+        "type": "FeatureCollection",
+        "features": [
+            {
+                "type": "Feature",
+                "properties": {"NIL": "all of it"},
+                "geometry": shapely.geometry.mapping(shapely.box(9, 45, 10, 46)),
+            }
+        ],
+    }
+    (tmp_path / "zones.json").write_text(json.dumps(zones))
+    (tmp_path / "schema.toml").write_text(SCHEMA)
+    with LogWriter(tmp_path / "log") as writer:
+        writer.append(messages(60))
+        writer.append(messages(60, first=60))
+    with zonal.open(
+        zonal.config("client", connect=[endpoint]), position=zonal.Point(45.5, 9.5)
+    ) as me:
+        alerts = me.declare_subscriber("alerts/**")
+        output = run(
+            pipeline_command.app, "run", tmp_path / "log", tmp_path / "lake", "--once",
+            "--schema", tmp_path / "schema.toml", "--zones", tmp_path / "zones.json",
+            "--zone-name", "NIL", "--alert", "pm10:max:50", "--tracks", "-e", endpoint,
+        )  # fmt: skip
+        assert "offsets 0 to 119: 120 silver, 0 quarantined, 0 doubles" in output
+        assert "1 alerts: pm10 max > 50" in output
+        alert = alerts.recv(timeout=20)
+        assert alert is not None
+        assert json.loads(alert.payload.to_string())["zone"] == "all of it"
+    assert {"silver", "windows", "tracks", "alerts"} <= set(
+        Lake(tmp_path / "lake").snapshot().tables
+    )
+    run(pipeline_command.app, "show", tmp_path / "lake", "--where", "zone is not null")
+    with LogWriter(tmp_path / "log") as writer:
+        writer.append(messages(10, first=120))
+    arguments = ("--lake", tmp_path / "lake", "--log", tmp_path / "log")
+    since = f"[{START:%Y-%m-%dT%H:%M:%SZ};115s]"
+    lines = run(single(history_command.history), "city/**", *arguments, "-t", since, "--json")
+    rows = [json.loads(line) for line in lines.splitlines() if line.startswith("{")]
+    assert [row["offset"] for row in rows] == list(range(116))
+    assert run(pipeline_command.app, "compact", tmp_path / "lake", "--vacuum-hours", "0")
+
+
+def test_deliveries_workload_and_summary_write_parquet(
+    spark: SparkSession, tmp_path: Path, messages: Messages
+) -> None:
+    del spark
+    with LogWriter(tmp_path / "log") as writer:
+        writer.append(messages(50))
+    (tmp_path / "subscriptions.csv").write_text(
+        "subscriber,topic,area,latitude,longitude\n"
+        'near,city/**,"CIRCLE (9.15 45.45, 3000)",45.45,9.15\n'
+        "all,**,,,\n"
+    )
+    run(
+        pipeline_command.app, "deliveries", tmp_path / "log", tmp_path / "subscriptions.csv",
+        "-o", tmp_path / "excess",
+    )  # fmt: skip
+    rows = {row["subscriber"]: row for row in pq.read_table(tmp_path / "excess").to_pylist()}
+    assert (rows["all"]["geo"], rows["all"]["no_geo"], rows["near"]["no_geo"]) == (50, 50, 50)
+    assert 0 < rows["near"]["geo"] < 50
+    with pytest.raises(Exception, match="already exists"):
+        run(
+            pipeline_command.app, "deliveries", tmp_path / "log", tmp_path / "subscriptions.csv",
+            "-o", tmp_path / "excess",
+        )  # fmt: skip
+    samples = pa.table(
+        {
+            "scenario": ["zoning"] * 2, "transport": ["tcp"] * 2, "cpu_percent": [100] * 2,
+            "technique": ["s2", "topic"], "round": [1, 1], "subscriber": [6, 6],
+            "publisher": [13, 13], "number": [0, 0], "sent_ns": [10**9] * 2,
+            "received_ns": [10**9 + 10**6, 0],
+        }
+    )  # fmt: skip
+    pq.write_table(samples, tmp_path / "samples.parquet")
+    picture = tmp_path / "summary.png"
+    run(
+        pipeline_command.app,
+        "summary",
+        tmp_path / "samples.parquet",
+        "--picture",
+        picture,
+        "-o",
+        tmp_path / "numbers",
+    )
+    numbers = pq.read_table(tmp_path / "numbers").sort_by("technique").to_pylist()
+    assert [(row["run"], row["loss"]) for row in numbers] == [
+        ("zoning/tcp/100/1", 0.0),
+        ("zoning/tcp/100/1", 1.0),
+    ]
+    assert picture.exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("run", "log", "lake", "--schema", "nothing.toml"), "cannot be read as TOML"),
+        (("run", "log", "lake", "--zones", "nothing.json"), "cannot be read as GeoJSON"),
+        (("run", "log", "lake", "--window", "7"), "does not divide a day"),
+        (("run", "log", "lake", "--alert", "pm10"), "is not measure:statistic:threshold"),
+        (("workload", ".", "--kind", "fly"), "neither travel nor teleport"),
+        (("compact", "nothing"), "is no lake"),
+    ],
+)
+def test_wrong_arguments_say_what_is_right(arguments: tuple[str, ...], message: str) -> None:
+    with pytest.raises(ZonalError, match=message):
+        run(pipeline_command.app, *arguments)
+
+
+def test_without_java_the_error_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nothing")
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    with pytest.raises(SparkError, match="apt-get install openjdk-17-jre-headless"):
+        check_java()
+    monkeypatch.setenv("JAVA_HOME", "/opt/java")
+    with pytest.raises(SparkError, match="there is no /opt/java/bin/java"):
+        check_java()
