@@ -108,8 +108,19 @@ def _introduction(manifest: dict[str, Any]) -> Iterator[str]:
         "machine's monotonic clock where it is sent and where the application gets it; nothing is "
         "left out of the figures. A figure of several subscribers is the mean of theirs."
     )
-    if manifest.get("failures"):
+    yield ""
+    if "minutes" in manifest:
+        yield f"The whole plan took {manifest['minutes']:g} minutes."
         yield ""
+    if floors := manifest.get("trace_floor_ms"):
+        listed = ", ".join(f"{name} {value:.0f} ms" for name, value in floors.items())
+        yield (
+            f"**The trace alone** costs a message on average: {listed} (a network between the "
+            "clients that takes no time, each message a packet of its own). No technique can be "
+            "faster than that, so ratios on the trace understate what happens in the network."
+        )
+        yield ""
+    if manifest.get("failures"):
         yield f"Cases that failed and were run again: {len(manifest['failures'])}."
     yield ""
 
@@ -121,7 +132,7 @@ def _verdicts(title: str, verdicts: Iterator[Verdict]) -> Iterator[str]:
     yield "| --- | --- | --- | --- |"
     for each in verdicts:
         word = "holds" if each.holds else "**does not hold**"
-        yield f"| {each.claim} | {each.source} | {word} | {each.because} |"
+        yield f"| {each.claim} | {each.source} | {word} | {each.explanation} |"
     yield ""
 
 
