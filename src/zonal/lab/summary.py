@@ -84,8 +84,11 @@ class Totals:
 class Summary:
     """All figures of an evaluation, by condition and technique."""
 
-    def __init__(self, rows: list[SubscriberFigures], nodes: pa.Table) -> None:
+    def __init__(
+        self, rows: list[SubscriberFigures], nodes: pa.Table, computed_by: str = "this process"
+    ) -> None:
         self.rows = rows
+        self.computed_by = computed_by
         self._nodes = nodes.to_pylist()
         self._measured = {(n["scenario"], n["node"]) for n in self._nodes if n["measured"]}
 
@@ -135,6 +138,15 @@ class Summary:
             router_cpu=sum(n["cpu_seconds"] for n in routers) / seconds,
         )
 
+    def load(self, condition: Condition) -> tuple[float, float]:
+        """The machine's lowest and highest load while this condition was run."""
+        loads = [
+            node["load"]
+            for node in self._nodes
+            if (node["scenario"], node["transport"], node["cpu_percent"]) == condition
+        ]
+        return min(loads), max(loads)
+
     def table(self) -> pa.Table:
         """The rows as a table."""
         return pa.Table.from_pylist([{**asdict(row), "loss": row.loss} for row in self.rows])
@@ -146,7 +158,7 @@ def summarize(results: Results) -> Summary:
     grouped: dict[str, list[Path]] = defaultdict(list)
     for path in results.samples():
         grouped[path.stem.rpartition("-")[0]].append(path)  # all rounds of a technique together
-    expected = _expected(nodes)
+    expected = expected_messages(nodes)
     rows = [
         figures
         for paths in grouped.values()
@@ -158,7 +170,8 @@ def summarize(results: Results) -> Summary:
 Key = tuple[str, str, int, str, int]
 
 
-def _expected(nodes: pa.Table) -> dict[Key, int]:
+def expected_messages(nodes: pa.Table) -> dict[Key, int]:
+    """How many messages each subscriber should have got, all rounds together."""
     total: dict[Key, int] = defaultdict(int)
     for node in nodes.to_pylist():
         if node["role"] == "subscriber":
