@@ -6,7 +6,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from zonal.errors import ZonalError
-from zonal.lab.summary import Key, SubscriberFigures, Summary, expected_messages
+from zonal.lab.summary import (
+    Key,
+    SubscriberFigures,
+    Summary,
+    doubled_messages,
+    expected_messages,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -14,7 +20,6 @@ if TYPE_CHECKING:
     from zonal.lab.results import Results
 
 _GROUP = ("scenario", "transport", "cpu_percent", "subscriber")
-_MESSAGE = (*_GROUP, "technique", "round", "publisher", "number")
 _SEPARATOR = "|"
 
 
@@ -31,14 +36,11 @@ def summarize_by_spark(results: Results) -> Summary:
     nodes = results.nodes()
     expected = expected_messages(nodes)
     samples = spark.read.parquet(*map(str, results.samples()))
-    unique = samples.dropDuplicates(list(_MESSAGE)).cache()
-    pooled = {_key(row): row for row in job(_messages(unique, *_GROUP)).collect()}
-    rates = _mean_rates(job(_messages(unique, *_GROUP, "round")).collect())
-    rounds = _rounds(unique)
-    doubled = _doubled(samples, unique)
-    unique.unpersist()
+    pooled = {_key(row): row for row in job(_messages(samples, *_GROUP)).collect()}
+    rates = _rates(job(_messages(samples, *_GROUP, "round")).collect())
+    doubles = doubled_messages(results)
     rows = [
-        _figures(key, row, expected[key], rounds[key], doubled.get(key, 0), rates.get(key, 0.0))
+        _figures(key, row, expected[key], rates.get(key, []), doubles[key])
         for key, row in sorted(pooled.items())
     ]
     return Summary(rows, nodes, computed_by="the pipeline's summary job on Spark")
@@ -72,48 +74,21 @@ def _key(row: Any) -> Key:
     return scenario, transport, int(cpu), row.technique, int(subscriber)
 
 
-def _counts(samples: DataFrame, group: tuple[str, ...]) -> DataFrame:
-    return samples.groupBy(*group, "technique").count()
-
-
-def _doubled(samples: DataFrame, unique: DataFrame) -> dict[Key, int]:
-    def by_key(frame: DataFrame) -> dict[Key, int]:
-        return {
-            (row.scenario, row.transport, row.cpu_percent, row.technique, row.subscriber): row[
-                "count"
-            ]
-            for row in _counts(frame, _GROUP).collect()
-        }
-
-    once = by_key(unique)
-    return {key: count - once[key] for key, count in by_key(samples).items()}
-
-
-def _rounds(unique: DataFrame) -> dict[Key, int]:
-    from pyspark.sql import functions as F  # noqa: N812 - as above
-
-    counted = unique.groupBy(*_GROUP, "technique").agg(F.countDistinct("round").alias("rounds"))
-    return {
-        (row.scenario, row.transport, row.cpu_percent, row.technique, row.subscriber): row.rounds
-        for row in counted.collect()
-    }
-
-
-def _mean_rates(rows: list[Any]) -> dict[Key, float]:
+def _rates(rows: list[Any]) -> dict[Key, list[float]]:
+    """The throughput of each round, by subscriber; 0 where a single message has no duration."""
     collected: dict[Key, list[float]] = {}
     for row in rows:
-        if row.throughput is not None:
-            collected.setdefault(_key(row), []).append(row.throughput)
-    return {key: sum(rates) / len(rates) for key, rates in collected.items()}
+        collected.setdefault(_key(row), []).append(row.throughput or 0.0)
+    return collected
 
 
 def _figures(
-    key: Key, row: Any, expected: int, rounds: int, doubles: int, rate: float
+    key: Key, row: Any, expected: int, rates: list[float], doubles: int
 ) -> SubscriberFigures:
     return SubscriberFigures(
         *key,
-        rounds=rounds,
-        messages=row.received + doubles,
+        rounds=len(rates),
+        messages=row.received,
         expected=expected,
         doubles=doubles,
         mean_ms=row.mean_ms,
@@ -122,5 +97,5 @@ def _figures(
         p95_ms=row.p95_ms,
         p99_ms=row.p99_ms,
         max_ms=row.max_ms,
-        throughput_hz=rate,
+        throughput_hz=sum(rates) / len(rates),
     )

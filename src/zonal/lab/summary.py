@@ -168,6 +168,7 @@ def summarize(results: Results) -> Summary:
 
 
 Key = tuple[str, str, int, str, int]
+_IDENTITY = ("subscriber", "round", "publisher", "number")
 
 
 def expected_messages(nodes: pa.Table) -> dict[Key, int]:
@@ -178,6 +179,23 @@ def expected_messages(nodes: pa.Table) -> dict[Key, int]:
             conditions = (node["scenario"], node["transport"], node["cpu_percent"])
             total[(*conditions, node["technique"], node["node"])] += node["expected"]
     return total
+
+
+def doubled_messages(results: Results) -> dict[Key, int]:
+    """How many messages came more than once, by subscriber."""
+    doubled: dict[Key, int] = defaultdict(int)
+    for path in results.samples():
+        table = pq.read_table(path, columns=[*CASE_COLUMNS, *_IDENTITY[:1], *_IDENTITY[2:]])
+        if table.num_rows == 0:
+            continue
+        scenario, transport, cpu, technique, _ = (table[name][0].as_py() for name in CASE_COLUMNS)
+        columns = {name: table[name].to_numpy() for name in _IDENTITY}
+        for subscriber in np.unique(columns["subscriber"]).tolist():
+            chosen = columns["subscriber"] == subscriber
+            key = (scenario, transport, cpu, technique, subscriber)
+            mine = {name: column[chosen] for name, column in columns.items()}
+            doubled[key] += len(mine["number"]) - _distinct(mine)
+    return doubled
 
 
 def _figures(samples: pa.Table, expected: dict[Key, int]) -> list[SubscriberFigures]:
@@ -200,14 +218,13 @@ def _figures(samples: pa.Table, expected: dict[Key, int]) -> list[SubscriberFigu
 
 def _figures_of(key: Key, mine: dict[str, NDArray[np.int64]], expected: int) -> SubscriberFigures:
     latency_ms = (mine["received_ns"] - mine["sent_ns"]) / 1e6
-    identity = np.stack([mine["round"], mine["publisher"], mine["number"]])
     p50, p95, p99 = np.percentile(latency_ms, [50, 95, 99])
     return SubscriberFigures(
         *key,
         rounds=len(np.unique(mine["round"])),
         messages=len(latency_ms),
         expected=expected,
-        doubles=len(latency_ms) - np.unique(identity, axis=1).shape[1],
+        doubles=len(latency_ms) - _distinct(mine),
         mean_ms=float(latency_ms.mean()),
         std_ms=float(latency_ms.std()),
         p50_ms=float(p50),
@@ -216,6 +233,12 @@ def _figures_of(key: Key, mine: dict[str, NDArray[np.int64]], expected: int) -> 
         max_ms=float(latency_ms.max()),
         throughput_hz=_throughput(mine["round"], mine["received_ns"]),
     )
+
+
+def _distinct(mine: dict[str, NDArray[np.int64]]) -> int:
+    """How many different messages these are: one number for round, publisher and number."""
+    numbers = mine["round"].astype(np.int64) << 48 | mine["publisher"].astype(np.int64) << 36
+    return len(np.unique(numbers | mine["number"]))
 
 
 def _throughput(rounds: NDArray[np.int64], received_ns: NDArray[np.int64]) -> float:
