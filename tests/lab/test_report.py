@@ -13,7 +13,8 @@ from zonal.lab.plan import Case, Plan
 from zonal.lab.report import grade, write_report
 from zonal.lab.results import Results
 from zonal.lab.scene import Outcome
-from zonal.lab.summary import Condition, Totals, summarize
+from zonal.lab.spark_summary import spark_is_there, summarize_by_spark
+from zonal.lab.summary import Condition, SubscriberFigures, Totals, summarize
 from zonal.lab.techniques import BASELINES, TECHNIQUES
 from zonal.lab.topology import Topology, layout
 
@@ -102,6 +103,21 @@ def test_loss_and_doubles_are_counted(tmp_path: Path) -> None:
     assert totals.doubles == 15
 
 
+@pytest.mark.slow
+def test_sparks_figures_are_the_same(results: Results) -> None:
+    if not spark_is_there():
+        pytest.skip("no pipeline, or no Java for it")
+    ours, theirs = summarize(results).rows, summarize_by_spark(results).rows
+    assert len(ours) == len(theirs) > 0
+
+    def order(row: SubscriberFigures) -> tuple[str, str, int]:
+        return row.scenario, row.technique, row.subscriber
+
+    for mine, spark in zip(sorted(ours, key=order), sorted(theirs, key=order), strict=True):
+        for name, value in vars(mine).items():
+            assert vars(spark)[name] == pytest.approx(value, abs=1e-3), (order(mine), name)
+
+
 def test_verdicts_follow_the_numbers(results: Results) -> None:
     judge = Judge(summarize(results))
     figures = {verdict.claim: verdict.holds for verdict in judge.figures()}
@@ -120,7 +136,7 @@ def test_verdicts_follow_the_numbers(results: Results) -> None:
 def test_the_report_is_one_page_with_its_pictures(results: Results, tmp_path: Path) -> None:
     row = BloomRow(0.3, 256, 2, {**EXPECTED, 6: 9}, {**EXPECTED, 8: 5}, dict(EXPECTED))
     results.add_bloom_table([row])
-    page = write_report(results, tmp_path / "page")
+    page = write_report(results, tmp_path / "page", summary=summarize(results))
     text = page.read_text()
     for name in ("zoning", "near-field", "far-field"):
         assert f"location-{name}-tcp-100.png" in text

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from datetime import UTC, datetime
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from zonal.errors import EmulationError
 
 if TYPE_CHECKING:
     from zonal.lab.plan import Plan
@@ -72,6 +76,7 @@ def location(
     ] = None,
 ) -> None:
     """The evaluation of the thesis: techniques × scenarios × transports × CPU, then the report."""
+    _require_packages()
     from zonal.lab.bloom_table import run_bloom_table
     from zonal.lab.plan import Plan
     from zonal.lab.report import write_report
@@ -89,11 +94,22 @@ def location(
     stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
     results = Results(into or Path("out/lab") / f"location-{stamp}")
     folders = (traces,) if traces else _TRACE_FOLDERS
+    begun = time.monotonic()
     _run(plan, results, folders)
+    results.note(minutes=round((time.monotonic() - begun) / 60, 1))
     if "bloom" in plan.techniques:
         typer.echo("false positives of Bloom filters …")
         results.add_bloom_table(run_bloom_table())
     typer.echo(f"report: {write_report(results, results.folder)}")
+
+
+def _require_packages() -> None:
+    """Say what to install where the extras are missing."""
+    missing = [name for name in ("pyarrow", "matplotlib") if find_spec(name) is None]
+    if missing:
+        raise EmulationError(
+            f"{' and '.join(missing)} must be installed: pip install 'zonal[pipeline,figures]'"
+        )
 
 
 def _run(plan: Plan, results: Results, folders: tuple[Path, ...]) -> None:
@@ -140,6 +156,7 @@ def report(
     name: Annotated[str, typer.Option(help="name of the page and its pictures")] = "location",
 ) -> None:
     """Write the report of stored results; needs neither root nor a network."""
+    _require_packages()
     from zonal.lab.report import write_report
     from zonal.lab.results import Results
 

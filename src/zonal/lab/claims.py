@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from zonal.lab import reasons
 from zonal.lab.summary import Condition
 from zonal.lab.techniques import BASELINES, LOCATION_AWARE
 
@@ -24,6 +25,16 @@ class Verdict:
     claim: str
     holds: bool
     because: str
+    otherwise: str = ""
+
+    @property
+    def explanation(self) -> str:
+        """The numbers, and where the claim does not hold, why."""
+        return (
+            self.because
+            if self.holds or not self.otherwise
+            else f"{self.because}. {self.otherwise}"
+        )
 
 
 class Judge:
@@ -79,6 +90,7 @@ class Judge:
             "Zoning: mean latency at least 90 % below both baselines for every encoding",
             all(value <= 0.1 * best for value in ours.values()),
             f"against the better baseline ({best:.1f} ms): {_changes(ours, best)}",
+            otherwise=reasons.FIGURE_ZONING,
         )
 
     def _figure_near(self) -> Verdict:
@@ -99,6 +111,7 @@ class Judge:
             "Far-field: every encoding below both baselines",
             all(value < best for value in ours.values()),
             f"against the better baseline ({best:.1f} ms): {_changes(ours, best)}",
+            otherwise=reasons.FIGURE_FAR,
         )
 
     def _figure_unwanted(self) -> Verdict:
@@ -140,6 +153,7 @@ class Judge:
             ours > bases,
             f"the lowest location-aware one is {ours:.2f} msg/s, the best baseline {bases:.2f} "
             "(20 are sent)",
+            otherwise=reasons.ZONING_THROUGHPUT,
         )
 
     def _zoning_deviation(self) -> Verdict:
@@ -151,6 +165,7 @@ class Judge:
             bases >= 1.5 * ours,
             f"the steadiest baseline {bases:.1f} ms, the least steady encoding {ours:.1f} ms: "
             f"{_change(bases, ours)}",
+            otherwise=reasons.ZONING_DEVIATION,
         )
 
     # ---- 7.4 ------------------------------------------------------------------------------
@@ -163,6 +178,7 @@ class Judge:
             "Near-field: location-aware latency is higher, up to +70 %",
             min(ours.values()) > base,
             f"against PAYLOAD ({base:.1f} ms): {_changes(ours, base)}",
+            otherwise=reasons.NEAR_COSTS,
         )
 
     def _near_mgrs_best(self) -> Verdict:
@@ -173,6 +189,7 @@ class Judge:
             "Near-field: MGRS is the best encoding, 40 % below the other two",
             ours["mgrs"] <= 0.65 * others,
             f"mgrs {ours['mgrs']:.1f} ms, json {ours['json']:.1f} ms, bloom {ours['bloom']:.1f} ms",
+            otherwise=reasons.NEAR_MGRS_BEST,
         )
 
     def _near_throughput(self) -> Verdict:
@@ -195,6 +212,7 @@ class Judge:
             "Far-field: 55 % lower latency than TOPIC",
             max(ours.values()) <= 0.45 * base,
             f"TOPIC {base:.1f} ms: {_changes(ours, base)}",
+            otherwise=reasons.FAR_TOPIC,
         )
 
     def _far_payload(self) -> Verdict:
@@ -205,6 +223,7 @@ class Judge:
             "Far-field: 20 % lower latency than PAYLOAD",
             max(ours.values()) <= 0.8 * base,
             f"PAYLOAD {base:.1f} ms: {_changes(ours, base)}",
+            otherwise=reasons.FAR_PAYLOAD,
         )
 
     def _far_order(self) -> Verdict:
@@ -214,6 +233,7 @@ class Judge:
             "Far-field: MGRS first, then Bloom, then Base64",
             ours["mgrs"] < ours["bloom"] < ours["json"],
             ", ".join(f"{n} {v:.1f} ms" for n, v in sorted(ours.items(), key=lambda e: e[1])),
+            otherwise=reasons.FAR_ORDER,
         )
 
     def _far_deviation(self) -> Verdict:
@@ -224,6 +244,7 @@ class Judge:
             "Far-field: the baselines' latency deviates more",
             bases > ours,
             f"the steadiest baseline {bases:.1f} ms, the least steady encoding {ours:.1f} ms",
+            otherwise=reasons.FAR_DEVIATION,
         )
 
     # ---- 7.6 ------------------------------------------------------------------------------
@@ -244,6 +265,7 @@ class Judge:
             min(slower) > 1 and min(rates) > 0.95,
             f"latency × {min(slower):.2f} to {max(slower):.2f}, throughput × {min(rates):.2f} to "
             f"{max(rates):.2f}",
+            otherwise=reasons.CPU_NEAR,
         )
 
     def _cpu_far(self) -> Verdict:
@@ -258,6 +280,7 @@ class Judge:
             "Routers at 20 %, far-field: Base64 and Bloom suffer more than the others",
             heavy > light,
             ", ".join(f"{n} × {v:.2f}" for n, v in change.items()),
+            otherwise=reasons.CPU_FAR,
         )
 
     # ---- 7.7 ------------------------------------------------------------------------------
@@ -275,6 +298,7 @@ class Judge:
             lower == len(ratios),
             f"lower in {lower} of {len(ratios)}: "
             + ", ".join(f"{k} × {v:.2f}" for k, v in ratios.items()),
+            otherwise=reasons.UDP_LATENCY,
         )
 
     def _udp_loss(self) -> Verdict:
@@ -287,6 +311,7 @@ class Judge:
             "UDP: messages are lost, most with Base64 and Bloom",
             sum(udp.values()) > sum(tcp.values()) and min(udp["json"], udp["bloom"]) > udp["mgrs"],
             "lost over UDP (TCP): " + ", ".join(f"{n} {udp[n]:.1%} ({tcp[n]:.1%})" for n in udp),
+            otherwise=reasons.UDP_LOSS,
         )
 
     def _udp_mgrs(self) -> Verdict:
@@ -299,6 +324,7 @@ class Judge:
             "UDP and routers at 20 %, far-field: MGRS keeps the highest throughput",
             rates["mgrs"] >= 0.99 * max(rates.values()),
             ", ".join(f"{n} {v:.0f} msg/s" for n, v in rates.items()),
+            otherwise=reasons.UDP_MGRS,
         )
 
 

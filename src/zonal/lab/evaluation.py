@@ -6,10 +6,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from zonal.errors import EmulationError
+from zonal.lab.floor import trace_floor_ms
 from zonal.lab.network import EmulatedNetwork
 from zonal.lab.scene import Scene
 from zonal.lab.topology import Card, Topology, layout
-from zonal.lab.trace import made_up_lte, write_trace
+from zonal.lab.trace import made_up_lte, read_trace, write_trace
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,6 +45,13 @@ def trace_files(topology: Topology, folders: tuple[Path, ...], made_up: Path) ->
     return files
 
 
+def _measured_rate(topology: Topology) -> float:
+    """The rate of the publisher that the measured subscribers hear."""
+    subscriber = next(node for node in topology.nodes if node.measured)
+    publishers = topology.with_role("publisher")
+    return next(each.rate_hz for each in publishers if topology.wants(subscriber, each))
+
+
 class Evaluation:
     """A plan on its way into results.
 
@@ -71,6 +79,7 @@ class Evaluation:
     def run(self) -> None:
         """Run all cases; one that fails is tried again on a fresh network, then noted."""
         self._results.begin(self._plan)
+        self._note_traces()
         done = 0
         for scenario in self._plan.scenarios:
             cases = list(self._plan.cases(scenario))
@@ -81,6 +90,23 @@ class Evaluation:
         if self.failures:
             self._results.note(failures=self.failures)
 
+    def _note_traces(self) -> None:
+        """Which trace the clients are on, and what it alone costs in each scenario."""
+        made_up = self._results.folder / "made-up-lte.trace"
+        floors = {}
+        for scenario in self._plan.scenarios:
+            topology = scenario_topology(self._plan, scenario)
+            files = trace_files(topology, self._folders, made_up)
+            for name, path in files.items():
+                self._results.note(trace="made-up-lte" if path == made_up else name)
+                floors[scenario] = trace_floor_ms(
+                    read_trace(path),
+                    rate_hz=_measured_rate(topology),
+                    seconds=self._plan.seconds,
+                    rounds=self._plan.rounds,
+                )
+        self._results.note(trace_floor_ms=floors)
+
     def _run_scenario(self, scenario: str, cases: list[Case], done: int) -> list[Case]:
         """Run cases on one network until one fails; the failed ones come back at the end."""
         failed: list[Case] = []
@@ -88,8 +114,6 @@ class Evaluation:
         made_up = self._results.folder / "made-up-lte.trace"
         files = trace_files(topology, self._folders, made_up)
         while cases:
-            if made_up in files.values():
-                self._results.note(trace="made-up-lte")
             with EmulatedNetwork(topology, traces=files) as network:
                 cases, broken, done = self._run_on(Scene(network), cases, done)
             failed.extend(broken)

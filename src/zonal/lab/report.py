@@ -11,6 +11,7 @@ from zonal.lab.bloom_table import EXPECTED, THEIRS
 from zonal.lab.claims import Judge
 from zonal.lab.pictures import draw_condition, draw_links, draw_over_time
 from zonal.lab.plan import FINE_BLOOM, FINE_BLOOM_IN
+from zonal.lab.spark_summary import spark_is_there, summarize_by_spark
 from zonal.lab.summary import Condition, summarize
 from zonal.lab.techniques import TECHNIQUES
 from zonal.lab.topology import layout
@@ -49,10 +50,16 @@ _THEIR_SIGNS = {
 }
 
 
-def write_report(results: Results, folder: Path, name: str = "location") -> Path:
-    """Write the page, its pictures and the summary as CSV; return the page's path."""
+def write_report(
+    results: Results, folder: Path, name: str = "location", summary: Summary | None = None
+) -> Path:
+    """Write the page, its pictures and the summary as CSV; return the page's path.
+
+    Without a summary the pipeline's job computes it, or this process where there is no Spark.
+    """
     folder.mkdir(parents=True, exist_ok=True)
-    summary = summarize(results)
+    if summary is None:
+        summary = summarize_by_spark(results) if spark_is_there() else summarize(results)
     pa_csv.write_csv(summary.table(), folder / f"{name}-summary.csv")
     pictures = _draw(results, summary, folder, name)
     page = folder / f"{name}.md"
@@ -82,12 +89,14 @@ def _page(results: Results, summary: Summary, pictures: dict[str, str]) -> Itera
     yield "# The location-aware evaluation"
     yield ""
     yield from _introduction(manifest)
+    yield f"The figures were computed from the raw samples by {summary.computed_by}."
+    yield ""
     yield from _verdicts("Figures to reach", judge.figures())
     yield from _verdicts("The claims of the thesis (chapter 7) and the paper", judge.verdicts())
     yield from _table_of_signs(summary)
     yield from _layouts(summary)
     for condition in summary.conditions():
-        yield from _condition(summary, condition, pictures)
+        yield from _condition(summary, condition, pictures, manifest["cores"])
     yield from _extras(pictures)
     yield from _fine_bloom(summary)
     yield from _bloom_table(results.bloom_table())
@@ -108,8 +117,19 @@ def _introduction(manifest: dict[str, Any]) -> Iterator[str]:
         "machine's monotonic clock where it is sent and where the application gets it; nothing is "
         "left out of the figures. A figure of several subscribers is the mean of theirs."
     )
-    if manifest.get("failures"):
+    yield ""
+    if "minutes" in manifest:
+        yield f"The whole plan took {manifest['minutes']:g} minutes."
         yield ""
+    if floors := manifest.get("trace_floor_ms"):
+        listed = ", ".join(f"{name} {value:.0f} ms" for name, value in floors.items())
+        yield (
+            f"**The trace alone** costs a message on average: {listed} (a network between the "
+            "clients that takes no time, each message a packet of its own). No technique can be "
+            "faster than that, so ratios on the trace understate what happens in the network."
+        )
+        yield ""
+    if manifest.get("failures"):
         yield f"Cases that failed and were run again: {len(manifest['failures'])}."
     yield ""
 
@@ -121,7 +141,7 @@ def _verdicts(title: str, verdicts: Iterator[Verdict]) -> Iterator[str]:
     yield "| --- | --- | --- | --- |"
     for each in verdicts:
         word = "holds" if each.holds else "**does not hold**"
-        yield f"| {each.claim} | {each.source} | {word} | {each.because} |"
+        yield f"| {each.claim} | {each.source} | {word} | {each.explanation} |"
     yield ""
 
 
@@ -175,11 +195,15 @@ def _layouts(summary: Summary) -> Iterator[str]:
     yield ""
 
 
-def _condition(summary: Summary, condition: Condition, pictures: dict[str, str]) -> Iterator[str]:
+def _condition(
+    summary: Summary, condition: Condition, pictures: dict[str, str], cores: int
+) -> Iterator[str]:
     theirs = _FIGURES.get(condition)
     yield f"## {condition.title[0].upper()}{condition.title[1:]}"
     yield ""
-    yield f"Theirs: {theirs}." if theirs else "The thesis shows no chart of these conditions."
+    shown = f"Theirs: {theirs}." if theirs else "The thesis shows no chart of these conditions."
+    low, high = summary.load(condition)
+    yield f"{shown} The machine's load meanwhile: {low:.0f} to {high:.0f} on {cores} cores."
     yield ""
     yield f"![{condition.title}]({pictures[condition.slug]})"
     yield ""

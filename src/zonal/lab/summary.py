@@ -84,8 +84,11 @@ class Totals:
 class Summary:
     """All figures of an evaluation, by condition and technique."""
 
-    def __init__(self, rows: list[SubscriberFigures], nodes: pa.Table) -> None:
+    def __init__(
+        self, rows: list[SubscriberFigures], nodes: pa.Table, computed_by: str = "this process"
+    ) -> None:
         self.rows = rows
+        self.computed_by = computed_by
         self._nodes = nodes.to_pylist()
         self._measured = {(n["scenario"], n["node"]) for n in self._nodes if n["measured"]}
 
@@ -135,6 +138,15 @@ class Summary:
             router_cpu=sum(n["cpu_seconds"] for n in routers) / seconds,
         )
 
+    def load(self, condition: Condition) -> tuple[float, float]:
+        """The machine's lowest and highest load while this condition was run."""
+        loads = [
+            node["load"]
+            for node in self._nodes
+            if (node["scenario"], node["transport"], node["cpu_percent"]) == condition
+        ]
+        return min(loads), max(loads)
+
     def table(self) -> pa.Table:
         """The rows as a table."""
         return pa.Table.from_pylist([{**asdict(row), "loss": row.loss} for row in self.rows])
@@ -146,7 +158,7 @@ def summarize(results: Results) -> Summary:
     grouped: dict[str, list[Path]] = defaultdict(list)
     for path in results.samples():
         grouped[path.stem.rpartition("-")[0]].append(path)  # all rounds of a technique together
-    expected = _expected(nodes)
+    expected = expected_messages(nodes)
     rows = [
         figures
         for paths in grouped.values()
@@ -156,15 +168,34 @@ def summarize(results: Results) -> Summary:
 
 
 Key = tuple[str, str, int, str, int]
+_IDENTITY = ("subscriber", "round", "publisher", "number")
 
 
-def _expected(nodes: pa.Table) -> dict[Key, int]:
+def expected_messages(nodes: pa.Table) -> dict[Key, int]:
+    """How many messages each subscriber should have got, all rounds together."""
     total: dict[Key, int] = defaultdict(int)
     for node in nodes.to_pylist():
         if node["role"] == "subscriber":
             conditions = (node["scenario"], node["transport"], node["cpu_percent"])
             total[(*conditions, node["technique"], node["node"])] += node["expected"]
     return total
+
+
+def doubled_messages(results: Results) -> dict[Key, int]:
+    """How many messages came more than once, by subscriber."""
+    doubled: dict[Key, int] = defaultdict(int)
+    for path in results.samples():
+        table = pq.read_table(path, columns=[*CASE_COLUMNS, *_IDENTITY[:1], *_IDENTITY[2:]])
+        if table.num_rows == 0:
+            continue
+        scenario, transport, cpu, technique, _ = (table[name][0].as_py() for name in CASE_COLUMNS)
+        columns = {name: table[name].to_numpy() for name in _IDENTITY}
+        for subscriber in np.unique(columns["subscriber"]).tolist():
+            chosen = columns["subscriber"] == subscriber
+            key = (scenario, transport, cpu, technique, subscriber)
+            mine = {name: column[chosen] for name, column in columns.items()}
+            doubled[key] += len(mine["number"]) - _distinct(mine)
+    return doubled
 
 
 def _figures(samples: pa.Table, expected: dict[Key, int]) -> list[SubscriberFigures]:
@@ -187,14 +218,13 @@ def _figures(samples: pa.Table, expected: dict[Key, int]) -> list[SubscriberFigu
 
 def _figures_of(key: Key, mine: dict[str, NDArray[np.int64]], expected: int) -> SubscriberFigures:
     latency_ms = (mine["received_ns"] - mine["sent_ns"]) / 1e6
-    identity = np.stack([mine["round"], mine["publisher"], mine["number"]])
     p50, p95, p99 = np.percentile(latency_ms, [50, 95, 99])
     return SubscriberFigures(
         *key,
         rounds=len(np.unique(mine["round"])),
         messages=len(latency_ms),
         expected=expected,
-        doubles=len(latency_ms) - np.unique(identity, axis=1).shape[1],
+        doubles=len(latency_ms) - _distinct(mine),
         mean_ms=float(latency_ms.mean()),
         std_ms=float(latency_ms.std()),
         p50_ms=float(p50),
@@ -203,6 +233,12 @@ def _figures_of(key: Key, mine: dict[str, NDArray[np.int64]], expected: int) -> 
         max_ms=float(latency_ms.max()),
         throughput_hz=_throughput(mine["round"], mine["received_ns"]),
     )
+
+
+def _distinct(mine: dict[str, NDArray[np.int64]]) -> int:
+    """How many different messages these are: one number for round, publisher and number."""
+    numbers = mine["round"].astype(np.int64) << 48 | mine["publisher"].astype(np.int64) << 36
+    return len(np.unique(numbers | mine["number"]))
 
 
 def _throughput(rounds: NDArray[np.int64], received_ns: NDArray[np.int64]) -> float:
