@@ -62,6 +62,8 @@ class Demo:
         self._stack = contextlib.ExitStack()
         self._past: past.Past | None = None
         self._watch: Watch | None = None
+        self._job: past.SparkJob | None = None
+        self._endpoints: list[str] = []
         self._crowd: Crowd
         self._meter: Meter
         self.server: WebServer
@@ -85,7 +87,7 @@ class Demo:
         self.options.data.mkdir(parents=True, exist_ok=True)
         zones = write_districts(self.options.data)
         with self._step("routers") as told:
-            endpoints = self._routers()
+            endpoints = self._endpoints = self._routers()
             told(", ".join(endpoints))
         city = make_city()
         speaking = len(city.walkers) * 2 // 3
@@ -118,14 +120,26 @@ class Demo:
         """Spark computes zones and alerts; a small stand-in where there is no Spark."""
         if self._past is not None and self._has("Spark", self.options.spark, past.spark_missing):
             with self._step("Spark") as told:
-                job = past.SparkJob(self._past, zones, endpoints, self._spark_says)
-                self._stack.callback(job.close)
+                self._job = past.SparkJob(self._past, zones, endpoints, self._spark_says)
+                self._stack.callback(self._job.close)
                 told("warming up in the background; the map is live already")
             return
         if self._past is None:
             self._has("Spark", self.options.spark, lambda: "it reads the recorder's log")
+        self._stand_in(endpoints)
+
+    def _stand_in(self, endpoints: list[str]) -> None:
         self._watch = Watch(districts(), endpoints)
         self._stack.callback(self._watch.close)
+
+    def _look_after_spark(self) -> None:
+        """Spark may end early (no memory, …): say so, and let the stand-in take over."""
+        if self._job is None or not self._job.has_ended or self._watch is not None:
+            return
+        reason = f"it ended early; {self._job.errors} says why"
+        self._has("Spark", True, lambda: reason)
+        self.spark_state = ""
+        self._stand_in(self._endpoints)
 
     def _spark_says(self, text: str) -> None:
         self.spark_state = text
@@ -237,6 +251,7 @@ class Demo:
         try:
             with self.console.status("") as status:
                 while not ended.wait(0.5) and (deadline is None or time.monotonic() < deadline):
+                    self._look_after_spark()
                     status.update(self.state())
             self.console.print(self.state())
         finally:
