@@ -31,7 +31,8 @@ FAMILIES = {
         "counter", "Exact checks at the edge that said no: the routers' covers are a little wider."
     ),
     "zonal_overflow": Family("counter", "Messages dropped because this server was too slow."),
-    "zonal_queries": Family("counter", "Queries asked."),
+    "zonal_queries": Family("counter", "Queries of clients."),
+    "zonal_questions": Family("counter", "Queries put to the network; equal ones share one."),
     "zonal_replies": Family("counter", "Replies received."),
     "zonal_stream_events": Family("counter", "Events written to streams.", ()),
     "zonal_stream_dropped": Family("counter", "Events dropped because a reader was slow.", ()),

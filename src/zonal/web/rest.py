@@ -8,6 +8,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+from dataclasses import dataclass
+from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
@@ -16,6 +18,7 @@ import zenoh
 from zonal.keys import check_topic, encoding_named
 from zonal.session.query import DEFAULT_TIMEOUT_S
 from zonal.web.feed import Selection
+from zonal.web.flights import Flights
 from zonal.web.metrics import PLAIN
 from zonal.web.parameters import Parameters, read_parameters
 from zonal.web.presentation import to_html, to_json
@@ -26,7 +29,7 @@ if TYPE_CHECKING:
 
     from starlette.types import Receive, Scope, Send
 
-    from zonal.session import Replies, Sample, Session
+    from zonal.session import Replies, ReplyFailure, Sample, Session
     from zonal.web.access import Access
     from zonal.web.feed import Feeds
     from zonal.web.metrics import Metrics
@@ -37,6 +40,7 @@ logger = logging.getLogger(__name__)
 DISCONNECT = "zonal.disconnect"
 """The extension in a request's scope that ends its connection at once."""
 
+_REMEMBERED = 4_096
 _ALLOW = ((b"allow", b"GET, PUT, POST, DELETE"),)
 _JSON, _HTML = b"application/json", b"text/html; charset=utf-8"
 _STREAM_HEADERS = [
@@ -57,6 +61,9 @@ class Rest:
         self._access = access
         self._metrics = metrics
         self._limits = limits
+        self._flights: Flights[_Answer] = Flights()
+        # Things that stand still send from the same address again and again.
+        self._parameters = lru_cache(_REMEMBERED)(partial(read_parameters, limits=limits))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request."""
@@ -110,7 +117,7 @@ class Rest:
             "precision_m": parameters.precision_m,
         }
         if content_type is not None:
-            options["content_encoding"] = zenoh.Encoding(content_type.decode("latin-1"))
+            options["content_encoding"] = _content_encoding(content_type)
         await self._publish(self._session.put, (key, body), options)
         await self._published(scope, key, parameters, send)
 
@@ -145,20 +152,27 @@ class Rest:
     ) -> None:
         key, parameters = self._asked(scope)
         payload = await read_body(headers, receive, self._limits.body_bytes)
+        asked = (key, scope["query_string"], payload)
+        answer = await self._flights.join(asked, lambda: self._query(key, parameters, payload))
+        label = Selection(key, parameters.area, parameters.encodings, False).label
+        self._metrics.count_topic("zonal_queries", key, label)
+        self._metrics.count("zonal_requests", "GET", "200")
+        extra = [] if answer.complete else [(b"zonal-truncated", b"true")]
+        if parameters.raw:
+            await _respond_raw(send, answer.samples, extra)
+        elif _accepts(headers) == b"text/html":
+            await _respond(send, 200, _HTML, answer.html, extra)
+        else:
+            await _respond(send, 200, _JSON, answer.json, extra)
+
+    async def _query(self, key: str, parameters: Parameters, payload: bytes) -> _Answer:
         seconds = parameters.timeout or min(DEFAULT_TIMEOUT_S, self._limits.query_seconds)
         replies = await self._ask(key, parameters, seconds, payload or None)
         samples, complete = await self._collect(replies, seconds)
         label = Selection(key, parameters.area, parameters.encodings, False).label
-        self._metrics.count_topic("zonal_queries", key, label)
+        self._metrics.count_topic("zonal_questions", key, label)
         self._metrics.count_topic("zonal_replies", key, label, len(samples))
-        self._metrics.count("zonal_requests", "GET", "200")
-        extra = [] if complete else [(b"zonal-truncated", b"true")]
-        if parameters.raw:
-            await _respond_raw(send, samples, extra)
-        elif _accepts(headers) == b"text/html":
-            await _respond(send, 200, _HTML, to_html(samples, replies.failures), extra)
-        else:
-            await _respond(send, 200, _JSON, to_json(samples, replies.failures), extra)
+        return _Answer(samples, replies.failures, complete)
 
     async def _ask(
         self, key: str, parameters: Parameters, seconds: float, payload: bytes | None
@@ -218,7 +232,29 @@ class Rest:
         if not key:
             raise Problem(404, "a key is missing: the path is the key, such as /city/airquality")
         check_topic(key)
-        return key, read_parameters(scope["query_string"], self._limits)
+        return key, self._parameters(scope["query_string"])
+
+
+@dataclass(frozen=True)
+class _Answer:
+    """What a query brought, for all who asked the same; written out once."""
+
+    samples: list[Sample]
+    failures: list[ReplyFailure]
+    complete: bool
+
+    @cached_property
+    def json(self) -> bytes:
+        return to_json(self.samples, self.failures)
+
+    @cached_property
+    def html(self) -> bytes:
+        return to_html(self.samples, self.failures)
+
+
+@lru_cache(256)
+def _content_encoding(content_type: bytes) -> zenoh.Encoding:
+    return zenoh.Encoding(content_type.decode("latin-1"))
 
 
 def _may_wait(encoding: str | None) -> bool:

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
-from typing import TYPE_CHECKING, Any, Self
+from typing import IO, TYPE_CHECKING, Any, Self
 
 import zonal
 from zonal.web.demo import topics
@@ -79,16 +79,27 @@ class SparkJob:
         self._tell = tell
         command = [sys.executable, "-m", "zonal.web.demo.spark_job", str(past.log)]
         command += [str(past.lake), str(zones), ",".join(connect)]
-        self._process = subprocess.Popen(  # noqa: S603  (our own module)
+        self.errors = past.log.parent / "spark.log"
+        with self.errors.open("w") as errors:
+            self._process = self._started(command, errors)
+        self._reader = threading.Thread(target=self._read, name="demo-spark", daemon=True)
+        self._reader.start()
+
+    @staticmethod
+    def _started(command: list[str], errors: IO[str]) -> subprocess.Popen[str]:
+        return subprocess.Popen(  # noqa: S603  (our own module)
             command,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
+            stderr=errors,
             text=True,
             start_new_session=True,  # Ctrl-C is for us: we end it in good order
         )
-        self._reader = threading.Thread(target=self._read, name="demo-spark", daemon=True)
-        self._reader.start()
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the process is gone."""
+        return self._process.poll() is not None
 
     def _read(self) -> None:
         assert self._process.stdout is not None

@@ -62,6 +62,7 @@ class Demo:
         self._stack = contextlib.ExitStack()
         self._past: past.Past | None = None
         self._watch: Watch | None = None
+        self._job: past.SparkJob | None = None
         self._crowd: Crowd
         self._meter: Meter
         self.server: WebServer
@@ -115,17 +116,30 @@ class Demo:
         self._judge(endpoints, zones)
 
     def _judge(self, endpoints: list[str], zones: Path) -> None:
-        """Spark computes zones and alerts; a small stand-in where there is no Spark."""
-        if self._past is not None and self._has("Spark", self.options.spark, past.spark_missing):
-            with self._step("Spark") as told:
-                job = past.SparkJob(self._past, zones, endpoints, self._spark_says)
-                self._stack.callback(job.close)
-                told("warming up in the background; the map is live already")
-            return
-        if self._past is None:
-            self._has("Spark", self.options.spark, lambda: "it reads the recorder's log")
+        """Zones and alerts: a small stand-in speaks for the districts until Spark is warm."""
         self._watch = Watch(districts(), endpoints)
         self._stack.callback(self._watch.close)
+        needs_log = past.spark_missing if self._past is not None else _no_log
+        if self._has("Spark", self.options.spark, needs_log):
+            assert self._past is not None
+            with self._step("Spark") as told:
+                self._job = past.SparkJob(self._past, zones, endpoints, self._spark_says)
+                self._stack.callback(self._job.close)
+                told("warms up in the background; until then a stand-in judges the air")
+
+    def _look_after_spark(self) -> None:
+        """Spark takes over when it has refined its first messages; it may also end early."""
+        if self._job is None or self._watch is None:
+            return
+        if self._job.has_ended:
+            reason = f"it ended early; {self._job.errors} says why"
+            self._has("Spark", True, lambda: reason)
+            self.spark_state = ""
+            self._job = None
+        elif "refined" in self.spark_state:
+            self._watch.close()
+            self._watch = None
+            self.console.print(f"[green]✓[/] Spark has taken over  [dim]{self.clock():.0f} s[/]")
 
     def _spark_says(self, text: str) -> None:
         self.spark_state = text
@@ -237,8 +251,13 @@ class Demo:
         try:
             with self.console.status("") as status:
                 while not ended.wait(0.5) and (deadline is None or time.monotonic() < deadline):
+                    self._look_after_spark()
                     status.update(self.state())
             self.console.print(self.state())
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
+
+
+def _no_log() -> str:
+    return "it reads the recorder's log"

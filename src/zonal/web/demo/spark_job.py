@@ -61,7 +61,7 @@ class _Job:
         self._zones = zone_type.from_geojson(json.loads(zones.read_text()), name="zone")
         self._rule = self._alerts.AlertRule("pm10", ALERT_ABOVE, topic=topics.ALERT_PREFIX)
         self._rows = 0
-        fields = {"id": "string", "kind": "string"}
+        fields = {"id": "string"}
         declared = {
             topics.AIR: {"fields": {**fields, "pm10": "double"}, "device": "id"},
             topics.LIVE: {"fields": fields, "device": "id"},

@@ -1,4 +1,4 @@
-"""Stands in where there is no Spark: the mean of each district, and an alert above a limit."""
+"""Stands in while there is no Spark: the mean of each district, and an alert above a limit."""
 
 from __future__ import annotations
 
@@ -86,6 +86,6 @@ class Watch:
         self.alerts += 1
 
     def close(self) -> None:
-        """Stop listening."""
+        """Stop listening; safe to call twice."""
         self._rounds.close()
         self._session.close()

@@ -1,0 +1,244 @@
+from __future__ import annotations
+
+import base64
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import httpx
+import pytest
+from rich.console import Console
+
+from events import Event, EventReader
+from network import eventually
+from zonal.geo import Point, area_from_geojson, distance_m
+from zonal.web.demo import Demo, DemoOptions, topics
+from zonal.web.demo.city import (
+    ALERT_ABOVE,
+    CENTRE,
+    CLOUD_CROSSES_S,
+    CLOUD_STARTS_S,
+    RADIUS_M,
+    STORY_S,
+    air_at,
+    make_city,
+)
+from zonal.web.demo.districts import districts
+
+
+def test_the_city_is_the_same_each_time_and_everyone_stays_in_it() -> None:
+    city = make_city()
+    assert city == make_city()
+    for seconds in (0.0, 33.3, 1e4):
+        places = [mover.place(seconds) for mover in (*city.cars, *city.walkers)]
+        assert all(distance_m(place, CENTRE) < RADIUS_M + 500 for place in places)
+
+
+def test_nobody_jumps() -> None:
+    city = make_city()
+    for mover in (*city.cars, *city.walkers):
+        for second in range(0, 900, 7):
+            assert distance_m(mover.place(second), mover.place(second + 1)) < 20
+
+
+def test_the_cloud_crosses_the_city_and_leaves() -> None:
+    middle = CLOUD_STARTS_S + CLOUD_CROSSES_S / 2
+    assert air_at(CENTRE, 0.0) < 30
+    assert air_at(CENTRE, middle) > ALERT_ABOVE
+    assert air_at(CENTRE, CLOUD_STARTS_S + CLOUD_CROSSES_S) < 30
+    assert air_at(CENTRE, STORY_S) == pytest.approx(air_at(CENTRE, 0.0))
+
+
+def test_districts_are_apart_and_hold_every_sensor() -> None:
+    areas = {
+        feature["properties"]["zone"]: area_from_geojson(feature["geometry"])
+        for feature in districts()["features"]
+    }
+    assert len(areas) == 13
+    for sensor in make_city().sensors:
+        assert sum(area.contains(sensor.place) for area in areas.values()) == 1
+
+
+def quiet() -> Console:
+    return Console(file=io.StringIO(), width=200)
+
+
+def test_the_demo_shows_live_messages_and_alerts_inside_their_fence(tmp_path: Path) -> None:
+    started = time.monotonic()
+    options = DemoOptions(
+        data=tmp_path / "data", port=0, router_port=0, mqtt=False, pipeline=False, spark=False
+    )
+    with Demo(options, quiet()) as demo, httpx.Client(base_url=demo.server.url) as http:
+        assert time.monotonic() - started < 30
+        assert [line.partition(":")[0] for line in demo.without] == ["MQTT", "history", "Spark"]
+        with EventReader(f"{demo.server.url}/{topics.LIVE}") as live:
+            live.next()
+            assert live.next().data["location"]
+        assert http.get("/-/view").json()["title"] == "Milano, live"
+        routers = http.get("/-/routers").json()
+        assert {router["name"] for router in routers} == {"Duomo", "San Siro", "Lambrate"}
+        _check_alert(demo)
+    assert sorted(path.name for path in (tmp_path / "data").iterdir()) == ["districts.geojson"]
+
+
+def _check_alert(demo: Demo) -> None:
+    """The story at its height: who is inside hears the alert, and says so."""
+    with EventReader(f"{demo.server.url}/{topics.EVENTS}?fenced=true") as events:
+        events.next()
+        demo.clock._start = time.monotonic() - (CLOUD_STARTS_S + CLOUD_CROSSES_S / 2)
+        alert = events.next_named("PUT", timeout=40)
+        while alert.data["key"] != topics.ALERTS:
+            alert = events.next_named("PUT", timeout=40)
+        zones = {f["properties"]["zone"]: f["geometry"] for f in districts()["features"]}
+        assert (
+            alert.data["geofence"]["coordinates"]
+            == zones[alert.data["value"]["zone"]]["coordinates"]
+        )
+        fences = {alert.data["value"]["zone"]: area_from_geojson(alert.data["geofence"])}
+        heard = 0
+        deadline = time.monotonic() + 20
+        while heard < 1 and time.monotonic() < deadline:
+            event = events.next_named("PUT", timeout=30)
+            if event.data["key"] == topics.ALERTS:
+                value = event.data["value"]
+                fences[value["zone"]] = area_from_geojson(event.data["geofence"])
+            if event.data["key"] == topics.HEARD:
+                place = event.data["location"]
+                zone = event.data["value"]["message"].partition("@")[0]
+                assert fences[zone].contains(_point(place))
+                heard += 1
+        assert heard
+
+
+def _point(place: dict[str, float]) -> Point:
+    return Point(place["lat"], place["long"])
+
+
+def _value(event: Event) -> dict[str, str]:
+    """JSON, whether its sender said that it is JSON or not."""
+    value = event.data["value"]
+    decoded: dict[str, str] = (
+        json.loads(base64.b64decode(value)) if isinstance(value, str) else value
+    )
+    return decoded
+
+
+def test_a_notice_is_heard_by_zenoh_and_mqtt_phones_inside_its_fence(tmp_path: Path) -> None:
+    from zonal.web.demo import mqtt
+
+    reason = mqtt.missing()
+    if reason:
+        pytest.skip(reason)
+    options = DemoOptions(data=tmp_path, port=0, router_port=0, pipeline=False, spark=False)
+    with Demo(options, quiet()) as demo, httpx.Client(base_url=demo.server.url) as http:
+        ids = {walker.id for walker in make_city().walkers}
+        with EventReader(f"{demo.server.url}/{topics.PHONES}") as phones:
+            seen: set[str] = set()
+            while seen != ids:
+                event = phones.next(timeout=30)
+                if event.name == "PUT":
+                    seen.add(_value(event)["id"])
+        with EventReader(f"{demo.server.url}/{topics.HEARD}") as answers:
+            answers.next()
+            fence = f"CIRCLE ({CENTRE.lon} {CENTRE.lat}, {RADIUS_M + 2000})"
+            http.put(
+                f"/{topics.NOTICES}", params={"geofence": fence}, content='{"id": "all"}',
+                headers={"content-type": "application/json"},
+            )  # fmt: skip
+            heard: set[str] = set()
+            while heard != ids:
+                event = answers.next(timeout=30)
+                assert _value(event)["message"] == "all"
+                heard.add(_value(event)["id"])
+
+
+def test_history_answers_for_what_was_live(tmp_path: Path) -> None:
+    from zonal.web.demo import past
+
+    reason = past.missing()
+    if reason:
+        pytest.skip(reason)
+    options = DemoOptions(data=tmp_path, port=0, router_port=0, mqtt=False, spark=False)
+    with Demo(options, quiet()) as demo, httpx.Client(base_url=demo.server.url) as http:
+        url = f"/{topics.AIR}?lat={CENTRE.lat}&long={CENTRE.lon}&shape=circle&r=3000"
+        replies = eventually(lambda: http.get(f"{url}&_time=[now(-1h)..]").json(), timeout=40)
+        for reply in replies:
+            assert reply["key"] == topics.AIR
+            assert distance_m(_point(reply["location"]), CENTRE) <= 3000
+            assert reply["value"]["kind"] == "sensor"
+
+
+def _command(data: Path, *more: str) -> list[str]:
+    code = "import typer; from zonal.cli.demo import demo; typer.run(demo)"
+    return [sys.executable, "-c", code, "--data", str(data), "--port", "0", *more]
+
+
+def _environment() -> dict[str, str]:
+    source = str(Path(__file__).parents[2] / "src")
+    return {**os.environ, "PYTHONPATH": source, "COLUMNS": "200"}
+
+
+def test_the_command_ends_by_itself_and_leaves_only_its_data(tmp_path: Path) -> None:
+    done = subprocess.run(
+        _command(tmp_path / "data", "--seconds", "2", "--no-spark"),
+        env=_environment(), cwd=tmp_path, capture_output=True, text=True, timeout=120,
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "open http://127.0.0.1:" in done.stdout
+    assert "without" in done.stdout
+    assert [path.name for path in tmp_path.iterdir()] == ["data"]
+
+
+def test_the_command_stops_cleanly_when_interrupted(tmp_path: Path) -> None:
+    running = subprocess.Popen(
+        _command(tmp_path / "data", "--no-spark", "--no-pipeline", "--no-mqtt"),
+        env=_environment(), cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        assert running.stdout is not None
+        for line in running.stdout:
+            if "Ctrl-C" in line:
+                break
+        running.send_signal(signal.SIGINT)
+        _, errors = running.communicate(timeout=60)
+    finally:
+        running.kill()
+    assert running.returncode == 0
+    assert "Traceback" not in errors
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(400)
+def test_spark_takes_over_and_raises_an_alert(tmp_path: Path) -> None:
+    from zonal.web.demo import past
+
+    reason = past.spark_missing()
+    if reason:
+        pytest.skip(reason)
+    options = DemoOptions(data=tmp_path, port=0, router_port=0, mqtt=False)
+    with Demo(options, quiet()) as demo:
+        demo.clock._start = time.monotonic() - (CLOUD_STARTS_S + CLOUD_CROSSES_S / 2)
+        with EventReader(f"{demo.server.url}/{topics.ALERTS}?fenced=true") as alerts:
+            deadline = time.monotonic() + 300
+            while demo._watch is not None and time.monotonic() < deadline:
+                demo._look_after_spark()
+                time.sleep(0.2)
+            assert demo._job is not None, (tmp_path / "spark.log").read_text()
+            while time.monotonic() < deadline:
+                # The cloud stays over the centre until Spark has seen it.
+                demo.clock._start = time.monotonic() - (CLOUD_STARTS_S + CLOUD_CROSSES_S / 2)
+                if "raised" in demo.spark_state:
+                    break
+                time.sleep(0.5)
+            assert "raised" in demo.spark_state
+            value = alerts.next_named("PUT").data["value"]
+            assert value["value"] > ALERT_ABOVE
+    names = sorted(path.name for path in tmp_path.iterdir())
+    assert names == ["districts.geojson", "lake", "log", "spark.log"]
+    assert json.loads((tmp_path / "districts.geojson").read_text())["features"]
