@@ -83,7 +83,7 @@ class ZenohEnd:
 
     def close(self) -> None:
         """Close the session."""
-        self._session.close()  # type: ignore[no-untyped-call]
+        self._session.close()
 
 
 class SessionEnd:

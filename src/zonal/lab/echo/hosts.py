@@ -107,9 +107,9 @@ class EchoHosts:
             worker.ask({"do": "open", "stack": case.stack, "where": places}, _PATIENCE_S)
         self._near.ask({"do": "probe"}, _PATIENCE_S)
         echoes = self._measure(case, count, size)
-        for worker in (self._near, self._far, *([self._bridge] if bridged else [])):
-            assert worker is not None
-            worker.ask({"do": "close"}, _PATIENCE_S)
+        for each in (self._near, self._far, self._bridge if bridged else None):
+            if each is not None:
+                each.ask({"do": "close"}, _PATIENCE_S)
         return echoes
 
     def _measure(self, case: EchoCase, count: int, size: int) -> Echoes:

@@ -10,6 +10,7 @@ import paho.mqtt.client as paho
 from paho.mqtt.enums import CallbackAPIVersion
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
+from paho.mqtt.subscribeoptions import SubscribeOptions
 
 from zonal.errors import EmulationError
 
@@ -59,14 +60,14 @@ class MqttEnd:
         self._client.username_pw_set(USER, PASSWORD)
         self._fence = f"CIRCLE ({at.lon} {at.lat}, {reach_m})"
         self._publish_with = self._place(PacketTypes.PUBLISH, geofence=self._fence)
-        self._client.on_message = lambda _client, _data, message: self._hear(message.payload)
+        self._client.on_message = lambda _client, _data, message: self._hear(bytes(message.payload))
         self._connect(where, f"{at.lat},{at.lon}")
 
     def _place(self, kind: int, **places: str) -> Properties | None:
         """User properties with places, for the geo broker."""
         if not self._geo:
             return None
-        properties = Properties(kind)
+        properties = Properties(kind)  # type: ignore[no-untyped-call] # paho's
         properties.UserProperty = list(places.items())
         return properties
 
@@ -83,7 +84,7 @@ class MqttEnd:
 
     def _subscribe(self) -> None:
         if self._geo:
-            options = paho.SubscribeOptions(qos=self._qos)
+            options = SubscribeOptions(qos=self._qos)
             wish = self._place(PacketTypes.SUBSCRIBE, geofence=self._fence)
             self._client.subscribe(self._back, options=options, properties=wish)
         else:

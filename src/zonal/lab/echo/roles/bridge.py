@@ -46,10 +46,14 @@ class BridgeRole:
         return {}
 
     def _cross(self, client: paho.Client, other: paho.Client, topic: str, qos: int) -> None:
-        client.on_connect = lambda *_: client.subscribe(topic, qos)
-        client.on_message = lambda _c, _d, message: other.publish(
-            message.topic, message.payload, qos
-        )
+        def subscribe(*_: Any) -> None:
+            client.subscribe(topic, qos)
+
+        def carry(_client: paho.Client, _data: Any, message: paho.MQTTMessage) -> None:
+            other.publish(message.topic, message.payload, qos)
+
+        client.on_connect = subscribe
+        client.on_message = carry
 
     def _join(self, client: paho.Client, host: str, port: int) -> None:
         ready = threading.Event()
