@@ -1,0 +1,121 @@
+"""The page on latency: medians beside the thesis', box plots, verdicts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from zonal.lab.echo.claims import EchoJudge
+from zonal.lab.echo.pictures import draw_scenario
+from zonal.lab.echo.scenarios import SCENARIOS
+from zonal.lab.echo.stacks import STACKS
+from zonal.lab.echo.summary import THEIRS, EchoSummary
+from zonal.lab.pages import how_it_was_run, table, verdicts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+    from typing import Any
+
+    from zonal.lab.echo.results import EchoResults
+    from zonal.lab.echo.summary import EchoFigures
+
+_LINKS = {
+    "wifi": "wireless cards follow a made-up Wi-Fi trace (802.11n, a channel shared with others: "
+    "free in 80 % of all milliseconds, 29 Mbit/s on average, now and then gone for up to 20 ms; "
+    "every direction of every card has its own)",
+    "lte": "wireless cards follow a cellular trace, each way",
+    "wired": "no link is wireless or limited, so the software alone is compared",
+}
+
+
+def write_echo_report(results: EchoResults, folder: Path, name: str = "latency") -> Path:
+    """Write the page and its pictures; return the page's path."""
+    folder.mkdir(parents=True, exist_ok=True)
+    summary = EchoSummary(results.echoes())
+    for scenario in summary.scenarios():
+        draw_scenario(summary, scenario, folder / f"{name}-{scenario}.png")
+    page = folder / f"{name}.md"
+    lines = _page(results.manifest(), summary, name)
+    page.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return page
+
+
+def _page(manifest: dict[str, Any], summary: EchoSummary, name: str) -> Iterator[str]:
+    yield "# Zenoh against MQTT: latency"
+    yield ""
+    yield from _introduction(manifest)
+    judge = EchoJudge(summary)
+    yield from verdicts("Figures to reach", judge.figures())
+    yield from verdicts("The claims of the thesis (section 5.2)", judge.claims())
+    yield from _medians(summary)
+    for scenario in summary.scenarios():
+        yield from _scenario(summary, scenario, name)
+    yield from how_it_was_run(manifest)
+
+
+def _introduction(manifest: dict[str, Any]) -> Iterator[str]:
+    plan = manifest["plan"]
+    yield (
+        f"Round trips of {plan['echoes']} echoes a case ({plan['delayed_echoes']} where 200 ms are "
+        f"added each way; the thesis took 1,000 everywhere), in {plan['rounds']} rounds in which "
+        f"the stacks take turns. A message of {plan['size']} bytes goes to the far end, which "
+        "answers with 2 bytes on another key; the next one is sent when the answer is there, from "
+        "the callback, as in the thesis' programs. TCP everywhere. In every scenario the near end "
+        "is a Zenoh peer and the far end a client of its router; Mosquitto is Debian's, its "
+        "clients are paho's with default settings; in γ a paho client on the first broker's host "
+        "bridges two Mosquittos, while two of our brokers are one over Zenoh. Our session and our "
+        "broker carry a place and an area (for the broker also a geofence) with every message. "
+        f"The hosts are network namespaces on one machine; {_LINKS[plan['links']]}."
+    )
+    yield ""
+    yield (
+        "The thesis' hosts were Raspberry Pi 3 on real Wi-Fi: absolute numbers cannot be compared, "
+        "ratios and orders can. A host here has one card, so in β and γ a message crosses the air "
+        "once on its way (the thesis' router had a Wi-Fi card of its own, which makes two)."
+    )
+    yield ""
+    if manifest.get("failures"):
+        yield f"Cases that failed and were run again: {'; '.join(manifest['failures'])}."
+        yield ""
+
+
+def _medians(summary: EchoSummary) -> Iterator[str]:
+    yield "## Medians (ms), the thesis' in parentheses"
+    yield ""
+    present = summary.scenarios()
+    rows = [
+        (entry.title, *(_cell(summary.get(scenario, name)) for scenario in present))
+        for name, entry in STACKS.items()
+    ]
+    yield from table(("", *(SCENARIOS[each].sign for each in present)), rows)
+
+
+def _cell(row: EchoFigures | None) -> str:
+    if row is None:
+        return "–"
+    theirs = THEIRS.get((row.scenario, row.stack))
+    return f"{row.median:.3f}" + (f" ({theirs:g})" if theirs is not None else "")
+
+
+def _scenario(summary: EchoSummary, scenario: str, name: str) -> Iterator[str]:
+    entry = SCENARIOS[scenario]
+    yield f"## {entry.sign}: {entry.title}"
+    yield ""
+    yield f"![round trips in {entry.sign}]({name}-{scenario}.png)"
+    yield ""
+    yield from table(
+        ("", "echoes", "lost", "median", "mean", "quartiles", "99 % lie in", "bytes an echo"),
+        (
+            (
+                STACKS[row.stack].title,
+                str(row.count),
+                str(row.lost),
+                f"{row.median:.3f}",
+                f"{row.mean:.3f}",
+                f"{row.quartiles[0]:.2f} – {row.quartiles[1]:.2f}",
+                f"{row.range99[0]:.2f} – {row.range99[1]:.2f}",
+                f"{row.near_bytes:.0f}",
+            )
+            for row in summary.stacks(scenario)
+        ),
+    )

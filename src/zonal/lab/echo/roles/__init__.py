@@ -1,0 +1,1 @@
+"""The processes that stand in the hosts of an echo experiment."""
