@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from zonal.cli.lab_latency import latency, latency_report
+from zonal.lab.psvr import app as psvr_app
+
 from zonal.errors import EmulationError
 
 if TYPE_CHECKING:
@@ -21,6 +24,9 @@ app = typer.Typer(
 )
 run_app = typer.Typer(no_args_is_help=True, help="Run an experiment (as root).")
 app.add_typer(run_app, name="run")
+run_app.command()(latency)
+app.command("latency-report")(latency_report)
+app.add_typer(psvr_app, name="psvr")
 
 _QUICK_ROUNDS, _QUICK_SECONDS = 1, 3.0
 _TRACE_FOLDERS = (Path("../shared/data/mahimahi"), Path("data/mahimahi"))
