@@ -374,7 +374,7 @@ def main() -> None:
             "matching and encoding, the rest is sockets"
         )
     console.print("[bold]Use case[/]")
-    results["use_case"] = use_case(max(8.0, 2 * options.seconds))
+    results["use_case"] = use_case(2 * options.seconds)
     console.print("[bold]Geo overhead[/]")
     results["overhead"] = overhead(options.seconds, max(5, options.rounds))
     console.print("[bold]Idle connections[/]")
