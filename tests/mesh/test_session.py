@@ -141,7 +141,7 @@ def test_errors_say_what_is_wrong() -> None:
         node.put(TOPIC, b"too late")
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(areas, points)
 def test_channels_never_miss_what_the_area_contains(area: Area, point: Point) -> None:
     if area.contains(point):

@@ -83,7 +83,7 @@ def test_a_node_counts_what_it_refuses_and_lives_on() -> None:
     assert 2 in node.links.entries
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(st.lists(packets, min_size=1, max_size=20))
 def test_well_formed_nonsense_never_breaks_a_node(nonsense: list[Packet]) -> None:
     """A hostile neighbour can say anything that parses; the node must stand it."""

@@ -65,7 +65,7 @@ def fig7(
         if n >= 500:
             share = [0.01, 0.02, 0.05]
         densities = sorted({round(p, 3) for p in share})
-        repeat = 3 if quick else max(3, 2000 // n)
+        repeat = 3 if quick else max(3, 1500 // n)
         fits = [s for s in counts if s <= n]
         tasks += _tasks(seed + n, repeat, n=(n,), p=densities, s=fits, publishers=(20,))
     rows = sweep(message_gain, tasks, "figure 7", master=_master(master))
