@@ -325,7 +325,7 @@ def bench_history(folder: Path, scale: float) -> dict[str, float]:
         table = table.append_column("time", table["timestamp"]).sort_by("cell")
         target = lake.new_folder() / "table=silver"
         target.mkdir(parents=True)
-        pq.write_table(table, target / "part-0.parquet", compression="zstd", row_group_size=64_000)
+        pq.write_table(table, target / "part-0.parquet", compression="zstd", row_group_size=16_384)
         lake.commit(Commit(added={"silver": lake.data_files(target)}))
     since = datetime.fromtimestamp(START_US / 1e6, UTC) + timedelta(hours=9)
     area = Box(45.455, 9.17, 45.475, 9.20)

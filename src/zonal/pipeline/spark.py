@@ -31,7 +31,7 @@ _CONF = {
     "spark.sql.maxConcurrentOutputFileWriters": "64",
     "spark.sql.objectHashAggregate.sortBased.fallbackThreshold": "100000",
     # Row groups small enough to prune by place within a file.
-    "spark.hadoop.parquet.block.size": str(8 * 1024 * 1024),
+    "spark.hadoop.parquet.block.size": str(1024 * 1024),
 }
 
 # Without these a session of the user's own could not push filters down, or would write times
