@@ -112,6 +112,9 @@ def test_gold_equals_the_aggregate_of_all_silver_whatever_comes_late(
     assert PLAN.windows is not None
     expected = windows(silver, PLAN.windows)
     assert gold_rows(table(spark, tmp_path, "windows")) == gold_rows(expected)
+    other = WindowPlan(("pm10",), window_s=600)
+    job(spark, tmp_path, PipelinePlan(PLAN.silver, other)).run()
+    assert gold_rows(table(spark, tmp_path, "windows")) == gold_rows(windows(silver, other))
 
 
 def test_bad_rows_go_to_quarantine_with_the_reason(

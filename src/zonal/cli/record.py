@@ -48,7 +48,8 @@ def record(
     plan = RecorderPlan(flush_s=flush, retention=retention)
     with connected(connect, mode) as session:  # noqa: SIM117 - the session closes last
         with Recorder(session, log, topics or ["**"], area=wanted, plan=plan) as recorder:
-            console.print(f"recording into {log} from offset {recorder.log.next_offset()}")
+            start = recorder.log.next_offset()
+            console.print(f"recording into {log} from offset {start}", soft_wrap=True)
             with console.status("waiting for messages") as status:
                 while not stop.wait(_REPORT_S) and (end is None or time.monotonic() < end):
                     counted = recorder.counters

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from zonal.geo import MAX_LEVEL, cell_ids_of
+from zonal.geo import MAX_LEVEL, Everywhere, cell_ids_of, cover
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from zonal.geo import Area
 
 
 def cell_ids(lats: NDArray[np.float64], lons: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -46,6 +48,13 @@ def signed(cell_id: int) -> int:
 def unsigned(cell_id: int) -> int:
     """The signed number of a column as S2's own unsigned id."""
     return cell_id & ((1 << 64) - 1)
+
+
+def cover_ranges(area: Area | None, max_cells: int = 16) -> list[tuple[int, int]]:
+    """The ranges of leaf cells that hold an area; none for everywhere."""
+    if area is None or isinstance(area, Everywhere):
+        return []
+    return [leaf_range(cell.id) for cell in cover(area, max_cells=max_cells)]
 
 
 def leaf_range(cell_id: int) -> tuple[int, int]:

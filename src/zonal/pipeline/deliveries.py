@@ -14,8 +14,8 @@ from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's own
 
 from zonal.errors import DeclarationError
 from zonal.geo import Cell
-from zonal.pipeline.cells import parent_sql, signed, unsigned
-from zonal.pipeline.matching import Wanted, cover_ranges, match
+from zonal.pipeline.cells import cover_ranges, parent_sql, signed, unsigned
+from zonal.pipeline.matching import Wanted, match
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -15,9 +15,7 @@ import numpy as np
 import pyarrow as pa
 import shapely
 
-from zonal.geo import Everywhere, cover
 from zonal.geo.circle import EDGE_TOLERANCE_M
-from zonal.pipeline.cells import leaf_range
 from zonal.pipeline.lake import micros
 from zonal.pipeline.shapes import area_from_columns
 from zonal.pipeline.tracks import distances_m
@@ -28,8 +26,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from zonal.geo import Area
-
-COVER_CELLS = 16
 
 
 class Pairs(NamedTuple):
@@ -63,13 +59,6 @@ class Wanted:
             _micros(row["since"], -(1 << 62)),
             _micros(row["until"], 1 << 62),
         )
-
-
-def cover_ranges(area: Area | None) -> list[tuple[int, int]]:
-    """The ranges of leaf cells that hold an area; none for everywhere."""
-    if area is None or isinstance(area, Everywhere):
-        return []
-    return [leaf_range(cell.id) for cell in cover(area, max_cells=COVER_CELLS)]
 
 
 class Messages:

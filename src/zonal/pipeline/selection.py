@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+
+from zonal.pipeline.cells import cover_ranges
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -126,7 +129,18 @@ class Selection:
         lats, lons = statistics.range_of("latitude"), statistics.range_of("longitude")
         if lats is None or lons is None:
             return True
-        return overlaps(self.area, lats, lons)
+        return overlaps(self.area, lats, lons) and self._cells_possible(statistics)
+
+    def _cells_possible(self, statistics: GroupStatistics) -> bool:
+        """Rows sorted by cell lie along the Hilbert curve: tighter than any bounding box."""
+        cells = statistics.range_of("cell")
+        if cells is None or not self._ranges:
+            return True
+        return any(low <= cells[1] and high >= cells[0] for low, high in self._ranges)
+
+    @cached_property
+    def _ranges(self) -> list[tuple[int, int]]:
+        return cover_ranges(self.area, max_cells=32)
 
 
 class GroupStatistics:

@@ -34,7 +34,7 @@ class ServiceCounters:
 
 
 class HistoryService:
-    """Answers queries about the past, a few at a time, each with a limited number of replies."""
+    """Answers queries about the past, one after another, each with a limited number of replies."""
 
     def __init__(
         self,

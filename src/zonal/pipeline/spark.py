@@ -31,8 +31,12 @@ _CONF = {
     "spark.sql.maxConcurrentOutputFileWriters": "64",
     "spark.sql.objectHashAggregate.sortBased.fallbackThreshold": "100000",
     # Row groups small enough to prune by place within a file.
-    "spark.hadoop.parquet.block.size": str(8 * 1024 * 1024),
+    "spark.hadoop.parquet.block.size": str(1024 * 1024),
 }
+
+# Without these a session of the user's own could not push filters down, or would write times
+# that have no statistics to prune by.
+_NEEDED = ("spark.sql.python.filterPushdown.enabled", "spark.sql.parquet.outputTimestampType")
 
 
 def open_spark(
@@ -67,7 +71,8 @@ def register(spark: SparkSession) -> None:
     """Make `format("zonal")` known to a Spark session that the user opened."""
     from zonal.pipeline.source import ZonalDataSource
 
-    spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
+    for name in _NEEDED:
+        spark.conf.set(name, _CONF[name])
     spark.dataSource.register(ZonalDataSource)
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
 TRACK_DDL = (
     "device STRING, time TIMESTAMP, until TIMESTAMP, kind STRING, points BIGINT, "
@@ -60,17 +60,22 @@ class Leg(NamedTuple):
 
 def tracks(silver: DataFrame, plan: TrackPlan | None = None) -> DataFrame:
     """Stops and trips of each device and day: start, end, place, distance, speeds."""
-    from pyspark.sql import functions as F  # noqa: N812 - only with Spark
-
     chosen = plan or TrackPlan()
     placed = silver.where("device is not null and latitude is not null").select(
-        "device", "time", "latitude", "longitude", F.to_date("time").alias("day")
+        "device", "time", "latitude", "longitude", day_number().alias("day")
     )
 
     def summarize(table: pa.Table) -> pa.Table:
         return track_of(table, chosen)
 
     return placed.groupBy("device", "day").applyInArrow(summarize, TRACK_DDL)
+
+
+def day_number() -> Column:
+    """The day of a row (days since 1970, UTC), whatever the session's time zone."""
+    from pyspark.sql import functions as F  # noqa: N812 - only with Spark
+
+    return F.expr("unix_seconds(time) div 86400")
 
 
 def track_of(table: pa.Table, plan: TrackPlan) -> pa.Table:

@@ -1,20 +1,21 @@
 """Gold as views of silver that are kept current: what new rows touch is computed anew.
 
 A late row is no special case: its window (or its device's day) is touched, however old it is. The
-view equals the aggregate over all of silver at every commit.
+view equals the aggregate over all of silver at every commit. A changed plan computes all anew.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's own guide gives it
 
 from zonal.pipeline.gold import WINDOW_DDL, WindowPlan, window_start, window_starts, windows
-from zonal.pipeline.lake import Commit, DataFile, Lake, overlapping
+from zonal.pipeline.lake import Commit, DataFile, Lake, Snapshot, overlapping
 from zonal.pipeline.tables import read_files, write_rows
-from zonal.pipeline.tracks import TRACK_DDL, TrackPlan, tracks
+from zonal.pipeline.tracks import TRACK_DDL, TrackPlan, day_number, tracks
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -24,74 +25,87 @@ _DAY_US = 86_400_000_000
 
 @dataclass(frozen=True)
 class _Pending:
-    """The part of silver that a view has not seen."""
+    """The part of silver that a view has not seen (all of it, when the plan changed)."""
 
-    version: int
+    view: str
+    plan: str
+    snapshot: Snapshot
     files: tuple[DataFile, ...]
+    is_rebuild: bool
+
+    def old_files(self, low: int, high: int) -> tuple[DataFile, ...]:
+        """The view's files that the new rows replace, wholly or in part."""
+        files = self.snapshot.files(self.view)
+        return files if self.is_rebuild else overlapping(files, low, high)
 
 
 def update_windows(spark: SparkSession, lake: Lake, plan: WindowPlan) -> int:
     """Bring the table `windows` up to date; returns how many windows were computed anew."""
-    pending = _pending(lake, "windows")
+    pending = _pending(lake, "windows", plan)
     if not pending.files:
         return 0
     fresh = read_files(spark, lake, "silver", pending.files)
     starts = sorted(row["start"] for row in window_starts(fresh, plan).collect())
     low, high = starts[0] * 1_000_000, (starts[-1] + plan.window_s) * 1_000_000 - 1
-    files = overlapping(lake.snapshot().files("silver"), low, high)
-    silver = read_files(spark, lake, "silver", files)
+    silver = _silver(spark, lake, pending, low, high)
     touched = silver.where(_is_in(window_start(plan), starts, plan.window_s))
-    old = overlapping(lake.snapshot().files("windows"), low, high)
+    old = pending.old_files(low, high)
     result = windows(touched, plan)
-    if old:
+    if old and not pending.is_rebuild:
         kept = read_files(spark, lake, "windows", old, ddl=WINDOW_DDL)
-        kept = kept.where(~_is_in(F.col("time").cast("bigint"), starts, plan.window_s))
-        result = result.unionByName(kept)
-    _replace(lake, "windows", result, old, pending.version)
+        stays = ~_is_in(F.col("time").cast("bigint"), starts, plan.window_s)
+        result = result.unionByName(kept.where(stays))
+    _replace(lake, pending, result, old)
     return len(starts)
 
 
 def update_tracks(spark: SparkSession, lake: Lake, plan: TrackPlan) -> int:
     """Bring the table `tracks` up to date; returns how many days were computed anew."""
-    pending = _pending(lake, "tracks")
-    days = {
-        day
-        for one in pending.files
-        if one.min_time is not None and one.max_time is not None
-        for day in range(one.min_time // _DAY_US, one.max_time // _DAY_US + 1)
-    }
+    pending = _pending(lake, "tracks", plan)
+    days = sorted(
+        {
+            day
+            for one in pending.files
+            if one.min_time is not None and one.max_time is not None
+            for day in range(one.min_time // _DAY_US, one.max_time // _DAY_US + 1)
+        }
+    )
     if not days:
         return 0
-    low, high = min(days) * _DAY_US, (max(days) + 1) * _DAY_US - 1
-    snapshot = lake.snapshot()
-    day_of = F.unix_date(F.to_date("time"))
-    silver = read_files(spark, lake, "silver", overlapping(snapshot.files("silver"), low, high))
-    touched = silver.where(_is_in(day_of, sorted(days), 1))
-    old = overlapping(snapshot.files("tracks"), low, high)
+    low, high = days[0] * _DAY_US, (days[-1] + 1) * _DAY_US - 1
+    touched = _silver(spark, lake, pending, low, high).where(_is_in(day_number(), days, 1))
+    old = pending.old_files(low, high)
     result = tracks(touched, plan)
-    if old:
+    if old and not pending.is_rebuild:
         kept = read_files(spark, lake, "tracks", old, ddl=TRACK_DDL)
-        result = result.unionByName(kept.where(~_is_in(day_of, sorted(days), 1)))
-    _replace(lake, "tracks", result, old, pending.version)
+        result = result.unionByName(kept.where(~_is_in(day_number(), days, 1)))
+    _replace(lake, pending, result, old)
     return len(days)
 
 
-def _pending(lake: Lake, view: str) -> _Pending:
+def _pending(lake: Lake, view: str, plan: WindowPlan | TrackPlan) -> _Pending:
     snapshot = lake.snapshot()
-    seen = snapshot.batches.get(view, -1)
-    return _Pending(snapshot.version, lake.added_since(seen, "silver"))
+    text = json.dumps(asdict(plan), sort_keys=True)
+    if snapshot.schemas.get(f"{view}.plan", text) != text:
+        return _Pending(view, text, snapshot, snapshot.files("silver"), is_rebuild=True)
+    new = lake.added_since(snapshot.batches.get(view, -1), "silver")
+    return _Pending(view, text, snapshot, new, is_rebuild=False)
 
 
-def _replace(
-    lake: Lake, view: str, result: DataFrame, old: tuple[DataFile, ...], version: int
-) -> None:
+def _silver(spark: SparkSession, lake: Lake, pending: _Pending, low: int, high: int) -> DataFrame:
+    files = overlapping(pending.snapshot.files("silver"), low, high)
+    return read_files(spark, lake, "silver", files)
+
+
+def _replace(lake: Lake, pending: _Pending, result: DataFrame, old: tuple[DataFile, ...]) -> None:
     files = write_rows(lake, result.coalesce(1).sortWithinPartitions("time"))
     lake.commit(
         Commit(
-            added={view: files},
-            removed={view: old},
-            batch=(view, version),
-            info={"job": view, "rows": sum(one.rows for one in files)},
+            added={pending.view: files},
+            removed={pending.view: old},
+            schemas={f"{pending.view}.plan": pending.plan},
+            batch=(pending.view, pending.snapshot.version),
+            info={"job": pending.view, "rows": sum(one.rows for one in files)},
         )
     )
 
