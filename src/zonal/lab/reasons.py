@@ -10,8 +10,10 @@ FIGURE_ZONING = (
 )
 
 FIGURE_FAR = (
-    "What is above is so by the queue that the first, still long keys build up before they "
-    "are declared."
+    "The encodings send fewer bytes than the baselines (see the table), so what is above is "
+    "not the network's doing: on a machine with this load, runs whose latencies are a few "
+    "milliseconds depend on the processor time that they happen to get. To be repeated on a "
+    "quiet machine."
 )
 
 ZONING_THROUGHPUT = (
@@ -34,18 +36,21 @@ NEAR_MGRS_BEST = (
 )
 
 FAR_TOPIC = (
-    "On the trace much of the latency is the wait for the trace, which all techniques share. "
-    "See the page on plain clients."
+    "Part of the latency is shared by all techniques: the wait for the trace where clients "
+    "are on one, and for a processor on a busy machine (see the loads)."
 )
 
 FAR_PAYLOAD = (
-    "On the trace much of the latency is the wait for the trace, which all techniques share. "
-    "See the page on plain clients."
+    "Part of the latency is shared by all techniques: the wait for the trace where clients "
+    "are on one, and for a processor on a busy machine (see the loads)."
 )
 
 FAR_ORDER = "The encodings cost the same once their keys are numbers."
 
-FAR_DEVIATION = "The deviation is mostly the trace's, which all share."
+FAR_DEVIATION = (
+    "Part of the latency is shared by all techniques: the wait for the trace where clients "
+    "are on one, and for a processor on a busy machine (see the loads)."
+)
 
 CPU_NEAR = (
     "Zenoh 1.10 routers need 2 to 15 % of a core each for this load, so that a fifth of a "
@@ -73,4 +78,11 @@ UDP_LOSS = (
 UDP_MGRS = (
     "The encodings send equally few bytes here; what differs between them under these "
     "conditions is the processor time that they happened to get (see the loads)."
+)
+
+FIGURE_NEAR = (
+    "The encodings send fewer bytes than the baselines (see the table), so what is above is "
+    "not the network's doing: on a machine with this load, runs whose latencies are a few "
+    "milliseconds depend on the processor time that they happen to get. To be repeated on a "
+    "quiet machine."
 )
