@@ -101,6 +101,7 @@ class Judge:
             "Near-field: s2 and mgrs at most 10 % above PAYLOAD",
             all(value <= 1.1 * base for value in ours.values()),
             f"against PAYLOAD ({base:.1f} ms): {_changes(ours, base)}",
+            otherwise=reasons.FIGURE_NEAR,
         )
 
     def _figure_far(self) -> Verdict:

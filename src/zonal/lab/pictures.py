@@ -44,7 +44,9 @@ def draw_condition(summary: Summary, condition: Condition, path: Path) -> None:
     for axis, (title, value) in zip(axes, panels, strict=True):
         _bars(axis, summary, condition, value)
         axis.set_title(title, fontsize=10)
-    axes[0].legend(fontsize=8, ncols=2)
+    figure.legend(
+        *axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=6, fontsize=8
+    )
     figure.suptitle(condition.title, fontsize=11)
     figure.savefig(path, dpi=110)
     plt.close(figure)
@@ -113,7 +115,7 @@ def draw_links(summary: Summary, conditions: list[Condition], path: Path) -> Non
     axis.set_xticks(range(len(conditions)), [each.slug for each in conditions], rotation=20)
     axis.tick_params(axis="x", labelsize=7)
     axis.set_ylabel("sent by all routers (Mbit/s)")
-    axis.legend(fontsize=8, ncols=3)
+    figure.legend(loc="outside upper center", ncols=6, fontsize=8)
     axis.spines[["top", "right"]].set_visible(False)
     figure.savefig(path, dpi=110)
     plt.close(figure)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 FIGURE_ZONING = (
-    "The encodings confine the load to its zone (no unwanted message, idle routers in zone "
-    "01); what is left is the wait for the publisher's own packet trace, which no technique "
-    "can shorten. On clients without the trace the figure holds, see the page on plain "
-    "clients."
+    "The encodings do confine the load to its zone: no message goes astray, and zone 01's "
+    "routers are idle. What is left is mostly the wait for the publisher's own packet trace, "
+    "which no technique can shorten. On clients without the trace the figure holds: see the "
+    "page on plain clients."
 )
 
 FIGURE_FAR = (
-    "What is above is so by the queue that the first, still long keys build up before they "
-    "are declared."
+    "The encodings send fewer bytes than the baselines (see the table), so what is above is "
+    "not the network's doing: on a machine with this load, runs whose latencies are a few "
+    "milliseconds depend on the processor time that they happen to get. To be repeated on a "
+    "quiet machine."
 )
 
 ZONING_THROUGHPUT = (
@@ -34,32 +36,53 @@ NEAR_MGRS_BEST = (
 )
 
 FAR_TOPIC = (
-    "The difference to TOPIC is in the routers' queues; on the trace most of the latency is "
-    "the wait for the trace, which all share. See the page on plain clients."
+    "Part of the latency is shared by all techniques: the wait for the trace where clients "
+    "are on one, and for a processor on a busy machine (see the loads)."
 )
 
-FAR_PAYLOAD = "See above: on the trace most of the latency is the wait for the trace."
+FAR_PAYLOAD = (
+    "Part of the latency is shared by all techniques: the wait for the trace where clients "
+    "are on one, and for a processor on a busy machine (see the loads)."
+)
 
 FAR_ORDER = "The encodings cost the same once their keys are numbers."
 
-FAR_DEVIATION = "The deviation is mostly the trace's, which all share."
+FAR_DEVIATION = (
+    "Part of the latency is shared by all techniques: the wait for the trace where clients "
+    "are on one, and for a processor on a busy machine (see the loads)."
+)
 
 CPU_NEAR = (
-    "Zenoh 1.10 routers need 3 to 20 % of a core for this load (see the last column of the "
-    "tables): a fifth of a core hardly limits them."
+    "Zenoh 1.10 routers need 2 to 15 % of a core each for this load, so that a fifth of a "
+    "core hardly limits them."
 )
 
 CPU_FAR = (
-    "No router decodes a location here, so there is nothing that more computing could slow "
-    "down more."
+    "No router decodes a location here, so an encoding has nothing that slow routers could "
+    "suffer from; none of them needs all of its fifth of a core. Differences of this size "
+    "come from other work on the machine (see the loads)."
 )
 
 UDP_LATENCY = (
-    "UDP sends every message on its own where TCP collects them, so routers carry more bytes; "
-    "it is faster where TCP has a long queue, and loses what does not fit into a card's queue "
-    "of 300 ms."
+    "Over UDP Zenoh sends messages on their own where a busy TCP link collects them into full "
+    "packets; so routers send more packets and need two to five times the processor time "
+    "(last column of the tables). Two cores that also had other work (see the loads) were "
+    "then short of processor time, and a longer queue was the result."
 )
 
-UDP_LOSS = "The location-aware messages are the shorter ones here."
+UDP_LOSS = (
+    "Lost is what meets a full queue. TOPIC has the longest messages here, and bloom only "
+    "until its keys are declared; the rest is the shortage of processor time (see the loads)."
+)
 
-UDP_MGRS = "All encodings keep up."
+UDP_MGRS = (
+    "The encodings send equally few bytes here; what differs between them under these "
+    "conditions is the processor time that they happened to get (see the loads)."
+)
+
+FIGURE_NEAR = (
+    "The encodings send fewer bytes than the baselines (see the table), so what is above is "
+    "not the network's doing: on a machine with this load, runs whose latencies are a few "
+    "milliseconds depend on the processor time that they happen to get. To be repeated on a "
+    "quiet machine."
+)

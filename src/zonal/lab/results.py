@@ -110,8 +110,10 @@ class Results:
         return rows
 
     def samples(self) -> list[Path]:
-        """The files of raw samples."""
-        return sorted((self.folder / "samples").glob("*.parquet"))
+        """The files of raw samples of all finished cases."""
+        finished = {path.name for path in (self.folder / "nodes").glob("*.parquet")}
+        files = sorted((self.folder / "samples").glob("*.parquet"))
+        return [path for path in files if path.name in finished]
 
     def nodes(self) -> pa.Table:
         """The counts of all nodes in all cases."""
