@@ -16,6 +16,8 @@ from zonal.web.application import Application
 from zonal.web.rest import DISCONNECT
 
 if TYPE_CHECKING:
+    from starlette.types import ASGIApp
+
     from zonal.session import Session
     from zonal.web.meter import Meter
     from zonal.web.options import WebOptions
@@ -60,6 +62,10 @@ class WebServer:
         self._socket = _listen(options)
         self._uvicorn = _Uvicorn(_config(self.application, options), self.application)
         self._thread: threading.Thread | None = None
+
+    def use(self, application: ASGIApp) -> None:
+        """Serve another application in the same way; for measurements, before the start."""
+        self._uvicorn.config = _config(application, self.options)
 
     @property
     def port(self) -> int:
@@ -118,7 +124,7 @@ def _listen(options: WebOptions) -> socket.socket:
     return listener
 
 
-def _config(application: Application, options: WebOptions) -> uvicorn.Config:
+def _config(application: ASGIApp, options: WebOptions) -> uvicorn.Config:
     settings: dict[str, Any] = {
         "http": _Protocol,
         "ws": "none",
