@@ -81,7 +81,8 @@ class WebServer:
 
     def run(self) -> None:
         """Serve in this thread until it is interrupted."""
-        with contextlib.closing(self._socket):
+        # uvicorn ends in good order on Ctrl-C, and then raises it once more.
+        with contextlib.closing(self._socket), contextlib.suppress(KeyboardInterrupt):
             self._uvicorn.run(sockets=[self._socket])
 
     def start(self) -> Self:
