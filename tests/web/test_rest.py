@@ -297,3 +297,31 @@ def test_boxes_across_the_antimeridian(web: Web) -> None:
     ):
         url = "/sea?shape=box&min_lat=-18&min_long=178&max_lat=-16&max_long=-179"
         eventually(lambda: web.http.get(url).json())
+
+
+def test_what_sends_from_one_place_again_gets_a_declared_publisher(web: Web) -> None:
+    publishing = web.server.application._rest._publishing
+    with web.sensor.declare_subscriber("city/air", area=CENTRE) as inside:
+        wait_until_declared(web.session, inside)
+        for number in range(50):
+            url = "/city/air?lat=45.4642&long=9.19"
+            kind = {"content-type": "text/plain"}
+            assert web.http.put(url, content=f"{number}", headers=kind).is_success
+        samples = collect(inside, 50)
+        assert [s.payload.to_string() for s in samples] == [f"{n}" for n in range(50)]
+        assert {(s.location, str(s.content_encoding)) for s in samples} == {(MILANO, "text/plain")}
+        assert len(publishing) == 1
+        for number in range(5):
+            web.http.put(f"/city/air?lat=45.46{number}&long=9.19", content=b"moving")
+        assert len(publishing) == 1
+
+
+def test_declared_publishers_are_bounded(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("zonal.web.publishing.KEPT", 3)
+    with web.sensor.declare_subscriber("city/air") as everything:
+        wait_until_declared(web.session, everything)
+        for _ in range(2):
+            for number in range(6):
+                web.http.put(f"/city/air?lat=45.{number}&long=9", content=b"x")
+        assert len(collect(everything, 12)) == 12
+    assert len(web.server.application._rest._publishing) == 3

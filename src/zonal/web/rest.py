@@ -15,7 +15,7 @@ from urllib.parse import unquote
 
 import zenoh
 
-from zonal.keys import check_topic, encoding_named
+from zonal.keys import check_topic
 from zonal.session.query import DEFAULT_TIMEOUT_S
 from zonal.web.feed import Selection
 from zonal.web.flights import Flights
@@ -23,6 +23,7 @@ from zonal.web.metrics import PLAIN
 from zonal.web.parameters import Parameters, read_parameters
 from zonal.web.presentation import to_html, to_json
 from zonal.web.problem import Problem, problem_of
+from zonal.web.publishing import Publishing, is_routed, options_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -61,6 +62,7 @@ class Rest:
         self._access = access
         self._metrics = metrics
         self._limits = limits
+        self._publishing = Publishing(session)
         self._flights: Flights[_Answer] = Flights()
         # Things that stand still send from the same address again and again.
         self._parameters = lru_cache(_REMEMBERED)(partial(read_parameters, limits=limits))
@@ -110,34 +112,19 @@ class Rest:
         key, parameters = self._asked(scope)
         body = await read_body(headers, receive, self._limits.body_bytes)
         content_type = headers.get(b"content-type")
-        options: dict[str, Any] = {
-            "location": parameters.location,
-            "geofence": parameters.fence,
-            "encoding": parameters.one_encoding,
-            "precision_m": parameters.precision_m,
-        }
-        if content_type is not None:
-            options["content_encoding"] = _content_encoding(content_type)
-        await self._publish(self._session.put, (key, body), options)
+        content_encoding = None if content_type is None else _content_encoding(content_type)
+        address = (key, scope["query_string"], content_type)
+        arguments = (key, body, parameters, content_encoding, address)
+        if is_routed(parameters.one_encoding):
+            self._publishing.put(*arguments)
+        else:
+            await asyncio.to_thread(self._publishing.put, *arguments)
         await self._published(scope, key, parameters, send)
 
     async def _delete(self, scope: Scope, send: Send) -> None:
         key, parameters = self._asked(scope)
-        options = {
-            "location": parameters.location,
-            "geofence": parameters.fence,
-            "encoding": parameters.one_encoding,
-            "precision_m": parameters.precision_m,
-        }
-        await self._publish(self._session.delete, (key,), options)
+        await asyncio.to_thread(self._session.delete, key, **options_of(parameters))
         await self._published(scope, key, parameters, send)
-
-    @staticmethod
-    async def _publish(operation: Any, arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
-        if _may_wait(options["encoding"]):
-            await asyncio.to_thread(operation, *arguments, **options)
-        else:
-            operation(*arguments, **options)
 
     async def _published(self, scope: Scope, key: str, parameters: Parameters, send: Send) -> None:
         encoding = PLAIN if parameters.location is None else parameters.one_encoding or "s2"
@@ -189,7 +176,7 @@ class Rest:
             )
 
         names = parameters.encodings or (("s2",) if parameters.area is not None else ("json",))
-        return await asyncio.to_thread(ask) if any(map(_may_wait, names)) else ask()
+        return ask() if all(map(is_routed, names)) else await asyncio.to_thread(ask)
 
     async def _collect(self, replies: Replies, seconds: float) -> tuple[list[Sample], bool]:
         samples: list[Sample] = []
@@ -255,11 +242,6 @@ class _Answer:
 @lru_cache(256)
 def _content_encoding(content_type: bytes) -> zenoh.Encoding:
     return zenoh.Encoding(content_type.decode("latin-1"))
-
-
-def _may_wait(encoding: str | None) -> bool:
-    """Whether an operation in this encoding may have to look for announced areas first."""
-    return encoding is not None and encoding_named(encoding).announces_areas
 
 
 def _accepts(headers: Mapping[bytes, bytes]) -> bytes:

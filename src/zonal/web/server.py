@@ -16,6 +16,8 @@ from zonal.web.application import Application
 from zonal.web.rest import DISCONNECT
 
 if TYPE_CHECKING:
+    from starlette.types import ASGIApp
+
     from zonal.session import Session
     from zonal.web.meter import Meter
     from zonal.web.options import WebOptions
@@ -61,6 +63,10 @@ class WebServer:
         self._uvicorn = _Uvicorn(_config(self.application, options), self.application)
         self._thread: threading.Thread | None = None
 
+    def use(self, application: ASGIApp) -> None:
+        """Serve another application in the same way; for measurements, before the start."""
+        self._uvicorn.config = _config(application, self.options)
+
     @property
     def port(self) -> int:
         """The port that it listens on."""
@@ -75,7 +81,8 @@ class WebServer:
 
     def run(self) -> None:
         """Serve in this thread until it is interrupted."""
-        with contextlib.closing(self._socket):
+        # uvicorn ends in good order on Ctrl-C, and then raises it once more.
+        with contextlib.closing(self._socket), contextlib.suppress(KeyboardInterrupt):
             self._uvicorn.run(sockets=[self._socket])
 
     def start(self) -> Self:
@@ -118,7 +125,7 @@ def _listen(options: WebOptions) -> socket.socket:
     return listener
 
 
-def _config(application: Application, options: WebOptions) -> uvicorn.Config:
+def _config(application: ASGIApp, options: WebOptions) -> uvicorn.Config:
     settings: dict[str, Any] = {
         "http": _Protocol,
         "ws": "none",

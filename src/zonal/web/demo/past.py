@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _STOP_S = 20.0
+_FLUSH_S = 2.0
+"""Spark opens every segment: a few large ones are quicker than many small ones."""
 
 
 def missing() -> str | None:
@@ -51,8 +53,11 @@ class Past:
         self._stack = contextlib.ExitStack()
         config = zonal.config("client", connect=connect)
         recording, answering = (self._stack.enter_context(zonal.open(config)) for _ in range(2))
-        recorder = importlib.import_module("zonal.pipeline.recorder").Recorder
-        self._recorder = self._stack.enter_context(recorder(recording, self.log, (topics.LIVE,)))
+        recorder = importlib.import_module("zonal.pipeline.recorder")
+        plan = recorder.RecorderPlan(flush_s=_FLUSH_S)
+        self._recorder = self._stack.enter_context(
+            recorder.Recorder(recording, self.log, (topics.LIVE,), plan=plan)
+        )
         history = importlib.import_module("zonal.pipeline.history").History
         service = importlib.import_module("zonal.pipeline.service").HistoryService
         self._stack.enter_context(service(answering, history(log=self.log), topics.LIVE))
@@ -134,4 +139,6 @@ def spark_settings() -> dict[str, Any]:
         "spark.default.parallelism": "2",
         "spark.driver.memory": "1g",
         "spark.sql.adaptive.enabled": "false",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
     }

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import json
 import signal
@@ -41,8 +42,10 @@ def main(log: str, lake: str, zones: str, connect: str) -> None:
             pass
         if query.exception() is not None:
             _say(f"Spark ended: {str(query.exception()).splitlines()[0]}")
-        query.stop()
-    spark.stop()
+        with contextlib.suppress(Exception):  # the Java side may be going down by itself
+            query.stop()
+    with contextlib.suppress(Exception):
+        spark.stop()
 
 
 class _Job:

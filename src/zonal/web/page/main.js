@@ -104,6 +104,7 @@ async function start() {
     $("fold").setAttribute("aria-expanded", String(open));
   };
   $("fold").addEventListener("click", fold);
+  if (matchMedia("(max-width: 640px)").matches) fold(); // a phone shows the map first
   const retheme = () => { toggleTheme(); layers.restyle(); };
   $("theme").addEventListener("click", retheme);
 

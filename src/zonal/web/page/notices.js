@@ -14,6 +14,7 @@ export class Notices {
   constructor(map, view, { things, layers }) {
     Object.assign(this, { map, view, things, layers });
     this.heard = new Map();
+    this.early = new Map();
     $("notice").addEventListener("submit", (event) => this.send(event));
     $("token-row").hidden = !view.needs_token;
     if (view.events) {
@@ -44,8 +45,12 @@ export class Notices {
     $("alerts").prepend(item);
     while ($("alerts").children.length > MOST) $("alerts").lastElementChild.remove();
     $("no-alerts").hidden = true;
-    const entry = { small, count: 0, time: new Date().toLocaleTimeString(), kind };
-    this.heard.set(nameOf(value), entry);
+    // Who heard it may have told so before the message itself came to this page.
+    const name = nameOf(value);
+    const count = this.early.get(name) ?? 0;
+    this.early.delete(name);
+    const entry = { small, count, time: new Date().toLocaleTimeString(), kind };
+    this.heard.set(name, entry);
     this.describe(entry);
     if (!sample.geofence) return;
     const fence = layerOfGeometry(L, sample.geofence, kind === "alert" ? ALERT : NOTICE);
@@ -60,9 +65,13 @@ export class Notices {
 
   /** Somebody tells that a message reached them. */
   count(value) {
-    const entry = this.heard.get(String(value.message));
+    const name = String(value.message);
+    const entry = this.heard.get(name);
     this.things.flash(value.id, entry?.kind === "notice" ? "#0b6e99" : "#b3261e");
-    if (!entry) return;
+    if (!entry) {
+      if (this.early.size < MOST) this.early.set(name, (this.early.get(name) ?? 0) + 1);
+      return;
+    }
     entry.count += 1;
     this.describe(entry);
   }

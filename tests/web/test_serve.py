@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+from network import router_row
+
+SOURCE = str(Path(__file__).parents[2] / "src")
+
+
+@contextmanager
+def serving(*options: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    """`zonal serve` with these options; its address."""
+    code = "import typer; from zonal.cli.serve import serve; typer.run(serve)"
+    running = subprocess.Popen(
+        [sys.executable, "-c", code, "--port", "0", *options],
+        env={**os.environ, "PYTHONPATH": SOURCE, "COLUMNS": "200"},
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        assert running.stdout is not None
+        lines = []
+        for line in running.stdout:
+            lines.append(line)
+            if line.startswith("map"):
+                yield line.split()[1], running
+                return
+        assert running.stderr is not None
+        raise AssertionError("".join(lines) + running.stderr.read())
+    finally:
+        running.kill()
+        running.communicate()
+
+
+def test_serve_connects_to_a_router_and_stops_cleanly(tmp_path: Path) -> None:
+    tokens = tmp_path / "tokens"
+    tokens.write_text("one\n\n two \n")
+    with (
+        router_row(1) as (router,),
+        serving(
+            "--connect", router.endpoints[0], "--topic", "a/*", "--topic", "b",
+            "--center", "48.2,16.37", "--zoom", "11", "--token-file", str(tokens), "--meter",
+        ) as (url, running),
+    ):  # fmt: skip
+        with httpx.Client(base_url=url, timeout=30) as http:
+            assert http.put("/a/b", content=b"x").status_code == 401
+            two = {"authorization": "Bearer two"}
+            assert http.put("/a/b", content=b"x", headers=two).status_code == 200
+            view = http.get("/-/view").json()
+            assert http.get("/-/meter").json()["published"] >= 0
+        assert view["topics"] == ["a/*", "b"]
+        assert view["center"] == [48.2, 16.37]
+        assert view["needs_token"]
+        running.send_signal(signal.SIGINT)
+        _, errors = running.communicate(timeout=30)
+        assert running.returncode == 0, errors
+        assert "Traceback" not in errors
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--center", "north"], "latitude,longitude"),
+        (["--certificate", "/nowhere.pem"], "both a certificate and its key"),
+        (["--layer", "/nowhere.geojson"], "no such file"),
+    ],
+)
+def test_bad_options_are_refused(options: list[str], says: str) -> None:
+    code = "import sys; from zonal.cli.main import main; sys.exit(main())"
+    done = subprocess.run(
+        [sys.executable, "-c", code, "serve", *options],
+        env={**os.environ, "PYTHONPATH": SOURCE, "COLUMNS": "200"},
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode != 0
+    assert says in done.stderr + done.stdout
+    assert "Traceback" not in done.stderr
