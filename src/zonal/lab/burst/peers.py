@@ -35,10 +35,12 @@ class Peer:
     def __init__(self, stack: str, listen: list[str], connect: list[str]) -> None:
         self._stack = stack
         config = node_config("peer", listen=listen, connect=connect)
-        self._session: Any = (
-            zenoh.open(config) if stack == "zenoh" else zonal.open(config, position=_AT)
-        )
-        self._plain = self._session if stack == "zenoh" else self._session.zenoh
+        self._session: Any
+        if stack == "zenoh":
+            self._session = self._plain = zenoh.open(config)
+        else:
+            self._session = zonal.open(config, position=_AT)
+            self._plain = self._session.zenoh
 
     def data_outlet(self, *, reliable: bool, block: bool, cache: int) -> Callable[[bytes], None]:
         """How messages are sent."""
@@ -56,7 +58,7 @@ class Peer:
         if self._stack != "zenoh":
             given["area"] = Circle(_AT, radius_m=_REACH_M)
         if self._stack == "recovery":
-            given["recovery"] = zenoh.ext.RecoveryConfig(heartbeat=True)
+            given["recovery"] = zenoh.ext.RecoveryConfig(periodic_queries=None, heartbeat=True)
         self._session.declare_subscriber(
             DATA, lambda sample: hear(sample.payload.to_bytes()), **given
         )

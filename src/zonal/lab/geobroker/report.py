@@ -22,7 +22,7 @@ PAPER_PUBLISH_MS = 62.0
 def write_use_case_report(results: UseCaseResults, folder: Path, name: str = "geobroker") -> Path:
     """Write the page and its pictures; return the page's path."""
     folder.mkdir(parents=True, exist_ok=True)
-    rows = sorted(results.figures(), key=lambda row: (row.clients, SYSTEMS.index(row.system)))  # type: ignore[arg-type] # a system
+    rows = sorted(results.figures(), key=lambda row: (row.clients, SYSTEMS.index(row.system)))
     for clients in sorted({row.clients for row in rows}):
         mine = [row for row in rows if row.clients == clients]
         draw_over_time(results, mine, folder / f"{name}-{clients}.png")

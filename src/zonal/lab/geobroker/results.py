@@ -93,7 +93,8 @@ def _latency_table(travelled: Travelled) -> pa.Table:
 
 def _operation(travelled: Travelled, number: int) -> NDArray[np.int64]:
     rows = travelled.operations
-    return rows[rows[:, 2] == number][:, 3:5]
+    found: NDArray[np.int64] = rows[rows[:, 2] == number][:, 3:5]
+    return found
 
 
 def figures(travelled: Travelled, agreement: Agreement | None, oracle: str) -> CaseFigures:
