@@ -21,6 +21,9 @@ def geobroker(
     ] = "geo,no-geo,mosquitto,federated",
     ramp: Annotated[float, typer.Option(help="seconds until all clients travel")] = 10.0,
     processes: Annotated[int, typer.Option(help="processes that carry the clients")] = 1,
+    spark: Annotated[
+        bool, typer.Option(help="check deliveries by the job on Spark, or by its predicate alone")
+    ] = True,
     geolife: Annotated[
         Path | None, typer.Option(help="folder of Geolife; made-up walks where there is none")
     ] = None,
@@ -46,7 +49,7 @@ def geobroker(
     results = UseCaseResults(into or Path("out/lab") / f"geobroker-{stamp}")
     folder = geolife or next((each for each in GEOLIFE_FOLDERS if each.is_dir()), None)
     with showing_progress(len(list(plan.cases())), emulating=False) as tell:
-        evaluation = UseCaseEvaluation(plan, results, folder, on_case=tell)
+        evaluation = UseCaseEvaluation(plan, results, folder, spark=spark, on_case=tell)
         evaluation.run()
     for each in evaluation.failures:
         typer.echo(f"failed: {each}", err=True)

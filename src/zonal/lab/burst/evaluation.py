@@ -79,11 +79,12 @@ class BurstEvaluation:
         self.failures: list[str] = []
 
     def run(self) -> None:
-        """Bursts on a clean wire, then the paced part on one that loses frames."""
+        """Bursts on a clean wire, then the paced part, also on one that loses frames."""
         self._results.start(self._plan)
         self._run_on(Card(rate_mbit=self._plan.rate_mbit), list(self._plan.bursts()))
-        lossy = Card(rate_mbit=self._plan.rate_mbit, loss=LINK_LOSS)
-        self._run_on(lossy, list(self._plan.paced()))
+        for loss in (0.0, LINK_LOSS):
+            paced = [case for case in self._plan.paced() if case.link_loss == loss]
+            self._run_on(Card(rate_mbit=self._plan.rate_mbit, loss=loss), paced)
         if self.failures:
             self._results.note(failures=self.failures)
 

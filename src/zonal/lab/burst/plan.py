@@ -34,6 +34,7 @@ class BurstCase:
     block: bool
     size: int
     rate_hz: float = 0.0
+    link_loss: float = 0.0
 
     @property
     def count(self) -> int:
@@ -51,7 +52,9 @@ class BurstCase:
     def name(self) -> str:
         """A name that sorts and serves as a file name."""
         words = ("reliable" if self.reliable else "best-effort", "block" if self.block else "drop")
-        pace = "paced" if self.rate_hz else "burst"
+        pace = "burst"
+        if self.rate_hz:
+            pace = "lossy" if self.link_loss else "paced"
         return f"{pace}-{self.transport}-{self.size:04}-{'-'.join(words)}-{self.stack}"
 
 
@@ -81,6 +84,6 @@ class BurstPlan:
                     yield BurstCase(stack, transport, reliable, block, size)
 
     def paced(self) -> Iterator[BurstCase]:
-        """What recovery changes: the same rate on a link that loses one frame in a hundred."""
-        for transport, stack in product(self.transports, self.stacks):
-            yield BurstCase(stack, transport, True, True, PACED_SIZE, PACED_HZ)
+        """What recovery changes: a rate that the link carries, losing nothing or some frames."""
+        for loss, transport, stack in product((0.0, LINK_LOSS), self.transports, self.stacks):
+            yield BurstCase(stack, transport, True, True, PACED_SIZE, PACED_HZ, loss)

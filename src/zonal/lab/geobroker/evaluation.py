@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING
 
 from zonal.errors import EmulationError, SparkError
@@ -31,8 +32,10 @@ class UseCaseEvaluation:
         results: UseCaseResults,
         geolife: Path | None,
         *,
+        spark: bool = True,
         on_case: Callable[[str], None] = lambda _: None,
     ) -> None:
+        self._spark = spark
         self._plan = plan
         self._results = results
         self._on_case = on_case
@@ -64,7 +67,7 @@ class UseCaseEvaluation:
         if travelled.case.system not in {"geo", "federated"}:
             return None, ""
         guard = FEDERATION_GUARD_S if travelled.case.system == "federated" else 0.0
-        try:
-            return check(travelled, self._ways, spark_join, guard), "Spark"
-        except SparkError:
-            return check(travelled, self._ways, local_join, guard), "the job's predicate, no Spark"
+        if self._spark:
+            with contextlib.suppress(SparkError):
+                return check(travelled, self._ways, spark_join, guard), "the job on Spark"
+        return check(travelled, self._ways, local_join, guard), "the job's predicate, without Spark"
