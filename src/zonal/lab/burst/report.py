@@ -68,9 +68,9 @@ def _page(manifest: dict[str, Any], found: Figures, name: str) -> Iterator[str]:
     yield "## At a rate that the link carries"
     yield ""
     yield (
-        f"{PACED_COUNT} messages of 1000 bytes at {PACED_HZ:g} a second; reliable, block. On a link "
-        f"that loses {LINK_LOSS:.0%} of all frames each way, questions for missing messages and "
-        "their answers are lost, too: what follows a gap is held back until the question is "
+        f"{PACED_COUNT} messages of 1000 bytes at {PACED_HZ:g} a second; reliable, block. A link "
+        f"that loses {LINK_LOSS:.0%} of all frames each way loses questions for missing messages and "
+        "their answers, too: what follows a gap is held back until the question is "
         "answered or given up after 10 s."
     )
     yield ""

@@ -77,7 +77,7 @@ def _introduction(manifest: dict[str, Any]) -> Iterator[str]:
     load, cores = max(manifest.get("load", [0.0])), manifest["cores"]
     if load > cores:
         yield (
-            f"**The machine was busy with other work** (a load of up to {load:g} on {cores} cores): "
+            f"**The machine was busy with other work** (load up to {load:g} on {cores} cores): "
             "differences of a few milliseconds between stacks are within what that does to them."
         )
         yield ""
