@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from typing import TYPE_CHECKING
 
 from zonal.errors import EmulationError
@@ -44,9 +45,12 @@ class EchoEvaluation:
     def run(self) -> None:
         """Run all cases; one that fails is tried once more on fresh hosts, then noted."""
         self._results.start(self._plan)
+        loads = [os.getloadavg()[0]]
         for name in self._plan.scenarios:
             for _ in range(_TRIES):
                 self._run_scenario(name)
+            loads.append(os.getloadavg()[0])
+        self._results.note(load=[round(each, 1) for each in loads])
         if self.failures:
             self._results.note(failures=self.failures)
 

@@ -51,7 +51,7 @@ def draw_scenario(summary: EchoSummary, scenario: str, path: Path) -> None:
     axis.set_yscale("log")
     axis.set_ylabel("round trip (ms)")
     axis.set_title(f"{SCENARIOS[scenario].sign}: {SCENARIOS[scenario].title}", fontsize=10)
-    axis.legend(fontsize=8)
+    axis.legend(fontsize=8, loc="upper left")
     axis.spines[["top", "right"]].set_visible(False)
     figure.savefig(path, dpi=110)
     plt.close(figure)

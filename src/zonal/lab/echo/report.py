@@ -74,6 +74,13 @@ def _introduction(manifest: dict[str, Any]) -> Iterator[str]:
         "once on its way (the thesis' router had a Wi-Fi card of its own, which makes two)."
     )
     yield ""
+    load, cores = max(manifest.get("load", [0.0])), manifest["cores"]
+    if load > cores:
+        yield (
+            f"**The machine was busy with other work** (load up to {load:g} on {cores} cores): "
+            "differences of a few milliseconds between stacks are within what that does to them."
+        )
+        yield ""
     if manifest.get("failures"):
         yield f"Cases that failed and were run again: {'; '.join(manifest['failures'])}."
         yield ""

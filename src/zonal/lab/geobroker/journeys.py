@@ -78,7 +78,7 @@ def _geolife(folder: Path, count: int) -> list[Journey]:
 
 def read_plt(path: Path) -> Journey:
     """One trajectory of Geolife; places that are none (latitude 400 occurs) are left out."""
-    rows = []
+    rows: list[tuple[float, float, float]] = []
     for number, line in enumerate(path.read_text(encoding="ascii").splitlines()):
         fields = line.split(",")
         if number < _HEADER_LINES or len(rows) == _MOST_STEPS:

@@ -107,11 +107,10 @@ class TravellersRole:
 def write_journeys(path: Path, ways: list[Journey]) -> None:
     """All journeys in one file, for the processes that travel them."""
     lengths = np.array([len(way.at_s) for way in ways])
-    columns = {
-        name: np.concatenate([getattr(way, name) for way in ways])
-        for name in ("at_s", "lats", "lons")
-    }
-    np.savez(path, lengths=lengths, **columns)
+    at_s, lats, lons = (
+        np.concatenate([getattr(way, name) for way in ways]) for name in ("at_s", "lats", "lons")
+    )
+    np.savez(path, lengths=lengths, at_s=at_s, lats=lats, lons=lons)
 
 
 def read_journeys(path: Path) -> list[Journey]:

@@ -1,0 +1,1 @@
+"""The two peers of a burst."""

@@ -1,0 +1,98 @@
+"""The peer that sends five megabytes: `python -m zonal.lab.burst.roles.sender`."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+from zonal.errors import EmulationError
+from zonal.lab.burst.peers import Peer
+from zonal.lab.roles.node import read_counters, serve
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from zonal.lab.roles.node import Answer
+
+PROBE = 0xFFFF
+_PATIENCE_S = 20.0
+
+
+class SenderRole:
+    """Sends, and notes when each answer comes."""
+
+    def __init__(self) -> None:
+        self._peer: Peer | None = None
+        self._put: Callable[[bytes], None] | None = None
+        self._answered: list[int] = []
+        self._sent: list[int] = []
+        self._probed = threading.Event()
+
+    def obey(self, order: str, **details: Any) -> dict[str, Any]:
+        """Orders: open, probe, burst, answers, read, close."""
+        answers: dict[str, Answer] = {
+            "open": self._open,
+            "probe": self._probe,
+            "burst": self._burst,
+            "answers": self._answers,
+            "read": read_counters,
+            "close": self._close,
+        }
+        return answers[order](**details)
+
+    def _open(
+        self, stack: str, connect: list[str], reliable: bool, block: bool, cache: int
+    ) -> dict[str, Any]:
+        self._peer = Peer(stack, [], connect)
+        self._peer.hear_answers(self._hear)
+        self._put = self._peer.data_outlet(reliable=reliable, block=block, cache=cache)
+        return {}
+
+    def _probe(self) -> dict[str, Any]:
+        assert self._put is not None
+        self._probed.clear()
+        deadline = time.monotonic() + _PATIENCE_S
+        while not self._probed.is_set():
+            if time.monotonic() > deadline:
+                raise EmulationError(f"no probe came back within {_PATIENCE_S:g} s")
+            self._put(PROBE.to_bytes(2, "big"))
+            self._probed.wait(0.2)
+        return {}
+
+    def _hear(self, payload: bytes) -> None:
+        at = time.monotonic_ns()
+        number = int.from_bytes(payload[:2], "big")
+        if number == PROBE:
+            self._probed.set()
+        elif number < len(self._answered) and not self._answered[number]:
+            self._answered[number] = at
+
+    def _burst(self, count: int, size: int, rate_hz: float) -> dict[str, Any]:
+        assert self._put is not None
+        self._answered, self._sent = [0] * count, [0] * count
+        padding = bytes(size - 2)
+        begun = time.monotonic_ns()
+        for number in range(count):
+            if rate_hz:
+                wait = begun + number * 1e9 / rate_hz - time.monotonic_ns()
+                if wait > 0:
+                    time.sleep(wait / 1e9)
+            self._sent[number] = time.monotonic_ns()
+            self._put(number.to_bytes(2, "big") + padding)
+        return {"seconds": (time.monotonic_ns() - begun) / 1e9}
+
+    def _answers(self) -> dict[str, Any]:
+        """Round trips in milliseconds of those that were answered."""
+        pairs = zip(self._sent, self._answered, strict=True)
+        return {"rtt_ms": [round((got - sent) / 1e6, 3) for sent, got in pairs if got]}
+
+    def _close(self) -> dict[str, Any]:
+        if self._peer is not None:
+            self._peer.close()
+            self._peer = None
+        return {}
+
+
+if __name__ == "__main__":
+    serve(SenderRole())

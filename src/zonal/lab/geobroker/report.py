@@ -1,0 +1,203 @@
+"""The page on GeoBroker's use case: latencies, deliveries, agreement with the job, verdicts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from zonal.lab.claims import Verdict
+from zonal.lab.geobroker.brokers import SYSTEMS, TITLES
+from zonal.lab.geobroker.pictures import draw_growth, draw_over_time
+from zonal.lab.pages import how_it_was_run, table, verdicts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+    from typing import Any
+
+    from zonal.lab.geobroker.results import CaseFigures, UseCaseResults
+
+PAPER_PUBLISH_MS = 62.0
+
+
+def write_use_case_report(results: UseCaseResults, folder: Path, name: str = "geobroker") -> Path:
+    """Write the page and its pictures; return the page's path."""
+    folder.mkdir(parents=True, exist_ok=True)
+    rows = sorted(results.figures(), key=lambda row: (row.clients, SYSTEMS.index(row.system)))
+    for clients in sorted({row.clients for row in rows}):
+        mine = [row for row in rows if row.clients == clients]
+        draw_over_time(results, mine, folder / f"{name}-{clients}.png")
+    draw_growth(rows, folder / f"{name}-growth.png")
+    page = folder / f"{name}.md"
+    page.write_text("\n".join(_page(results.manifest(), rows, name)) + "\n", encoding="utf-8")
+    return page
+
+
+def _page(manifest: dict[str, Any], rows: list[CaseFigures], name: str) -> Iterator[str]:
+    yield "# GeoBroker's use case"
+    yield ""
+    yield from _introduction(manifest)
+    yield from verdicts("Figures to reach", _figures(rows))
+    yield from verdicts("The claims of the paper (section 5.3)", _claims(rows))
+    yield f"![by the number of clients]({name}-growth.png)"
+    yield ""
+    yield from _load(rows)
+    yield from _latencies(rows)
+    yield from _agreement(rows)
+    for clients in sorted({row.clients for row in rows}):
+        yield f"![{clients} clients over time]({name}-{clients}.png)"
+        yield ""
+    yield from how_it_was_run(manifest)
+
+
+def _introduction(manifest: dict[str, Any]) -> Iterator[str]:
+    plan = manifest["plan"]
+    yield (
+        f"{plan['seconds']:g} s a case (the paper: 25 minutes). Every client travels a trajectory "
+        f"({manifest.get('journeys', '?')}; by increasing identifier, by its own time stamps, from "
+        "the start again at its end; where there are more clients than trajectories, the same ones "
+        "begun elsewhere). At each place it updates its location, moves its subscription (a circle "
+        "of 0.01°) and publishes 750 bytes with a geofence of 0.01° (QoS 1), each after the "
+        "acknowledgement of the one before. Without places it subscribes once and only publishes, "
+        "as in the paper, and throws away what is too far. Clients set out within the first "
+        f"{plan['ramp_s']:g} s; {plan['processes']} process(es) carry them all, on the same two "
+        "cores as the broker, over loopback."
+    )
+    yield ""
+    if manifest.get("failures"):
+        yield f"Cases that failed: {'; '.join(manifest['failures'])}."
+        yield ""
+
+
+def _named(rows: list[CaseFigures], system: str) -> list[CaseFigures]:
+    return [row for row in rows if row.system == system]
+
+
+def _figures(rows: list[CaseFigures]) -> Iterator[Verdict]:
+    for row in (*_named(rows, "geo"), *_named(rows, "federated")):
+        what = f"{TITLES[row.system]}, {row.clients} clients"  # type: ignore[index] # a system
+        found = row.agreement or {}
+        yield Verdict(
+            "TARGETS B",
+            f"{what}: nothing lost, deliveries equal to the oracle's",
+            not any(found.get(each, 1) for each in ("missing", "doubled", "impossible")),
+            f"{found.get('recorded')} recorded, {found.get('due')} due: {found.get('missing')} "
+            f"missing, {found.get('doubled')} doubled, {found.get('impossible')} impossible",
+        )
+        mean = row.latencies["publish"]["mean"]
+        yield Verdict(
+            "TARGETS B",
+            f"{what}: mean publish latency below {PAPER_PUBLISH_MS:g} ms",
+            mean < PAPER_PUBLISH_MS,
+            f"{mean:.2f} ms, 99th percentile {row.latencies['publish']['p99']:.1f} ms",
+        )
+
+
+def _claims(rows: list[CaseFigures]) -> Iterator[Verdict]:
+    without = {row.clients: row for row in _named(rows, "no-geo")}
+    for row in _named(rows, "geo"):
+        other = without.get(row.clients)
+        if other is None:
+            continue
+        excess = 1 - (row.deliveries / row.published) / max(
+            other.deliveries / other.published, 1e-9
+        )
+        yield Verdict(
+            "5.3",
+            f"{row.clients} clients: more than 60 % of what is sent without places is of no use",
+            excess > 0.6,
+            f"{row.deliveries / row.published:.1f} deliveries a message with places, "
+            f"{other.deliveries / other.published:.1f} without: {excess:.1%} too many",
+        )
+        mine, theirs = row.latencies["publish"]["mean"], other.latencies["publish"]["mean"]
+        yield Verdict(
+            "5.3",
+            f"{row.clients} clients: publish latency with places is lower than without",
+            mine < theirs,
+            f"{mine:.2f} against {theirs:.2f} ms",
+        )
+
+
+def _load(rows: list[CaseFigures]) -> Iterator[str]:
+    yield "## Deliveries, loss, processor"
+    yield ""
+    yield (
+        "*Lost*: with places, deliveries that the oracle calls due and nobody got; without, "
+        "published × clients less what came in. *Late*: arrivals more than a second behind the "
+        "client's own schedule. *Unfinished*: clients that still waited for an answer 20 s "
+        "after the end."
+    )
+    yield ""
+    yield from table(
+        (
+            *("", "clients", "published", "deliveries", "relevant", "lost", "late", "unfinished"),
+            *("broker cores", "client cores", "load of the machine"),
+        ),
+        (
+            (
+                TITLES[row.system],  # type: ignore[index] # a system
+                str(row.clients),
+                f"{row.published:,}",
+                f"{row.deliveries:,}",
+                f"{row.relevant:,}",
+                f"{row.lost:,} ({row.lost / max(row.expected, 1):.1%})",
+                f"{row.late:,}",
+                str(row.unfinished),
+                f"{row.broker_cpu_s / row.seconds:.2f}",
+                f"{row.clients_cpu_s / row.seconds:.2f}",
+                f"{row.load:.1f}",
+            )
+            for row in rows
+        ),
+    )
+
+
+def _latencies(rows: list[CaseFigures]) -> Iterator[str]:
+    yield "## Latencies: mean (99th percentile), ms"
+    yield ""
+    names = ("connect", "ping", "subscribe", "publish", "delivery")
+    yield from table(
+        ("", "clients", *names),
+        (
+            (
+                TITLES[row.system],  # type: ignore[index] # a system
+                str(row.clients),
+                *(_spread(row.latencies.get(each)) for each in names),
+            )
+            for row in rows
+        ),
+    )
+
+
+def _spread(found: dict[str, float] | None) -> str:
+    return f"{found['mean']:.2f} ({found['p99']:.1f})" if found else "–"
+
+
+def _agreement(rows: list[CaseFigures]) -> Iterator[str]:
+    yield "## Against the deliveries job"
+    yield ""
+    yield (
+        "A delivery is *due* when the job finds it whichever moment between sending and "
+        "acknowledgement the broker decided in; *undecided* ones came in while the sender or the "
+        "receiver was moving and are possible under one of the two orders; *impossible* ones would "
+        "be wrong. Between federated brokers a change may take a second to be known, so more are "
+        "undecided there."
+    )
+    yield ""
+    yield from table(
+        ("", "clients", "by", "messages", "recorded", "due", "missing", "undecided", "impossible"),
+        (
+            (
+                TITLES[row.system],  # type: ignore[index] # a system
+                str(row.clients),
+                row.oracle,
+                *(
+                    f"{row.agreement[each]:,}"
+                    for each in (
+                        *("messages", "recorded", "due", "missing", "undecided", "impossible"),
+                    )
+                ),
+            )
+            for row in rows
+            if row.agreement is not None
+        ),
+    )

@@ -1,0 +1,1 @@
+"""Discovery: how long until a location-aware subscriber hears its first message."""

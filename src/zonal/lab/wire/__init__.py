@@ -1,0 +1,1 @@
+"""Bytes per message on the wire, read off the card by a raw socket."""

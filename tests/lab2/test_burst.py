@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from zonal.errors import PlanError
+from zonal.lab.burst.evaluation import BurstEvaluation, BurstResults
+from zonal.lab.burst.plan import BurstPlan
+from zonal.lab.burst.report import write_burst_report
+
+
+def test_a_plan_covers_the_thesis_cases_and_recovery() -> None:
+    plan = BurstPlan()
+    plain = [case for case in plan.bursts() if case.stack == "zenoh"]
+    assert len(plain) == 3 * 2 * 4
+    assert {case.count * case.size for case in plain} == {5_000_000}
+    everything = [*plan.bursts(), *plan.paced()]
+    assert len({case.name for case in everything}) == len(everything) == 54 + 12
+    with pytest.raises(PlanError):
+        BurstPlan(sizes=(42,))
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("emulating")
+def test_reliable_and_block_lose_nothing_over_tcp(tmp_path: Path) -> None:
+    plan = BurstPlan(samples=1, sizes=(1000,), transports=("tcp",), stacks=("zenoh", "session"))
+    results = BurstResults(tmp_path)
+    evaluation = BurstEvaluation(plan, results, on_case=lambda _: None)
+    evaluation.run()
+    assert evaluation.failures == []
+    for case, found in results.figures().items():
+        if case.reliable and case.block:
+            assert found.lost == [0.0], case.name
+            assert found.copies == 0
+    page = write_burst_report(results, tmp_path).read_text()
+    assert "| TCP with block, reliable: nothing lost | TARGETS D | holds |" in page
