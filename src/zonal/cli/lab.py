@@ -10,10 +10,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from zonal.cli.lab_capture import capture
+from zonal.cli.lab_discovery import discovery
+from zonal.cli.lab_geobroker import geobroker, geobroker_report
 from zonal.cli.lab_latency import latency, latency_report
-from zonal.lab.psvr import app as psvr_app
-
+from zonal.cli.lab_reliability import reliability, reliability_report
 from zonal.errors import EmulationError
+from zonal.lab.psvr import app as psvr_app
 
 if TYPE_CHECKING:
     from zonal.lab.plan import Plan
@@ -24,8 +27,10 @@ app = typer.Typer(
 )
 run_app = typer.Typer(no_args_is_help=True, help="Run an experiment (as root).")
 app.add_typer(run_app, name="run")
-run_app.command()(latency)
-app.command("latency-report")(latency_report)
+for _experiment in (latency, reliability, geobroker, discovery, capture):
+    run_app.command()(_experiment)
+for _report in (latency_report, reliability_report, geobroker_report):
+    app.command(_report.__name__.replace("_", "-"))(_report)
 app.add_typer(psvr_app, name="psvr")
 
 _QUICK_ROUNDS, _QUICK_SECONDS = 1, 3.0

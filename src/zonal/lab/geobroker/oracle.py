@@ -120,7 +120,8 @@ def spark_join(messages: pa.Table, subscriptions: pa.Table) -> pa.Table:
 
 def local_join(messages: pa.Table, subscriptions: pa.Table) -> pa.Table:
     """The job's own predicate in this process, for machines without Java."""
-    from zonal.pipeline.matching import Messages, Wanted, cover_ranges
+    from zonal.pipeline.cells import cover_ranges
+    from zonal.pipeline.matching import Messages, Wanted
 
     there = Messages(messages)
     ids, names = [], []
