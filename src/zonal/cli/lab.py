@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from zonal.cli.lab_latency import latency, latency_report
-from zonal.lab.psvr import app as psvr_app
-
 from zonal.errors import EmulationError
+from zonal.lab.psvr import app as psvr_app
 
 if TYPE_CHECKING:
     from zonal.lab.plan import Plan
