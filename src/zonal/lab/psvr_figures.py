@@ -94,7 +94,7 @@ def figure_8(rows: Sequence[Row], path: Path) -> str:
     totals = {}
     for (scheme,), part in grouped(rows, "scheme").items():
         by_side = grouped(part, "side")
-        degrees = [mean(r["degree"] for r in group) for group in by_side.values()]
+        density = [1000 * part[0]["n"] / side**2 for (side,) in by_side]
         shares = [
             100 * sum(r["got"] for r in group) / sum(r["wanted"] for r in group)
             for group in by_side.values()
@@ -102,12 +102,9 @@ def figure_8(rows: Sequence[Row], path: Path) -> str:
         totals[scheme] = 100 * sum(r["got"] for r in part) / sum(r["wanted"] for r in part)
         colour = _OURS if scheme == "psvr" else _THEIRS
         label = "PSVR" if scheme == "psvr" else "Shen"
-        axes.plot(degrees, shares, marker="o", color=colour, label=label)
-        for (side,), degree, share in zip(by_side, degrees, shares, strict=True):
-            axes.annotate(f"{side:g} m", (degree, share), fontsize=7, xytext=(3, -9),
-                          textcoords="offset points")  # fmt: skip
+        axes.plot(density, shares, marker="o", color=colour, label=label)
     axes.set_ylim(0, 102)
-    axes.set_xlabel("links kept per node (side of the square at the points)")
+    axes.set_xlabel("nodes per 1,000 m²")
     axes.set_ylabel("publications delivered in %")
     axes.legend()
     figure.savefig(path, dpi=110)
