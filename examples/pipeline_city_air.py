@@ -69,7 +69,9 @@ def main() -> None:
         )
         pipeline.run()
         read_table(spark, pipeline.lake, "windows").where("zone is not null").show()
-        read_table(spark, pipeline.lake, "quarantine").select("offset", "reason").show()
+        read_table(spark, pipeline.lake, "quarantine").select("offset", "reason").show(
+            truncate=False
+        )
 
         # %% An alert that only those near the Duomo hear.
         with client(router, position=DUOMO) as citizen, client(router) as sender:
