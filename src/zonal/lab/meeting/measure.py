@@ -52,8 +52,10 @@ class Way:
         if mode != "client":
             config["listen"] = {"endpoints": [f"tcp/{addresses[number]}:{PORT}"]}
         if self.name == "mesh":
-            # Peers that pass messages on for one another; without gossip nobody is linked to all.
+            # Peers that pass messages on for one another. They gossip about links, and link to none
+            # of whom they hear so: a row stays a row.
             config["routing"] = {"peer": {"mode": "linkstate"}}
+            config["scouting"]["gossip"] = {"enabled": True, "autoconnect": {"peer": []}}
         return config
 
 
@@ -63,7 +65,7 @@ WAYS = (
     Way("mesh", "told", ("peer", "peer", "peer"), (-1, 0, 1)),
     Way("brokered", "multicast", ("client", "router", "client"), (-1, -1, -1)),
     Way("brokered", "told", ("client", "router", "client"), (1, -1, 1)),
-    Way("routed", "multicast", ("client", "router", "router", "client"), (-1, -1, -1, -1)),
+    Way("routed", "multicast", ("client", "router", "router", "client"), (-1, -1, 1, -1)),
     Way("routed", "told", ("client", "router", "router", "client"), (1, -1, 1, 2)),
 )
 
@@ -132,7 +134,8 @@ def _page(rows: list[Met]) -> Iterator[str]:
         "from a place every 10 ms; then a location-aware subscriber starts from nothing. *Open*: "
         "until its session is open; *first message*: until it hears something from its area, both "
         "from the call of `zonal.open`, in ms. *Multicast* and *gossip* are Zenoh's scouting, with "
-        "default times; *told* means endpoints in the configuration and no scouting. Hosts are "
+        "default times (routers link to other routers only when told, so the two of *routed* are); "
+        "*told* means endpoints in the configuration and no scouting. Hosts are "
         "network namespaces on one switch, links without limits."
     )
     yield ""

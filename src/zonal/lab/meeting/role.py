@@ -1,4 +1,4 @@
-"""A node that beacons, routes or waits for its first message: `python -m zonal.lab.meeting.role`."""
+"""A node that beacons, routes or waits for a message: `python -m zonal.lab.meeting.role`."""
 
 from __future__ import annotations
 

@@ -136,7 +136,8 @@ def _page(rows: list[OnTheWire]) -> Iterator[str]:
         "counts what leaves it: whole frames with a TCP payload (Ethernet, IP and TCP headers "
         "included, acknowledgements of TCP not), and the TCP payload alone. For MQTT the "
         "acknowledgements that the sender itself owes at QoS 2 are in it. Keep-alives that fall "
-        "into the time are, too."
+        "into the time are, too, and the one declaration of a key that lets Zenoh send a number "
+        "instead of it afterwards."
     )
     yield ""
     plain = next((row.tcp_bytes for row in rows if row.kind == "zenoh"), 0.0)
