@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from threading import Thread
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import pytest
@@ -15,7 +15,10 @@ from zonal.lab.topology import Card, Topology
 from zonal.lab.trace import Trace, write_trace
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
+
+T = TypeVar("T")
 
 pytestmark = pytest.mark.usefixtures("emulating")
 
@@ -25,13 +28,30 @@ def measure(topology: Topology, source: int, sink: int, **how: float) -> LinkMea
         return measure_link(network, topology[source], topology[sink], **how)  # type: ignore[arg-type]
 
 
+def assert_fits(take: Callable[[], T], fits: Callable[[T], bool], tries: int = 6) -> None:
+    """Other work on the machine disturbs a measurement now and then, the same bounds hold again.
+
+    A link that is wrong is wrong every time.
+    """
+    got = [take()]
+    while not fits(got[-1]) and len(got) < tries:
+        got.append(take())
+    assert fits(got[-1]), f"never as asked: {got}"
+
+
 @pytest.mark.parametrize(("source", "sink"), [(1, 2), (2, 1)])
 def test_a_token_bucket_holds_the_rate_each_way(source: int, sink: int) -> None:
-    got = measure(star("rate_mbit = 5"), source, sink, packets=800, rate_mbit=8)
-    assert 4.6 < got.mbit < 5.2
+    assert_fits(
+        lambda: measure(star("rate_mbit = 5"), source, sink, packets=800, rate_mbit=8),
+        lambda got: 4.6 < got.mbit < 5.2,
+    )
 
 
 def test_a_routers_rate_holds_for_all_it_carries() -> None:
+    assert_fits(_rate_from_two_senders, lambda mbit: 4.3 < mbit < 5.8)
+
+
+def _rate_from_two_senders() -> float:
     topology = star("rate_mbit = 5", senders=2)
     got: list[LinkMeasure] = []
     with EmulatedNetwork(topology) as network:
@@ -55,31 +75,36 @@ def test_a_routers_rate_holds_for_all_it_carries() -> None:
         for thread in threads:
             thread.join()
     assert len(got) == 2
-    assert 4.3 < sum(each.mbit for each in got) < 5.8
+    return sum(each.mbit for each in got)
 
 
 def test_an_unshaped_link_is_much_faster() -> None:
-    got = measure(star(""), 1, 2, packets=2000, rate_mbit=50)
-    assert got.mbit > 30
-    assert got.received == got.sent
+    assert_fits(
+        lambda: measure(star(""), 1, 2, packets=2000, rate_mbit=50),
+        lambda got: got.mbit > 30 and got.received == got.sent,
+    )
 
 
 def test_delay_is_the_asked_one() -> None:
-    got = measure(star("delay_ms = 40"), 1, 2, packets=100, rate_mbit=1)
-    assert got.received == 100
-    assert 40 <= got.delay_mean_ms < 46
+    assert_fits(
+        lambda: measure(star("delay_ms = 40"), 1, 2, packets=100, rate_mbit=1),
+        lambda got: got.received == 100 and 40 <= got.delay_mean_ms < 46,
+    )
 
 
 def test_loss_is_the_asked_one() -> None:
-    got = measure(star("loss = 0.2"), 1, 2, packets=2000, packet_bytes=100, rate_mbit=2)
-    assert 0.16 < got.loss < 0.24
+    assert_fits(
+        lambda: measure(star("loss = 0.2"), 1, 2, packets=2000, packet_bytes=100, rate_mbit=2),
+        lambda got: 0.16 < got.loss < 0.24,
+    )
 
 
 def test_rate_delay_and_loss_go_together() -> None:
     card = "rate_mbit = 5\ndelay_ms = 20\nloss = 0.1"
-    got = measure(star(card), 1, 2, packets=900, rate_mbit=4)
-    assert 0.06 < got.loss < 0.14
-    assert 20 <= got.delay_mean_ms < 30
+    assert_fits(
+        lambda: measure(star(card), 1, 2, packets=900, rate_mbit=4),
+        lambda got: 0.06 < got.loss < 0.14 and 20 <= got.delay_mean_ms < 30,
+    )
 
 
 def test_a_trace_shapes_only_its_direction(tmp_path: Path) -> None:
@@ -87,14 +112,16 @@ def test_a_trace_shapes_only_its_direction(tmp_path: Path) -> None:
     slow = Trace("slow", np.arange(4, 401, 4))
     write_trace(slow, tmp_path / "slow")
     topology = star('trace_out = "slow"')
-    with EmulatedNetwork(topology, traces={"slow": tmp_path / "slow"}) as network:
-        network.restart_traces()
-        out = measure_link(network, topology[1], topology[2], packets=500, rate_mbit=6)
-        back = measure_link(network, topology[2], topology[1], packets=500, rate_mbit=6)
-        counts = network.relay_counts()
-    assert 2.7 < out.mbit < 3.2
-    assert back.mbit > 5
-    assert counts["R1.out"]["carried"] >= 500
+
+    def both_ways() -> tuple[LinkMeasure, LinkMeasure]:
+        with EmulatedNetwork(topology, traces={"slow": tmp_path / "slow"}) as network:
+            network.restart_traces()
+            out = measure_link(network, topology[1], topology[2], packets=500, rate_mbit=6)
+            back = measure_link(network, topology[2], topology[1], packets=500, rate_mbit=6)
+            assert network.relay_counts()["R1.out"]["carried"] >= 500
+        return out, back
+
+    assert_fits(both_ways, lambda got: 2.7 < got[0].mbit < 3.2 and got[1].mbit > 5)
 
 
 def test_a_missing_trace_file_is_named() -> None:
@@ -120,7 +147,9 @@ def test_netem_and_relay_give_the_same(netem: bool) -> None:
     if netem and not examine_machine().netem:
         pytest.skip("this kernel has no netem")
     topology = star("delay_ms = 30\nloss = 0.1")
-    with EmulatedNetwork(topology, netem=netem) as network:
-        got = measure_link(network, topology[1], topology[2], packets=1000, rate_mbit=4)
-    assert 0.06 < got.loss < 0.14
-    assert 30 <= got.delay_mean_ms < 36
+
+    def take() -> LinkMeasure:
+        with EmulatedNetwork(topology, netem=netem) as network:
+            return measure_link(network, topology[1], topology[2], packets=1000, rate_mbit=4)
+
+    assert_fits(take, lambda got: 0.06 < got.loss < 0.14 and 30 <= got.delay_mean_ms < 36)
