@@ -69,8 +69,8 @@ def _page(manifest: dict[str, Any], found: Figures, name: str) -> Iterator[str]:
     yield ""
     yield (
         f"{PACED_COUNT} messages of 1000 bytes at {PACED_HZ:g} a second; reliable, block. A link "
-        f"that loses {LINK_LOSS:.0%} of all frames each way loses questions for missing messages and "
-        "their answers, too: what follows a gap is held back until the question is "
+        f"that loses {LINK_LOSS:.0%} of all frames loses questions for missing messages and "
+        "answers to them, too: what follows a gap is held back until the question is "
         "answered or given up after 10 s."
     )
     yield ""
