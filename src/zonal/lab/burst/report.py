@@ -124,7 +124,11 @@ def _figures(bursts: Figures, paced: Figures) -> Iterator[Verdict]:
             f"TCP with block, {'reliable' if reliable else 'best effort'}: nothing lost",
             max(blocked[worst].lost) == 0,
             f"{len(blocked)} cases, the worst loses {max(blocked[worst].lost):.3%} ({worst.name})"
-            + ("" if reliable else "; Zenoh 1.x may drop whatever is best effort, block or not"),
+            + (
+                ""
+                if reliable
+                else "; Zenoh 1.10 drops best-effort messages here whether told to block or not"
+            ),
         )
     for case, each in paced.items():
         if case.transport == "udp" and case.stack == "recovery":
