@@ -156,7 +156,7 @@ def _page(rows: list[Met]) -> Iterator[str]:
     )
     if any(row.name == "mesh" and None in row.first_ms for row in rows):
         yield (
-            "In the mesh (three peers in a row, `routing/peer/mode` set to `linkstate`, gossip that "
-            "links nobody) the peer in the middle passed nothing on. Plain Zenoh 1.10.2 on loopback "
-            "does the same: with it, peers hear those they are linked to, and a row needs a router."
+            "In the mesh (three peers in a row, `routing/peer/mode` set to `linkstate`, gossip "
+            "that links nobody) the middle peer passed nothing on. Plain Zenoh 1.10.2 on "
+            "loopback does the same: there, a row of peers needs a router."
         )
