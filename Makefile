@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-EXTRAS := broker,pipeline,web,demo,figures,peers,dev
+EXTRAS := broker,pipeline,web,demo,lab,figures,peers,dev
 
 .PHONY: help setup demo check test test-slow format clean
 

@@ -69,8 +69,8 @@ def _page(manifest: dict[str, Any], found: Figures, name: str) -> Iterator[str]:
     yield ""
     yield (
         f"{PACED_COUNT} messages of 1000 bytes at {PACED_HZ:g} a second; reliable, block. A link "
-        f"that loses {LINK_LOSS:.0%} of all frames each way loses questions for missing messages "
-        "and their answers, too: what follows a gap is held back until the question is "
+        f"that loses {LINK_LOSS:.0%} of all frames loses questions for missing messages and "
+        "answers to them, too: what follows a gap is held back until the question is "
         "answered or given up after 10 s."
     )
     yield ""
@@ -124,7 +124,11 @@ def _figures(bursts: Figures, paced: Figures) -> Iterator[Verdict]:
             f"TCP with block, {'reliable' if reliable else 'best effort'}: nothing lost",
             max(blocked[worst].lost) == 0,
             f"{len(blocked)} cases, the worst loses {max(blocked[worst].lost):.3%} ({worst.name})"
-            + ("" if reliable else "; Zenoh 1.x may drop whatever is best effort, block or not"),
+            + (
+                ""
+                if reliable
+                else "; Zenoh 1.10 drops best-effort messages here whether told to block or not"
+            ),
         )
     for case, each in paced.items():
         if case.transport == "udp" and case.stack == "recovery":

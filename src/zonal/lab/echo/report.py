@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 _LINKS = {
     "wifi": "wireless cards follow a made-up Wi-Fi trace (802.11n, a channel shared with others: "
     "free in 80 % of all milliseconds, 29 Mbit/s on average, now and then gone for up to 20 ms; "
-    "every direction of every card has its own)",
+    "every direction of every card has its own). The trace's grain is a millisecond: what a stack "
+    "costs beneath that shows only with `--links wired`",
     "lte": "wireless cards follow a cellular trace, each way",
     "wired": "no link is wireless or limited, so the software alone is compared",
 }

@@ -63,9 +63,9 @@ def _introduction(manifest: dict[str, Any]) -> Iterator[str]:
         "cores as the broker, over loopback."
     )
     yield ""
-    if manifest.get("failures"):
-        yield f"Cases that failed: {'; '.join(manifest['failures'])}."
-        yield ""
+    for each in (*manifest.get("remarks", ()), *manifest.get("failures", ())):
+        yield f"- {each}"
+    yield ""
 
 
 def _named(rows: list[CaseFigures], system: str) -> list[CaseFigures]:

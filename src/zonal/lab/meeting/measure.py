@@ -154,3 +154,9 @@ def _page(rows: list[Met]) -> Iterator[str]:
             for heard in [[each for each in row.first_ms if each is not None]]
         ),
     )
+    if any(row.name == "mesh" and None in row.first_ms for row in rows):
+        yield (
+            "In the mesh (three peers in a row, `routing/peer/mode` set to `linkstate`, gossip "
+            "that links nobody) the middle peer passed nothing on. Plain Zenoh 1.10.2 on "
+            "loopback does the same: there, a row of peers needs a router."
+        )
