@@ -11,6 +11,7 @@ import contextlib
 import json
 import os
 import signal
+import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -57,12 +58,14 @@ class RunRecord:
         self._path = register / f"{self.run}.json"
         self._owner = ProcessMark.of(os.getpid())
         self._processes: list[ProcessMark] = []
+        self._lock = threading.Lock()  # processes may be started from several threads
         self._write()
 
     def add_process(self, pid: int) -> None:
         """Remember a process that belongs to the run."""
-        self._processes.append(ProcessMark.of(pid))
-        self._write()
+        with self._lock:
+            self._processes.append(ProcessMark.of(pid))
+            self._write()
 
     def _write(self) -> None:
         entry = {
