@@ -32,7 +32,7 @@ def test_only_those_inside_the_fence_hear(
         topic, "fenced", location=MONZA, geofence=Circle(DUOMO, radius_m=500), encoding=encoding
     )
     near.put(topic, "for all", location=MONZA, encoding=encoding)
-    assert texts(collect(inside, 2)) == ["fenced", "for all"]
+    assert sorted(texts(collect(inside, 2))) == ["fenced", "for all"]  # they come by two keys
     assert texts(collect(outside, 1)) == ["for all"]
     assert outside.counters.received == 1  # not one byte of the fenced message came here
 
@@ -45,7 +45,7 @@ def test_the_fence_is_exact_at_the_edge(near: Session, far_client: OpenClient, t
         wait_until_declared(near, subscriber)
     near.put(topic, "fenced", location=MONZA, geofence=Circle(DUOMO, radius_m=500))
     near.put(topic, "end", location=MONZA)
-    assert texts(collect(subscribers[0], 2)) == ["fenced", "end"]
+    assert sorted(texts(collect(subscribers[0], 2))) == ["end", "fenced"]
     assert texts(collect(subscribers[1], 1)) == ["end"]
 
 
@@ -147,7 +147,7 @@ def test_a_blurred_place_is_given_only_to_its_cell(
         near.put(topic, "far", location=MONZA, precision_m=1000, encoding=encoding)
         near.put(topic, "exact", location=near_by, encoding=encoding)
         near.put(topic, "end", location=DUOMO, encoding=encoding)
-        samples = collect(subscriber, 2)
+        samples = sorted(collect(subscriber, 2), key=lambda sample: sample.payload.to_string())
         assert texts(samples) == ["blurred", "end"]
         assert samples[0].is_blurred
         assert samples[0].location != near_by

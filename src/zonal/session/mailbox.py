@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import enum
 import threading
+import time
 from collections import deque
 from typing import TYPE_CHECKING, Generic, TypeVar
 
@@ -39,8 +40,10 @@ class Mailbox(Generic[T]):
         self._items: deque[T] = deque()
         self._capacity = capacity
         self._overflow = overflow
-        self._changed = threading.Condition(threading.Lock())
-        self._readers_waiting = 0
+        self._changed = threading.Condition(threading.Lock())  # waited on by writers without room
+        # A waiting reader sleeps on a lock of its own, which is released when the box's is free
+        # again: woken under it, the reader would only run into it, and a message be later.
+        self._readers: list[threading.Lock] = []
         self._async_waiters: set[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = set()
         self._closed = False
         self.overflowed = 0
@@ -63,10 +66,13 @@ class Mailbox(Generic[T]):
             if len(items) > room:
                 items = self._make_room(items, room)
             self._items.extend(items)
-            if self._readers_waiting:
-                self._changed.notify_all()
-            waiters = tuple(self._async_waiters)
-        for loop, event in waiters:
+            readers, self._readers = self._readers, []
+        self._wake(readers)
+
+    def _wake(self, readers: list[threading.Lock]) -> None:
+        for reader in readers:
+            reader.release()
+        for loop, event in tuple(self._async_waiters):
             with contextlib.suppress(RuntimeError):  # the loop may just have been closed
                 loop.call_soon_threadsafe(event.set)
 
@@ -90,7 +96,8 @@ class Mailbox(Generic[T]):
         while rest and not self._closed:
             while rest and len(self._items) < self._capacity:
                 self._items.append(rest.popleft())
-            self._changed.notify_all()
+            readers, self._readers = self._readers, []
+            self._wake(readers)
             if rest:
                 self._changed.wait()
         return ()
@@ -100,26 +107,40 @@ class Mailbox(Generic[T]):
 
         A closed box still gives what is in it, then raises `ClosedError`.
         """
+        self._wait(timeout)
         with self._changed:
-            if not self._items and not self._closed:
-                self._readers_waiting += 1
-                try:
-                    self._changed.wait_for(lambda: self._items or self._closed, timeout)
-                finally:
-                    self._readers_waiting -= 1
             return self._pop()
 
     def take_all(self, timeout: float | None = None) -> list[T]:
         """All items that are there, waiting for the first; empty when the time is over."""
-        first = self.take(timeout)
-        if first is None:
-            return []
+        self._wait(timeout)
         with self._changed:
-            rest = list(self._items)
+            first = self._pop()
+            if first is None:
+                return []
+            items = [first, *self._items]
             self._items.clear()
-            self.taken += len(rest)
+            self.taken += len(items) - 1
             self._notify_writers()
-        return [first, *rest]
+        return items
+
+    def _wait(self, timeout: float | None) -> None:
+        """Until there is an item, or the box is closed, or the time is over."""
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while not self._items and not self._closed:
+            left = -1.0 if deadline is None else deadline - time.monotonic()
+            if deadline is not None and left <= 0:
+                return
+            with self._changed:
+                if self._items or self._closed:
+                    return
+                sleeping = threading.Lock()
+                sleeping.acquire()
+                self._readers.append(sleeping)
+            if not sleeping.acquire(timeout=left):
+                with self._changed:
+                    if sleeping in self._readers:
+                        self._readers.remove(sleeping)
 
     def _pop(self) -> T | None:
         if self._items:
@@ -140,10 +161,8 @@ class Mailbox(Generic[T]):
         with self._changed:
             self._closed = True
             self._changed.notify_all()
-            waiters = tuple(self._async_waiters)
-        for loop, event in waiters:
-            with contextlib.suppress(RuntimeError):
-                loop.call_soon_threadsafe(event.set)
+            readers, self._readers = self._readers, []
+        self._wake(readers)
 
     def __iter__(self) -> Iterator[T]:
         while True:
