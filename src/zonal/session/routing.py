@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from zonal.errors import GeometryError
 from zonal.geo import Area, Cell, Circle, Point, cell_of, level_for_size
 from zonal.keys import (
-    FENCE_CHUNK,
     Encoding,
     encoding_named,
     fence_expressions,
@@ -118,8 +117,3 @@ def _joined(topic: str, *expressions: str) -> str:
 def encodings_named(names: str | Iterable[str]) -> tuple[Encoding, ...]:
     """One or several encodings."""
     return tuple(encoding_named(name) for name in ([names] if isinstance(names, str) else names))
-
-
-def fenced_key(topic: str, location: str, to: str) -> str:
-    """The key under which fenced messages are heard: from `location`, to the cells `to`."""
-    return _joined(topic, location, f"{FENCE_CHUNK}/{to}")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from zonal.errors import AttachmentError
 from zonal.geo import Area, Cell, Point
-from zonal.keys import FENCE_CHUNK, split
+from zonal.keys import split
 from zonal.session.geo_context import GeoContext
 
 if TYPE_CHECKING:
@@ -138,8 +138,3 @@ def context_of(sample: zenoh.Sample) -> GeoContext | None:
 def origin_of(zenoh_id: str) -> int:
     """The origin that a session's Zenoh id stands for: its low 64 bits."""
     return int(zenoh_id, 16) & 0xFFFF_FFFF_FFFF_FFFF
-
-
-def has_fence(key: str) -> bool:
-    """Whether a key carries a producer geofence."""
-    return f"/{FENCE_CHUNK}/" in key
