@@ -75,9 +75,8 @@ class _Job:
             ),
             windows=window_plan(measures=("pm10",), window_s=WINDOW_S),
         )
-        self.pipeline = stream.Pipeline(
-            spark, log, lake, plan, on_batch=self._batch, on_gold=self._gold
-        )
+        self.pipeline = stream.Pipeline(spark, log, lake, plan, on_batch=self._batch)
+        self.pipeline.on_gold(self._gold)
 
     def _batch(self, report: Any) -> None:
         self._rows += report.silver
