@@ -41,10 +41,17 @@ def main() -> None:
         with client(router) as session, client(router) as sensors:
             plan = RecorderPlan(flush_s=0.2)
             with Recorder(session, folder / "log", ["city/**"], plan=plan) as recorder:
+                # With a memory, so that a recorder that comes late misses nothing.
+                duomo, navigli = (
+                    sensors.declare_publisher(
+                        "city/air", location=place, memory=zonal.Memory(cache=1000)
+                    )
+                    for place in (DUOMO, NAVIGLI)
+                )
                 for step in range(100):
-                    for place, value in ((DUOMO, 20 + step), (NAVIGLI, 15)):
-                        sensors.put("city/air", json.dumps({"pm10": value}), location=place)
-                sensors.put("city/air", b"not JSON at all", location=DUOMO)
+                    for sensor, value in ((duomo, 20 + step), (navigli, 15)):
+                        sensor.put(json.dumps({"pm10": value}))
+                duomo.put(b"not JSON at all")
                 while recorder.counters.written < 201:
                     time.sleep(0.05)
                 print(recorder.counters)

@@ -3,7 +3,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +15,7 @@ import typer
 from typer.testing import CliRunner
 
 import zonal
+from network import eventually, wait_for_match, wait_until_declared
 from pipeline_rows import START
 from zonal.cli import history as history_command
 from zonal.cli import pipeline as pipeline_command
@@ -65,11 +65,9 @@ def test_record_writes_a_log_and_ends_cleanly_when_told(endpoint: str, tmp_path:
         assert process.stderr is not None
         assert process.stderr.readline().strip().endswith("from offset 0")
         with zonal.open(zonal.config("client", connect=[endpoint])) as session:
+            wait_for_match(session.zenoh, "city/air/@s2/**")
             session.put("city/air", b"1", location=zonal.Point(45.4, 9.1))
-            end = time.monotonic() + 60
-            while Log(tmp_path / "log").next_offset() == 0:
-                assert time.monotonic() < end
-                time.sleep(0.02)
+            eventually(lambda: Log(tmp_path / "log").next_offset() == 1)
         process.terminate()
         output, _ = process.communicate(timeout=60)
     finally:
@@ -98,10 +96,14 @@ def test_from_the_log_to_a_gold_table_an_alert_and_back(
     with LogWriter(tmp_path / "log") as writer:
         writer.append(messages(60))
         writer.append(messages(60, first=60))
-    with zonal.open(
-        zonal.config("client", connect=[endpoint]), position=zonal.Point(45.5, 9.5)
-    ) as me:
+    with (
+        zonal.open(
+            zonal.config("client", connect=[endpoint]), position=zonal.Point(45.5, 9.5)
+        ) as me,
+        zonal.open(zonal.config("client", connect=[endpoint])) as witness,
+    ):
         alerts = me.declare_subscriber("alerts/**")
+        wait_until_declared(witness, alerts)
         output = run(
             pipeline_command.app, "run", tmp_path / "log", tmp_path / "lake", "--once",
             "--schema", tmp_path / "schema.toml", "--zones", tmp_path / "zones.json",

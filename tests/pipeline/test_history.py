@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 import zonal
+from network import wait_for_answerer
 from pipeline_rows import START, make_messages
 from zonal.errors import DeclarationError, LakeError
 from zonal.geo import Box
@@ -94,6 +95,8 @@ def session(history: History) -> Iterator[zonal.Session]:
             zonal.open(zonal.config("client", **client)) as asking,
             HistoryService(server, history, max_replies=350),
         ):
+            for key in ("**", "**/@s2/**"):
+                wait_for_answerer(asking.zenoh, key)
             yield asking
 
 

@@ -6,13 +6,15 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import zonal
+from network import eventually, wait_until_declared
 from zonal.errors import LogError
 from zonal.geo import Box, Circle, Point, Polygon
 from zonal.pipeline.log import Log, LogWriter, Retention
@@ -21,13 +23,6 @@ from zonal.pipeline.shapes import area_from_columns
 
 QUICK = RecorderPlan(flush_s=0.05)
 MILANO = Point(45.4642, 9.19)
-
-
-def wait_for(condition: Callable[[], Any], timeout_s: float = 20.0) -> None:
-    end = time.monotonic() + timeout_s
-    while not condition():
-        assert time.monotonic() < end, "waited too long"
-        time.sleep(0.01)
 
 
 def fill(ballast: Path) -> None:
@@ -53,20 +48,38 @@ def connect(endpoint: str, **options: Any) -> zonal.Session:
     return zonal.open(zonal.config("client", connect=[endpoint], settings=stamping), **options)
 
 
+@contextmanager
+def recording(
+    endpoint: str,
+    log: Path,
+    topic: str,
+    *,
+    plan: RecorderPlan = QUICK,
+    area: zonal.Area | None = None,
+) -> Iterator[tuple[Recorder, zonal.Session]]:
+    """A recorder, and another session at which it is known that it listens."""
+    with (
+        connect(endpoint) as publisher,
+        connect(endpoint) as session,
+        Recorder(session, log, [topic], area=area, plan=plan) as recorder,
+    ):
+        wait_until_declared(publisher, recorder)
+        yield recorder, publisher
+
+
 def test_every_column_of_a_message_is_recorded(endpoint: str, tmp_path: Path) -> None:
     fence = Circle(MILANO, radius_m=500)
     square = Polygon([(45.4, 9.1), (45.5, 9.1), (45.5, 9.2), (45.4, 9.1)])
-    with connect(endpoint) as publisher, connect(endpoint) as session:  # noqa: SIM117 - readable
-        with Recorder(session, tmp_path, ["city/**"], plan=QUICK) as recorder:
-            publisher.put(
-                "city/air", b'{"pm10": 1}', location=MILANO, content_encoding="application/json"
-            )
-            publisher.put("city/alert", b"!", location=MILANO, geofence=fence)
-            publisher.put("city/alert", b"?", location=MILANO, geofence=square)
-            publisher.put("city/plain", b"no place")
-            publisher.delete("city/air", location=MILANO)
-            wait_for(lambda: recorder.counters.written == 5)
-            assert recorder.counters.overflowed == recorder.counters.malformed == 0
+    with recording(endpoint, tmp_path, "city/**") as (recorder, publisher):
+        publisher.put(
+            "city/air", b'{"pm10": 1}', location=MILANO, content_encoding="application/json"
+        )
+        publisher.put("city/alert", b"!", location=MILANO, geofence=fence)
+        publisher.put("city/alert", b"?", location=MILANO, geofence=square)
+        publisher.put("city/plain", b"no place")
+        publisher.delete("city/air", location=MILANO)
+        eventually(lambda: recorder.counters.written == 5)
+        assert recorder.counters.overflowed == recorder.counters.malformed == 0
     rows = {(row["topic"], row["payload"]): row for row in Log(tmp_path).to_table().to_pylist()}
     air = rows["city/air", b'{"pm10": 1}']
     assert (air["latitude"], air["longitude"], air["encoding"], air["kind"]) == (
@@ -90,23 +103,21 @@ def test_every_column_of_a_message_is_recorded(endpoint: str, tmp_path: Path) ->
 
 
 def test_only_the_area_is_recorded(endpoint: str, tmp_path: Path) -> None:
-    with connect(endpoint) as publisher, connect(endpoint) as session:
-        area = Box(45.4, 9.1, 45.5, 9.2)
-        with Recorder(session, tmp_path, ["t"], area=area, plan=QUICK) as recorder:
-            publisher.put("t", b"out", location=Point(46, 9.15))
-            publisher.put("t", b"in", location=Point(45.45, 9.15))
-            wait_for(lambda: recorder.counters.written == 1)
+    area = Box(45.4, 9.1, 45.5, 9.2)
+    with recording(endpoint, tmp_path, "t", area=area) as (recorder, publisher):
+        publisher.put("t", b"out", location=Point(46, 9.15))
+        publisher.put("t", b"in", location=Point(45.45, 9.15))
+        eventually(lambda: recorder.counters.written == 1)
     assert Log(tmp_path).to_table()["payload"].to_pylist() == [b"in"]
 
 
 def test_closing_makes_durable_what_arrived(endpoint: str, tmp_path: Path) -> None:
-    with connect(endpoint) as publisher, connect(endpoint) as session:
-        recorder = Recorder(session, tmp_path, ["t"], plan=RecorderPlan(flush_s=600))
+    plan = RecorderPlan(flush_s=600)
+    with recording(endpoint, tmp_path, "t", plan=plan) as (recorder, publisher):
         for number in range(100):
             publisher.put("t", str(number).encode(), location=MILANO)
-        wait_for(lambda: recorder.counters.received == 100)
+        eventually(lambda: recorder.counters.received == 100)
         assert recorder.counters.written == 0
-        recorder.close()
     assert Log(tmp_path).next_offset() == 100
 
 
@@ -124,20 +135,20 @@ def test_a_slow_disk_overflows_into_a_counter_and_loses_nothing_older(
 
     monkeypatch.setattr(LogWriter, "append", append)
     plan = RecorderPlan(flush_s=0.02, segment_rows=10, buffer_rows=20, mailbox=30)
-    with connect(endpoint) as publisher, connect(endpoint) as session:  # noqa: SIM117 - readable
-        with Recorder(session, tmp_path, ["t"], plan=plan) as recorder:
+    with recording(endpoint, tmp_path, "t", plan=plan) as (recorder, publisher):
+        try:
             publisher.put("t", b"first", location=MILANO)
-            wait_for(lambda: recorder.last_error is not None)
+            eventually(lambda: recorder.last_error is not None)
             for number in range(200):
                 publisher.put("t", str(number).encode(), location=MILANO)
-            wait_for(lambda: recorder.counters.received == 201)
-            wait_for(lambda: recorder.counters.overflowed >= 100)
-            counters = recorder.counters
-            assert counters.write_errors > 0
+            eventually(lambda: recorder.counters.received == 201)
+            eventually(lambda: recorder.counters.overflowed >= 100)
+            assert recorder.counters.write_errors > 0
+        finally:
             full = False
-            wait_for(lambda: recorder.counters.waiting == 0)
-            counters = recorder.counters
-            assert counters.written + counters.overflowed == 201
+        eventually(lambda: recorder.counters.waiting == 0)
+        counters = recorder.counters
+        assert counters.written + counters.overflowed == 201
     payloads = Log(tmp_path).to_table()["payload"].to_pylist()
     assert payloads[0] == b"first"
     assert len(payloads) == counters.written
@@ -156,17 +167,18 @@ def test_a_full_disk_keeps_the_log_whole_and_recording_goes_on_when_there_is_roo
         pytest.skip("mounting is not allowed here")
     try:
         ballast = disk / "ballast"
-        with connect(endpoint) as publisher, connect(endpoint) as session:  # noqa: SIM117
-            with Recorder(session, disk / "log", ["t"], plan=QUICK) as recorder:
-                publisher.put("t", b"before", location=MILANO)
-                wait_for(lambda: recorder.counters.written == 1)
+        with recording(endpoint, disk / "log", "t") as (recorder, publisher):
+            publisher.put("t", b"before", location=MILANO)
+            eventually(lambda: recorder.counters.written == 1)
+            try:
                 fill(ballast)
                 publisher.put("t", os.urandom(9000), location=MILANO)
-                wait_for(lambda: recorder.last_error is not None)
+                eventually(lambda: recorder.last_error is not None)
                 assert Log(disk / "log").next_offset() == 1
+            finally:
                 ballast.unlink()
-                wait_for(lambda: recorder.counters.written == 2)
-                assert recorder.last_error is None
+            eventually(lambda: recorder.counters.written == 2)
+            assert recorder.last_error is None
         assert Log(disk / "log").to_table()["offset"].to_pylist() == [0, 1]
     finally:
         subprocess.run(["umount", str(disk)], check=True)
@@ -178,13 +190,14 @@ def test_a_recorder_that_cannot_write_says_so_when_closed(
     def append(*_: Any) -> Any:
         raise OSError(28, "No space left on device")
 
+    def record_one() -> None:
+        with recording(endpoint, tmp_path, "t") as (recorder, publisher):
+            publisher.put("t", b"x", location=MILANO)
+            eventually(lambda: recorder.last_error is not None)
+
     monkeypatch.setattr(LogWriter, "append", append)
-    with connect(endpoint) as publisher, connect(endpoint) as session:
-        recorder = Recorder(session, tmp_path, ["t"], plan=QUICK)
-        publisher.put("t", b"x", location=MILANO)
-        wait_for(lambda: recorder.last_error is not None)
-        with pytest.raises(LogError, match="1 messages could not be written"):
-            recorder.close()
+    with pytest.raises(LogError, match="1 messages could not be written"):
+        record_one()
     LogWriter(tmp_path).close()  # the lock was let go
 
 
@@ -193,12 +206,11 @@ def test_retention_is_applied_while_recording(
 ) -> None:
     monkeypatch.setattr("zonal.pipeline.recorder._RETIRE_EVERY_S", 0.05)
     plan = RecorderPlan(flush_s=0.02, retention=Retention(max_bytes=1))
-    with connect(endpoint) as publisher, connect(endpoint) as session:  # noqa: SIM117 - readable
-        with Recorder(session, tmp_path, ["t"], plan=plan) as recorder:
-            for number in range(3):
-                publisher.put("t", b"x", location=MILANO)
-                wait_for(lambda n=number: recorder.counters.written == n + 1)
-            wait_for(lambda: recorder.counters.retired == 2)
+    with recording(endpoint, tmp_path, "t", plan=plan) as (recorder, publisher):
+        for number in range(3):
+            publisher.put("t", b"x", location=MILANO)
+            eventually(lambda n=number: recorder.counters.written == n + 1)
+        eventually(lambda: recorder.counters.retired == 2)
     assert Log(tmp_path).first_offset() == 2
 
 
@@ -243,17 +255,19 @@ def test_killed_again_and_again_nothing_of_a_publisher_with_memory_is_lost_or_do
                 stdout=subprocess.PIPE,
             ) as process:
                 assert process.stdout is not None
-                process.stdout.readline()
-                for _ in range(10):
-                    publish(8)
-                    time.sleep(0.005)  # a moment for the flow, so that the kill hits it
-                process.send_signal(signal.SIGKILL)
+                try:
+                    process.stdout.readline()
+                    for _ in range(10):
+                        publish(8)
+                        time.sleep(0.005)  # a moment for the flow, so that the kill hits it
+                finally:
+                    process.send_signal(signal.SIGKILL)
         with (
             connect(endpoint) as other,
             Recorder(other, tmp_path, ["t/**"], plan=QUICK) as recorder,
         ):
             start = recorder.log.next_offset()
-            wait_for(lambda: start + recorder.counters.written >= sent)
+            eventually(lambda: start + recorder.counters.written >= sent)
             assert recorder.counters.doubles > 0  # the caches did send what was there already
     rows = Log(tmp_path).to_table()
     assert rows["offset"].to_pylist() == list(range(sent))

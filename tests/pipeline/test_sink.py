@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +10,7 @@ import pytest
 import shapely
 
 import zonal
+from network import collect, wait_until_declared
 from zonal.geo import Box, Point
 from zonal.pipeline.alerts import AlertRule, raise_alerts
 from zonal.pipeline.declaration import Declaration, Field, TopicSchema
@@ -40,17 +40,6 @@ def connect(endpoint: str, **options: Any) -> zonal.Session:
     return zonal.open(zonal.config("client", connect=[endpoint]), **options)
 
 
-def received(
-    subscriber: zonal.Subscriber, count: int, timeout_s: float = 20.0
-) -> list[zonal.Sample]:
-    found: list[zonal.Sample] = []
-    end = time.monotonic() + timeout_s
-    while len(found) < count and time.monotonic() < end:
-        sample = subscriber.recv(timeout=0.5)
-        found += [sample] if sample else []
-    return found
-
-
 def test_rows_of_a_stream_become_messages_that_only_those_inside_the_fence_hear(
     spark: SparkSession, endpoint: str, tmp_path: Path, messages: Messages
 ) -> None:
@@ -71,8 +60,10 @@ def test_rows_of_a_stream_become_messages_that_only_those_inside_the_fence_hear(
     with (
         connect(endpoint, position=Point(45.5, 9.5)) as inside,
         connect(endpoint, position=Point(50.0, 9.5)) as outside,
+        connect(endpoint) as witness,
     ):
         hears, deaf = inside.declare_subscriber("out"), outside.declare_subscriber("out")
+        wait_until_declared(witness, hears, deaf)  # Spark's own session will find them there
         query = (
             rows.writeStream.format("zonal")
             .option("connect", endpoint)
@@ -80,8 +71,11 @@ def test_rows_of_a_stream_become_messages_that_only_those_inside_the_fence_hear(
             .trigger(availableNow=True)
             .start()
         )
-        query.awaitTermination(90)
-        samples = received(hears, 20)
+        try:
+            query.awaitTermination(90)
+        finally:
+            query.stop()
+        samples = collect(hears, 20)
         assert {sample.payload.to_bytes() for sample in samples} == set(
             messages(20)["payload"].to_pylist()
         )
@@ -92,13 +86,14 @@ def test_rows_of_a_stream_become_messages_that_only_those_inside_the_fence_hear(
 
 
 def test_a_batch_can_be_published_too(spark: SparkSession, endpoint: str) -> None:
-    with connect(endpoint) as session:
+    with connect(endpoint) as session, connect(endpoint) as witness:
         hears = session.declare_subscriber("plain/**")
+        wait_until_declared(witness, hears)
         frame = spark.createDataFrame(
             [("plain/a", "1"), ("plain/b", "2")], "topic STRING, payload STRING"
         )
         frame.write.format("zonal").option("connect", endpoint).mode("append").save()
-        assert sorted((s.key, s.payload.to_string()) for s in received(hears, 2)) == [
+        assert sorted((s.key, s.payload.to_string()) for s in collect(hears, 2)) == [
             ("plain/a", "1"),
             ("plain/b", "2"),
         ]
@@ -137,10 +132,11 @@ def test_an_alert_reaches_those_in_the_zone_once_and_nobody_else(
         connect(endpoint) as sender,
     ):
         in_north, in_south = (one.declare_subscriber("alerts/**") for one in (north, south))
+        wait_until_declared(sender, in_north, in_south)
         publish = lambda row: publish_row(sender, row)  # noqa: E731
         assert raise_alerts(spark, lake, rule, ZONES, publish) == 1
         assert raise_alerts(spark, lake, rule, ZONES, publish) == 0
-        (alert,) = received(in_north, 1)
+        (alert,) = collect(in_north, 1)
         assert in_south.try_recv() is None
     body = json.loads(alert.payload.to_string())
     assert (alert.key, body["zone"], body["value"]) == ("alerts/pm10", "north", 90.0)

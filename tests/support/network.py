@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Protocol
 
 import zenoh
 
@@ -61,10 +61,24 @@ def wait_for_match(session: zenoh.Session, key: str) -> None:
         eventually(lambda: publisher.matching_status.matching, what=f"a subscriber of {key}")
 
 
-def wait_until_declared(session: Session, subscriber: Subscriber) -> None:
-    """Wait until all keys of a subscriber are known at another session."""
-    for key in subscriber.declared_keys:
-        wait_for_match(session.zenoh, key)
+def wait_for_answerer(session: zenoh.Session, key: str) -> None:
+    """Wait until someone's queryable of this key is known here."""
+    with session.declare_querier(key) as querier:
+        eventually(lambda: querier.matching_status.matching, what=f"a queryable of {key}")
+
+
+class Declared(Protocol):
+    """A subscriber, or what has some."""
+
+    @property
+    def declared_keys(self) -> tuple[str, ...]: ...
+
+
+def wait_until_declared(session: Session, *listeners: Declared) -> None:
+    """Wait until all keys of subscribers are known at another session."""
+    for listener in listeners:
+        for key in listener.declared_keys:
+            wait_for_match(session.zenoh, key)
 
 
 def collect(subscriber: Subscriber, count: int, timeout: float = 20.0) -> list[Sample]:

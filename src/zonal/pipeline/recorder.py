@@ -115,6 +115,11 @@ class Recorder:
             )
 
     @property
+    def declared_keys(self) -> tuple[str, ...]:
+        """The key expressions that are declared to the network."""
+        return tuple(key for one in self._subscribers for key in one.declared_keys)
+
+    @property
     def last_error(self) -> OSError | None:
         """Why the log could not be written the last time it was tried; None when all is well."""
         return self._last_error
