@@ -105,13 +105,10 @@ def publish(
 ) -> None:
     """Send as fast as the network takes it, or at a rate with the time in the payload."""
     block = zenoh.CongestionControl.BLOCK
-    with zonal.open(zonal.config("client", connect=[endpoint])) as session:
-        if technique == "plain":
-            publisher: Any = session.zenoh.declare_publisher(TOPIC, congestion_control=block)
-        else:
-            publisher = session.declare_publisher(
-                TOPIC, location=DUOMO, encoding=technique, congestion_control=block
-            )
+    open_session: Any = zenoh.open if technique == "plain" else zonal.open
+    placed = {} if technique == "plain" else {"location": DUOMO, "encoding": technique}
+    with open_session(zonal.config("client", connect=[endpoint])) as session:
+        publisher = session.declare_publisher(TOPIC, congestion_control=block, **placed)
         pipe.send("ready")
         pipe.recv()
         if rate is None:

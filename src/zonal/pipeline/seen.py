@@ -13,6 +13,8 @@ Ranges = list[list[int]]
 """Sorted, disjoint, never touching ranges, both ends included: `[[0, 41], [43, 43]]`."""
 
 MAX_RANGES = 10_000
+LAST_NUMBER = 2**32 - 1
+"""What is beyond is a time stamp (see `zonal.session.Source`)."""
 
 
 class Seen:
@@ -28,7 +30,13 @@ class Seen:
             self.merge(ranges)
 
     def add(self, source: str, sequence: int) -> bool:
-        """Remember one number; False where it was known already."""
+        """Remember one number; False where it was known already.
+
+        A time stamp in place of a number is not remembered: whoever stamps keeps no memory of its
+        messages, so none of them comes again.
+        """
+        if sequence > LAST_NUMBER:
+            return True
         ranges = self._ranges.get(source)
         if ranges is None:
             self._ranges[source] = [[sequence, sequence]]

@@ -33,6 +33,11 @@ class Audience:
     def __len__(self) -> int:
         return len(self._ids)
 
+    @property
+    def only(self) -> Listener:
+        """The first listener, where there is no other."""
+        return next(iter(self._ids))
+
     def add(self, listener: Listener, own: Point | None) -> None:
         """Take a listener in; `own` is where the session is."""
         self._next_id += 1

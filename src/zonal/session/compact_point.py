@@ -4,15 +4,21 @@ Most positions are whole multiples of 1e-7 degrees (GPS receivers give them so).
 integers, and the key's cell fixes all but their low bits: 12 bits each are enough for an S2 cell of
 level 20 (11 m) up to about 70° and for an MGRS metre. The receiver takes the integers with these
 low bits nearest to the key's middle, so both sides need to agree on that only to some metres.
+
+The point stands in the attachment, or, where a publisher stays at its place, as one more chunk
+behind the key's cell (`@s2/2/3/c/…/b/=kRO3`). Such a key is declared once and is a number on every
+link from then on, so its messages say nothing more of their place.
 """
 
 from __future__ import annotations
 
+import base64
+import binascii
 import struct
 from enum import IntEnum
 from functools import lru_cache
 
-from zonal.errors import LocationKeyError
+from zonal.errors import GeometryError, LocationKeyError
 from zonal.geo import Point
 from zonal.keys import middle_of_expression
 
@@ -34,7 +40,11 @@ class Form(IntEnum):
     DOUBLES = 3
 
 
+EXACT_MARK = "="
+"""What begins the last chunk of a key that says the exact place."""
+
 SIZES = {Form.NONE: 0, Form.NEAR: _NEAR_BYTES, Form.E7: _E7.size, Form.DOUBLES: _DOUBLES.size}
+_FORMS = {size: form for form, size in SIZES.items() if size}
 
 
 def pack_point(point: Point, expression: str) -> tuple[Form, bytes]:
@@ -62,6 +72,22 @@ def unpack_point(form: Form, data: bytes, expression: str) -> Point:
     low = int.from_bytes(data, "little")
     lat, lon = _nearest(low >> _LOW_BITS, middle[0]), _nearest(low % _RANGE, middle[1])
     return Point(lat / 1e7, lon / 1e7)
+
+
+def chunk_of_point(point: Point, expression: str) -> str:
+    """The point as a last chunk of its key: `=` and the shortest form in base64url."""
+    data = pack_point(point, expression)[1]
+    return EXACT_MARK + base64.urlsafe_b64encode(data).decode().rstrip("=")
+
+
+def point_of_chunk(chunk: str, expression: str) -> Point:
+    """The point that `chunk_of_point` wrote for a key with this location part before it."""
+    text = chunk.removeprefix(EXACT_MARK)
+    try:
+        data = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
+        return unpack_point(_FORMS[len(data)], data, expression)
+    except (binascii.Error, KeyError, GeometryError) as error:
+        raise LocationKeyError(f"{chunk!r} is no exact place behind {expression!r}") from error
 
 
 def _nearest(low: int, middle: int) -> int:

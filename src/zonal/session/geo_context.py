@@ -14,7 +14,9 @@ then     the user's own attachment, to the end
 All numbers are unsigned and little-endian. The payload is the user's own and is never touched.
 Bytes count: between routers a message of a sensor is hardly longer than its time stamp. So the
 source is the session's id in that very stamp (the check tells whether a router replaced it), and
-the point is what the key does not say. A message from a place costs 7 to 9 bytes.
+the point is what the key does not say. A message from a place costs 7 to 9 bytes, and none where
+its publisher stays at its place: then the key says the point (see `compact_point`), and there is
+no attachment but the user's own.
 """
 
 from __future__ import annotations
@@ -80,7 +82,7 @@ class GeoContext(NamedTuple):
     @property
     def identity(self) -> int | None:
         """One number for the message, the same for all its copies; None where it is not known."""
-        return None if self.origin is None else self.origin << 32 | self.sequence
+        return None if self.origin is None else self.origin << 64 | self.sequence
 
     def to_bytes(self, expression: str = "", *, stamped: bool = False) -> bytes:
         """The attachment of a message with this location in its key.

@@ -8,10 +8,13 @@ then told apart by their identity.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import threading
 from collections import Counter, deque
-from typing import TYPE_CHECKING, Any, Protocol
+from itertools import islice, repeat
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import zenoh
 
@@ -21,7 +24,8 @@ from zonal.index import InterestCover
 from zonal.keys.s2 import KEY_LEVEL, path_of_cell
 from zonal.session.audience import Audience
 from zonal.session.geo_context import POINT_BYTES
-from zonal.session.sample import Sample, context_of
+from zonal.session.lease import Lease
+from zonal.session.sample import Sample, context_of, is_exact
 from zonal.session.shorthand import Shorthands
 
 if TYPE_CHECKING:
@@ -36,6 +40,7 @@ CHANNEL_CAPACITY = 8_192
 """Samples that may wait, in Zenoh's own memory, for the reading thread of a key."""
 
 _BATCH = 256
+_KEY_OF = attrgetter("key_expr")
 _REMEMBERED = 65_536
 
 
@@ -64,6 +69,15 @@ class Listener(Protocol):
     def deliver(self, samples: list[Sample]) -> None:
         """Take samples that passed."""
 
+    def accept(self, samples: list[Sample]) -> list[Sample]:
+        """Count samples that passed and that its reader got without a delivery."""
+
+    def lend(self, lease: Lease[Sample]) -> bool:
+        """Let its reader read a channel directly; whether somebody reads."""
+
+
+_Entry: TypeAlias = tuple[Point, tuple[Listener, ...]]
+
 
 class Interest:
     """The declarations of one topic and the listeners behind them."""
@@ -91,9 +105,9 @@ class Interest:
         self._retired: list[_Declaration] = []
         self._cell_names: set[str] = set()
         self._retiring = 0
-        # Places by key and by what the attachment adds, with those who want messages from there;
-        # only valid while no listener comes, goes or moves.
-        self._known: dict[tuple[str, bytes], tuple[Point, tuple[Listener, ...]]] = {}
+        # Places by key, or by key and what the attachment adds, with those who want messages from
+        # there; only valid while no listener comes, goes or moves.
+        self._known: dict[str | tuple[str, bytes], _Entry] = {}
         self._seen: set[int] = set()
         self._seen_order: deque[int] = deque()
         self.received = 0
@@ -208,8 +222,28 @@ class Interest:
         with self._lock:
             self._retiring -= 1
 
+    @property
+    def only_listener(self) -> Listener | None:
+        """The one who gets all samples as they come, if there is just one."""
+        with self._lock:
+            if len(self._audience) != 1 or self._always_unique or self._retiring:
+                return None
+            return self._audience.only
+
     def process(self, batch: list[zenoh.Sample]) -> None:
         """Read, check and hand over the samples of one key."""
+        for listener, samples in self._sorted(batch).items():
+            listener.deliver(samples)
+
+    def process_for(self, reader: Listener, batch: list[zenoh.Sample]) -> list[Sample]:
+        """The same; what is for the reader is returned."""
+        wanted = self._sorted(batch)
+        samples = wanted.pop(reader, [])
+        for listener, others in wanted.items():
+            listener.deliver(others)
+        return reader.accept(samples)
+
+    def _sorted(self, batch: list[zenoh.Sample]) -> dict[Listener, list[Sample]]:
         wanted: dict[Listener, list[Sample]] = {}
         with self._lock:
             self.received += len(batch)
@@ -218,33 +252,41 @@ class Interest:
                     self._sort(raw, wanted, unique=True)
             else:
                 self._sort_quickly(batch, wanted)
-        for listener, samples in wanted.items():
-            listener.deliver(samples)
         if wanted and self._shorthands is not None:
             # One of a batch is enough to notice the keys that fill it.
             self._shorthands.heard(str(batch[0].key_expr))
+        return wanted
 
     def _sort_quickly(
         self, batch: list[zenoh.Sample], wanted: dict[Listener, list[Sample]]
     ) -> None:
         """Most messages come again and again from the same place to the same listeners."""
-        known = self._known
-        for raw in batch:
-            attachment = raw.attachment
-            if attachment is not None:
-                data = attachment.to_bytes()
-                size = POINT_BYTES.get(data[0]) if data else None
-                if size is not None:
-                    entry = known.get((str(raw.key_expr), data[-size:]))
-                    if entry is not None:
-                        sample = Sample(raw, entry[0], None, False)
-                        for listener in entry[1]:
-                            if listener in wanted:
-                                wanted[listener].append(sample)
-                            else:
-                                wanted[listener] = [sample]
-                        continue
-            self._sort(raw, wanted, unique=False)
+        entries = list(map(self._known.get, map(str, map(_KEY_OF, batch))))
+        first = entries[0]
+        if first is not None and entries.count(first) == len(entries):  # all from one place
+            samples = list(map(Sample, batch, repeat(first[0])))
+            for listener in first[1]:
+                wanted[listener] = samples
+            return
+        for raw, of_key in zip(batch, entries, strict=True):
+            entry = of_key or self._known_with_attachment(raw)
+            if entry is None:
+                self._sort(raw, wanted, unique=False)
+                continue
+            sample = Sample(raw, entry[0])
+            for listener in entry[1]:
+                if listener in wanted:
+                    wanted[listener].append(sample)
+                else:
+                    wanted[listener] = [sample]
+
+    def _known_with_attachment(self, raw: zenoh.Sample) -> _Entry | None:
+        attachment = raw.attachment
+        if attachment is None:
+            return None
+        data = attachment.to_bytes()
+        size = POINT_BYTES.get(data[0]) if data else None
+        return None if size is None else self._known.get((str(raw.key_expr), data[-size:]))
 
     def _sort(
         self, raw: zenoh.Sample, wanted: dict[Listener, list[Sample]], *, unique: bool
@@ -267,13 +309,17 @@ class Interest:
             self._remember(raw, place, listeners)
 
     def _remember(self, raw: zenoh.Sample, place: Point, listeners: tuple[Listener, ...]) -> None:
+        if len(self._known) >= _REMEMBERED:
+            self._known.clear()
+        key = str(raw.key_expr)
+        if is_exact(key):
+            self._known[key] = (place, listeners)
+            return
         assert raw.attachment is not None
         data = raw.attachment.to_bytes()
         size = POINT_BYTES.get(data[0])
         if size is not None:
-            if len(self._known) >= _REMEMBERED:
-                self._known.clear()
-            self._known[str(raw.key_expr), data[-size:]] = (place, listeners)
+            self._known[key, data[-size:]] = (place, listeners)
 
     def _is_known(self, context: GeoContext) -> bool:
         identity = context.identity
@@ -326,4 +372,27 @@ class _Declaration:
                 self._interest.process(batch)
             except Exception:  # a reader that dies would silence the subscriber
                 logger.exception("failed to process %d samples", len(batch))
+            if len(batch) == _BATCH:
+                self._lend()
         self._interest.retired()
+
+    def _lend(self) -> None:
+        """There is a backlog: whoever waits for its samples had better read it directly."""
+        reader = self._interest.only_listener
+        if reader is None:
+            return
+        lease: Lease[Sample] = Lease(lambda: self._read_for(reader))
+        if reader.lend(lease):
+            lease.wait()
+
+    def _read_for(self, reader: Listener) -> list[Sample] | None:
+        batch: list[zenoh.Sample] = []
+        with contextlib.suppress(zenoh.ZError):  # undeclared: the reading thread will notice
+            batch.extend(islice(iter(self._handler.try_recv, None), _BATCH))
+        if not batch:
+            return None
+        try:
+            return self._interest.process_for(reader, batch)
+        except Exception:  # it is not the user's error
+            logger.exception("failed to process %d samples", len(batch))
+            return []

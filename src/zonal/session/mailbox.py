@@ -15,6 +15,8 @@ from zonal.errors import ClosedError
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Sequence
 
+    from zonal.session.lease import Lease
+
 T = TypeVar("T")
 
 DEFAULT_CAPACITY = 65_536
@@ -45,6 +47,8 @@ class Mailbox(Generic[T]):
         # again: woken under it, the reader would only run into it, and a message be later.
         self._readers: list[threading.Lock] = []
         self._async_waiters: set[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = set()
+        self._lent: deque[Lease[T]] = deque()
+        self._iterating = 0
         self._closed = False
         self.overflowed = 0
         self.taken = 0
@@ -102,6 +106,16 @@ class Mailbox(Generic[T]):
                 self._changed.wait()
         return ()
 
+    def lend(self, lease: Lease[T]) -> bool:
+        """Let the one who iterates read a channel directly; whether there is one."""
+        with self._changed:
+            if not self._iterating or self._closed:
+                return False
+            self._lent.append(lease)
+            readers, self._readers = self._readers, []
+        self._wake(readers)
+        return True
+
     def take(self, timeout: float | None = None) -> T | None:
         """The next item, waiting for it; None when the time is over.
 
@@ -124,15 +138,15 @@ class Mailbox(Generic[T]):
             self._notify_writers()
         return items
 
-    def _wait(self, timeout: float | None) -> None:
-        """Until there is an item, or the box is closed, or the time is over."""
+    def _wait(self, timeout: float | None, *, lent: bool = False) -> None:
+        """Until there is an item (or a lent channel), the box is closed, or the time is over."""
         deadline = None if timeout is None else time.monotonic() + timeout
-        while not self._items and not self._closed:
+        while not self._items and not self._closed and not (lent and self._lent):
             left = -1.0 if deadline is None else deadline - time.monotonic()
             if deadline is not None and left <= 0:
                 return
             with self._changed:
-                if self._items or self._closed:
+                if self._items or self._closed or (lent and self._lent):
                     return
                 sleeping = threading.Lock()
                 sleeping.acquire()
@@ -165,18 +179,37 @@ class Mailbox(Generic[T]):
         self._wake(readers)
 
     def __iter__(self) -> Iterator[T]:
-        while True:
-            try:
-                batch = self.take_all()
-            except ClosedError:
-                return
-            batch.reverse()
-            try:
-                while batch:
-                    yield batch.pop()
-            finally:  # what a loop that ends early leaves behind goes back to the box
-                if batch:
-                    self._put_back(batch)
+        with self._changed:
+            self._iterating += 1
+        try:
+            while (batch := self._next_batch()) is not None:
+                batch.reverse()
+                try:
+                    while batch:
+                        yield batch.pop()
+                finally:  # what a loop that ends early leaves behind goes back to the box
+                    if batch:
+                        self._put_back(batch)
+        finally:
+            with self._changed:
+                self._iterating -= 1
+            while self._lent:
+                self._lent.popleft().end()
+
+    def _next_batch(self) -> list[T] | None:
+        """What is in the box, then what a lent channel holds; None when nothing more will come."""
+        self._wait(None, lent=True)
+        if self._lent and not self._items:
+            batch = self._lent[0].read()
+            if batch is None:
+                self._lent.popleft()
+                return []
+            self.taken += len(batch)
+            return batch
+        try:
+            return self.take_all(timeout=0)
+        except ClosedError:
+            return None
 
     def _put_back(self, reversed_batch: list[T]) -> None:
         with self._changed:

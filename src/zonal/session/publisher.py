@@ -11,8 +11,8 @@ import zenoh
 import zenoh.ext
 
 from zonal.errors import ClosedError
-from zonal.keys import Encoding, check_topic
-from zonal.session.geo_context import leb128
+from zonal.keys import Encoding, check_topic, join, middle_of_expression
+from zonal.session.compact_point import chunk_of_point
 from zonal.session.routing import Origin, Route, blurred, route
 
 if TYPE_CHECKING:
@@ -81,6 +81,7 @@ class Publisher:
         delivery: Delivery,
         content_encoding: zenoh.Encoding | str | None,
         memory: Memory | None,
+        stamps: bool,
         on_close: Callable[[Publisher], None],
     ) -> None:
         self.key = check_topic(topic)
@@ -99,9 +100,8 @@ class Publisher:
         self._lock = threading.Lock()
         self._publishers: OrderedDict[str, Any] = OrderedDict()
         self._last: tuple[Point | None, Area | None, Route] | None = None
-        self._steady: tuple[Any, bytes, bytes] | None = None
-        self._now = session.new_timestamp
         self._closed = False
+        self._steady = self._settle(stamps=stamps)
 
     def put(
         self,
@@ -115,12 +115,11 @@ class Publisher:
     ) -> None:
         """Publish a message; `location` and `geofence` override the publisher's own."""
         steady = self._steady
-        if steady is not None and not (
-            location or geofence or content_encoding or attachment or timestamp
-        ):
-            publisher, head, tail = steady
-            number = leb128(next(self._origin.numbers) & 0xFFFF_FFFF)
-            publisher.put(payload, attachment=head + number + tail, timestamp=self._now())
+        if steady is not None and not (location or geofence or timestamp):
+            if content_encoding or attachment:
+                steady.put(payload, encoding=content_encoding, attachment=attachment)
+            else:
+                steady.put(payload)
             return
         way = self._route(location, geofence)
         data = way.attachment(self._origin, attachment, stamped=timestamp is None)
@@ -140,6 +139,9 @@ class Publisher:
         timestamp: zenoh.Timestamp | None = None,
     ) -> None:
         """Tell that the topic has no value at this place any more."""
+        if self._steady is not None and not (location or geofence or timestamp):
+            self._steady.delete(attachment=attachment)
+            return
         way = self._route(location, geofence)
         data = way.attachment(self._origin, attachment, stamped=timestamp is None)
         timestamp = timestamp or self._session.new_timestamp()
@@ -158,19 +160,19 @@ class Publisher:
         way = route(self.key, place, fence, self._encoding, self._announcements)
         # Who wants an announcing encoding's messages changes without our doing.
         self._last = None if self._encoding.announces_areas else (point, fence, way)
-        if point is self._location and fence is self._geofence:
-            self._settle(way)
         return way
 
-    def _settle(self, way: Route) -> None:
-        """From a fixed place under one key all messages are alike but for their number."""
-        if (
-            self._location is not None
-            and self._content_encoding is None
-            and len(way.keys) == 1
-            and not self._encoding.announces_areas
-        ):
-            self._steady = (self._publisher(way.keys[0]), *way.parts(self._origin))
+    def _settle(self, *, stamps: bool) -> zenoh.Publisher | None:
+        """A publisher for a fixed place, if its key can say all there is to say of it."""
+        point, encoding = self._location, self._encoding
+        if point is None or self._precision_m or self._geofence or self._memory or not stamps:
+            return None
+        expression = "" if encoding.announces_areas else encoding.place_expressions(point)[0]
+        if middle_of_expression(expression) is None:
+            return None
+        key = join(join(self.key, expression), chunk_of_point(point, expression))
+        options = self._delivery.of_publisher()
+        return self._session.declare_publisher(key, encoding=self._content_encoding, **options)
 
     def _publisher(self, key: str) -> Any:
         publisher = self._publishers.get(key)
@@ -206,8 +208,10 @@ class Publisher:
             if self._closed:
                 return
             self._closed = True
-            self._steady = None
             publishers = list(self._publishers.values())
+            if self._steady is not None:
+                publishers.append(self._steady)
+                self._steady = None
             self._publishers.clear()
         for publisher in publishers:
             publisher.undeclare()

@@ -5,19 +5,26 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from zonal.errors import AttachmentError
+from zonal.errors import AttachmentError, LocationKeyError
 from zonal.geo import Area, Cell, Point
 from zonal.keys import split
+from zonal.session.compact_point import EXACT_MARK, point_of_chunk
 from zonal.session.geo_context import GeoContext
 
 if TYPE_CHECKING:
+    from types import EllipsisType
+
     import zenoh
 
     from zonal.keys import Place
 
 
 class Source(NamedTuple):
-    """Which session sent a message, and its number there; numbers increase and wrap at 2³²."""
+    """Which session sent a message, and its number there.
+
+    Numbers increase and wrap at 2³². A publisher that stays at its place does not number its
+    messages; their number is Zenoh's time stamp (64 bits), which increases as well.
+    """
 
     id: str
     sequence: int
@@ -26,28 +33,26 @@ class Source(NamedTuple):
 class Sample:
     """A message: Zenoh's own sample, and the geo-context that came with it."""
 
-    __slots__ = ("_context", "_is_read", "place", "zenoh")
+    __slots__ = ("_context", "place", "zenoh")
 
     def __init__(
         self,
         sample: zenoh.Sample,
         place: Place | None,
-        context: GeoContext | None = None,
-        is_read: bool = True,
+        context: GeoContext | EllipsisType | None = ...,
     ) -> None:
         self.zenoh = sample
         self.place = place
         """Where it was published: a point, the cell of a blurred place, or None."""
         self._context = context
-        self._is_read = is_read
 
     @property
     def context(self) -> GeoContext | None:
         """The whole geo-context; None for a plain message. Read when first asked for."""
-        if not self._is_read:
-            self._context = context_of(self.zenoh)
-            self._is_read = True
-        return self._context
+        context = self._context
+        if context is ...:
+            context = self._context = context_of(self.zenoh)
+        return context
 
     @property
     def key(self) -> str:
@@ -120,6 +125,8 @@ def context_of(sample: zenoh.Sample) -> GeoContext | None:
     """The geo-context of a sample; None for a plain one, an error for a location key without it."""
     attachment = sample.attachment
     key = str(sample.key_expr)
+    if is_exact(key):
+        return _context_of_exact_key(sample, *key.rsplit("/", 1))
     if attachment is not None:
         stamp = sample.timestamp
         origin = None if stamp is None else origin_of(str(stamp.get_id()))
@@ -132,6 +139,27 @@ def context_of(sample: zenoh.Sample) -> GeoContext | None:
     if "/@" in key:
         raise AttachmentError(f"a location key without a geo-context: {key}")
     return None
+
+
+def is_exact(key: str) -> bool:
+    """Whether the last chunk of a location key says the exact place."""
+    return key.rpartition("/")[2].startswith(EXACT_MARK) and "/@" in key
+
+
+def _context_of_exact_key(sample: zenoh.Sample, key: str, chunk: str) -> GeoContext:
+    """The place is in the key and the source in the time stamp; the attachment is the user's."""
+    stamp, attachment = sample.timestamp, sample.attachment
+    try:
+        place = point_of_chunk(chunk, split(key)[1])
+    except LocationKeyError as error:
+        raise AttachmentError(str(error)) from error
+    time, _, clock = ("" if stamp is None else str(stamp)).partition("/")
+    return GeoContext(
+        origin=origin_of(clock) if clock else None,
+        sequence=int(time) if clock else 0,
+        place=place,
+        user=None if attachment is None else attachment.to_bytes(),
+    )
 
 
 @lru_cache(maxsize=4096)

@@ -6,6 +6,7 @@ import logging
 import math
 import secrets
 import threading
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import zenoh
@@ -27,7 +28,7 @@ from zonal.session.sample import origin_of
 from zonal.session.subscriber import PullSubscriber, Subscriber
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from zonal.keys import Encoding
     from zonal.session.sample import Sample
@@ -51,18 +52,27 @@ def open(  # noqa: A001  (Zenoh's own name)
     """
     default = encoding_named(encoding)
     place = Position(position, lifetime)
-    return Session(_open_with_short_id(config or zenoh.Config()), place, default)
+    config = config or zenoh.Config()
+    with _defaults(config):
+        stamps = config.get_json("timestamping/enabled") == "true"
+        return Session(zenoh.open(config), place, default, stamps=stamps)
 
 
-def _open_with_short_id(config: zenoh.Config) -> zenoh.Session:
-    """Half of Zenoh's own length, as the id travels in the time stamp of every message."""
-    if config.get_json("id") != "null":
-        return zenoh.open(config)
-    config.insert_json5("id", f'"{secrets.randbits(63) | 1 << 63:x}"')
+@contextmanager
+def _defaults(config: zenoh.Config) -> Iterator[None]:
+    """Every message gets a time stamp, and the id in it has half of Zenoh's own length."""
+    defaults = {
+        "id": f'"{secrets.randbits(63) | 1 << 63:x}"',
+        "timestamping/enabled": "true",
+    }
+    ours = {path: value for path, value in defaults.items() if config.get_json(path) == "null"}
+    for path, value in ours.items():
+        config.insert_json5(path, value)
     try:
-        return zenoh.open(config)
+        yield
     finally:  # the configuration is the user's, and may open further sessions
-        config.insert_json5("id", "null")
+        for path in ours:
+            config.insert_json5(path, "null")
 
 
 class Session:
@@ -72,8 +82,11 @@ class Session:
     messages are plain Zenoh messages.
     """
 
-    def __init__(self, session: zenoh.Session, position: Position, encoding: Encoding) -> None:
+    def __init__(
+        self, session: zenoh.Session, position: Position, encoding: Encoding, *, stamps: bool
+    ) -> None:
         self.zenoh = session
+        self._stamps = stamps
         self._position = position
         self._encoding = encoding
         self._origin = Origin(origin_of(str(session.zid())))
@@ -238,6 +251,7 @@ class Session:
             ),
             content_encoding=content_encoding,
             memory=memory,
+            stamps=self._stamps,
             on_close=self._forget,
         )
         with self._lock:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from zonal.session.announcements import Announcements
     from zonal.session.geo_context import GeoContext
     from zonal.session.interest import Interest
+    from zonal.session.lease import Lease
     from zonal.session.position import Position
     from zonal.session.sample import Sample
 
@@ -318,8 +319,16 @@ class Subscriber:
 
     def deliver(self, samples: list[Sample]) -> None:
         """Into the mailbox."""
+        self._mailbox.put(self.accept(samples))
+
+    def accept(self, samples: list[Sample]) -> list[Sample]:
+        """Count them."""
         self._accepted += len(samples)
-        self._mailbox.put(samples)
+        return samples
+
+    def lend(self, lease: Lease[Sample]) -> bool:
+        """To whoever iterates."""
+        return self._mailbox.lend(lease)
 
 
 class PullSubscriber(Subscriber):
