@@ -1,6 +1,6 @@
 """Measures what a link really gives: numbered, stamped UDP packets from one node to another.
 
-Runs in the nodes as `python -m zonal.lab.probe`; all nodes share the machine's monotonic clock.
+Runs in the nodes as `python -m zonal.lab.probe`; all nodes share the machine's clock.
 """
 
 from __future__ import annotations
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from zonal.lab.network import EmulatedNetwork
     from zonal.lab.topology import Node
 
+_SO_TIMESTAMPNS = 35  # Linux; Python has no name for it
+_TIMESPEC = struct.Struct("@ll")
+_NOTE_BYTES = socket.CMSG_SPACE(_TIMESPEC.size)
 _STAMP = struct.Struct("!Qq")
 _UDP_IP_ETHERNET_BYTES = 8 + 20 + 14
 PORT = 7400
@@ -81,7 +84,7 @@ def _send(order: dict[str, Any]) -> dict[str, int]:
             wait = start + number * gap_ns - time.monotonic_ns()
             if wait > 0:
                 time.sleep(wait / 1e9)
-            out.send(_STAMP.pack(number, time.monotonic_ns()) + filler)
+            out.send(_STAMP.pack(number, time.time_ns()) + filler)
     return {"sent": order["packets"]}
 
 
@@ -92,14 +95,23 @@ def _receive(inbox: socket.socket, packet_bytes: int) -> dict[str, float]:
     stopped = False
     while True:
         try:
-            packet = inbox.recv(65_536)
+            packet, notes, _, _ = inbox.recvmsg(65_536, _NOTE_BYTES)
         except TimeoutError:
             if stopped:
                 break
             stopped = json.loads(sys.stdin.readline())["do"] == "stop"
             continue
-        arrivals.append((_STAMP.unpack_from(packet)[1], time.monotonic_ns()))
+        arrivals.append((_STAMP.unpack_from(packet)[1], _arrival_ns(notes)))
     return _judge(arrivals, packet_bytes)
+
+
+def _arrival_ns(notes: list[tuple[int, int, bytes]]) -> int:
+    """When the kernel got the packet: a process that had to wait for its turn reads it later."""
+    for level, kind, data in notes:
+        if (level, kind) == (socket.SOL_SOCKET, _SO_TIMESTAMPNS):
+            seconds, nanoseconds = _TIMESPEC.unpack(data)
+            return int(seconds * 1_000_000_000 + nanoseconds)
+    return time.time_ns()
 
 
 def _judge(arrivals: list[tuple[int, int]], packet_bytes: int) -> dict[str, float]:
@@ -126,6 +138,7 @@ def main() -> None:
         return
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as inbox:
         inbox.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_000_000)
+        inbox.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
         inbox.bind(("", order["port"]))
         _say({"ready": True})
         _say(_receive(inbox, order["bytes"]))
