@@ -6,7 +6,7 @@ level 20 (11 m) up to about 70° and for an MGRS metre. The receiver takes the i
 low bits nearest to the key's middle, so both sides need to agree on that only to some metres.
 
 The point stands in the attachment, or, where a publisher stays at its place, as one more chunk
-behind the key's cell (`@s2/2/3/c/…/b/=kRO3`). Such a key is declared once and is a number on every
+behind the key's cell (`@s2/2/3/c/…/b/=YAiV`). Such a key is declared once and is a number on every
 link from then on, so its messages say nothing more of their place.
 """
 
