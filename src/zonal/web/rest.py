@@ -6,7 +6,6 @@ A plain ASGI application without framework: publishing costs little more than th
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
@@ -155,11 +154,12 @@ class Rest:
     async def _query(self, key: str, parameters: Parameters, payload: bytes) -> _Answer:
         seconds = parameters.timeout or min(DEFAULT_TIMEOUT_S, self._limits.query_seconds)
         replies = await self._ask(key, parameters, seconds, payload or None)
-        samples, complete = await self._collect(replies, seconds)
+        # Zenoh ends a query itself; the time here is for safety.
+        samples = await replies.gather(self._limits.replies, seconds + 2.0)
         label = Selection(key, parameters.area, parameters.encodings, False).label
         self._metrics.count_topic("zonal_questions", key, label)
         self._metrics.count_topic("zonal_replies", key, label, len(samples))
-        return _Answer(samples, replies.failures, complete)
+        return _Answer(samples, replies.failures, replies.is_complete)
 
     async def _ask(
         self, key: str, parameters: Parameters, seconds: float, payload: bytes | None
@@ -177,17 +177,6 @@ class Rest:
 
         names = parameters.encodings or (("s2",) if parameters.area is not None else ("json",))
         return ask() if all(map(is_routed, names)) else await asyncio.to_thread(ask)
-
-    async def _collect(self, replies: Replies, seconds: float) -> tuple[list[Sample], bool]:
-        samples: list[Sample] = []
-        with contextlib.suppress(TimeoutError):  # Zenoh ends a query itself; this is for safety
-            async with asyncio.timeout(seconds + 2.0):
-                async for sample in replies:
-                    if len(samples) >= self._limits.replies:
-                        return samples, False
-                    samples.append(sample)
-                return samples, True
-        return samples, False
 
     # Subscribe
 
