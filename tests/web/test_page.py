@@ -143,6 +143,16 @@ def test_everything_live_is_shown_before_an_area_is_drawn(page: Page) -> None:
     expect(page.get_by_role("heading", name="Test town")).to_be_visible()
 
 
+def test_the_counter_never_says_that_more_was_received_than_published(page: Page) -> None:
+    """Without an area both are the same messages, counted at the same place of the stream."""
+    number = "(id) => Number(document.getElementById(id).textContent.replace(/\\D/g, ''))"
+    for least in (40, 80, 120, 160):
+        page.wait_for_function(f"least => ({number})('published') > least", arg=least)
+        received, published = page.evaluate(f"['received', 'published'].map({number})")
+        assert received == pytest.approx(published, abs=20)
+        assert received <= published + 2  # what is under way between two of the server's sessions
+
+
 def test_a_drawn_circle_shows_only_what_is_inside_and_counts_what_was_spared(page: Page) -> None:
     expect(page.locator("#shown")).to_have_text("20", timeout=WAIT_MS)
     draw_circle(page, 1500)

@@ -15,6 +15,7 @@ from zonal.web.stream import HEARTBEAT, Stream
 if TYPE_CHECKING:
     from zonal.geo import Area, Point
     from zonal.session import Session, Subscriber
+    from zonal.web.meter import Meter
     from zonal.web.metrics import Metrics
     from zonal.web.options import Limits
 
@@ -102,8 +103,11 @@ class Feed:
 class Feeds:
     """All feeds of a server; everything here runs on its event loop, declaring in threads."""
 
-    def __init__(self, session: Session, limits: Limits, metrics: Metrics) -> None:
+    def __init__(
+        self, session: Session, limits: Limits, metrics: Metrics, meter: Meter | None = None
+    ) -> None:
         self._session = session
+        self._meter = meter
         self._limits = limits
         self._metrics = metrics
         self._feeds: dict[Selection, Feed] = {}
@@ -147,6 +151,7 @@ class Feeds:
         feed.streams.add(stream)
         if counters:
             self._wants_counters.add(stream)
+            stream.offer(self._counters(feed, stream))
         return stream
 
     async def _feed(self, selection: Selection) -> Feed:
@@ -237,9 +242,16 @@ class Feeds:
             self._metrics.count("zonal_streams_stalled")
             stream.abort()
         elif stream in self._wants_counters:
-            stream.offer(event("counters", feed.counters(stream)))
+            stream.offer(self._counters(feed, stream))
         elif now - stream.wrote_at > HEARTBEAT_S and not len(stream):
             stream.offer(HEARTBEAT)
+
+    def _counters(self, feed: Feed, stream: Stream) -> bytes:
+        """Counts of one moment, in the stream behind the last message that they count."""
+        counts = feed.counters(stream)
+        if self._meter is not None:
+            counts["published"] = self._meter.published
+        return event("counters", counts)
 
     async def close(self) -> None:
         """End all streams; their readers see a clean end."""
