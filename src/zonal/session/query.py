@@ -32,7 +32,7 @@ logger = logging.getLogger(__name__)
 DEFAULT_TIMEOUT_S = 10.0
 _FEW = (1, 2, 4)
 _REACH = 8.0
-"""How many times longer than the area a cell may be that a question goes to."""
+"""How many times longer than the area its cells may be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,22 +88,27 @@ class Asking:
     def _asked(self, topic: str, encoding: Encoding, area: Area | None) -> tuple[str, ...]:
         if encoding.announces_areas:
             return self.announcements.intersecting(topic, encoding, area or Everywhere())
-        # Encodings are values, or at least objects with an identity.
-        return asked_expressions(encoding, area or Everywhere())  # type: ignore[arg-type]
+        return wide_expressions(encoding, area or Everywhere(), Role.GET)
+
+
+def wide_expressions(encoding: Encoding, area: Area, role: Role) -> tuple[str, ...]:
+    """Where to ask, or to be asked, about an area: one or two expressions, four across a corner.
+
+    Each costs a query on every link, and a call for every pair that meets, while a queryable that
+    is asked for nothing (its area lies beside the asked one) compares two areas. So questions
+    take wider cells than subscriptions.
+    """
+    # Encodings are values, or at least objects with an identity.
+    return _wide_expressions(encoding, area, role)  # type: ignore[arg-type]
 
 
 @lru_cache(maxsize=1024)
-def asked_expressions(encoding: Encoding, area: Area) -> tuple[str, ...]:
-    """Where to ask about an area: one or two expressions, four where it lies across a corner.
-
-    Each costs a query on every link, while a queryable that is asked for nothing (its area lies
-    beside the asked one) compares two areas. So questions take wider cells than subscriptions.
-    """
-    close = encoding.area_expressions(area, Role.GET)
+def _wide_expressions(encoding: Encoding, area: Area, role: Role) -> tuple[str, ...]:
+    close = encoding.area_expressions(area, role)
     for most in _FEW:
         if len(close) <= most:
             break
-        wider = encoding.area_expressions(area, Role.GET, most)
+        wider = encoding.area_expressions(area, role, most)
         if all(_is_near(encoding, expression, area) for expression in wider):
             return wider
     return close
@@ -316,11 +321,17 @@ class Queryable:
         if self.area is None:
             yield self.key
         for encoding in encodings:
-            for expression in encoding.area_expressions(self.area or Everywhere(), Role.QUERYABLE):
+            for expression in self._expressions(encoding):
                 key = join(self.key, expression)
                 if encoding.announces_areas:
                     self._tokens.append(self._asking.announcements.announce(key))
                 yield key
+
+    def _expressions(self, encoding: Encoding) -> tuple[str, ...]:
+        area = self.area or Everywhere()
+        if encoding.announces_areas:
+            return encoding.area_expressions(area, Role.QUERYABLE)
+        return wide_expressions(encoding, area, Role.QUERYABLE)
 
     @property
     def overflowed(self) -> int:

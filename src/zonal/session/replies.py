@@ -131,10 +131,13 @@ class Replies:
             if (sample := self._read(reply)) is not None:
                 yield sample
 
-    async def gather(self, most: int = _CAPACITY, within_s: float | None = None) -> list[Sample]:
-        """All replies at once, when the last one, or `most` of them, came or the time is over.
+    async def gather(
+        self, most: int = _CAPACITY - 1, within_s: float | None = None
+    ) -> list[Sample]:
+        """Up to `most` replies at once, when all, or more than these, came or the time is over.
 
-        Waits once, not for every reply: a little cheaper than `async for`.
+        Waits once, not for every reply: cheaper than `async for`. `is_complete` tells whether
+        that was all.
         """
         loop = asyncio.get_running_loop()
         enough: asyncio.Future[None] = loop.create_future()
@@ -143,9 +146,9 @@ class Replies:
             with contextlib.suppress(RuntimeError):  # the loop may just have been closed
                 loop.call_soon_threadsafe(_settle, enough)
 
-        self._enough, self._wake = most, wake
+        self._enough, self._wake = most + 1, wake
         late = None if within_s is None else loop.call_later(within_s, _settle, enough)
-        if not self.is_complete and len(self._mailbox) < most:
+        if not self._mailbox.is_closed and len(self._mailbox) <= most:
             await enough
         self._wake = None
         if late is not None:
@@ -162,8 +165,8 @@ class Replies:
 
     @property
     def is_complete(self) -> bool:
-        """Whether nothing more will come."""
-        return self._mailbox.is_closed
+        """Whether all replies came and were read."""
+        return self._mailbox.is_closed and not len(self._mailbox)
 
     def call(self, callback: Callable[[Sample], Any]) -> None:
         """Hand every reply to a callback, in a thread of its own."""

@@ -10,7 +10,7 @@ from zonal.errors import ClosedError
 from zonal.web.metrics import encoding_of_key
 from zonal.web.presentation import event, to_event
 from zonal.web.problem import Problem
-from zonal.web.stream import HEARTBEAT, Stream
+from zonal.web.stream import HEARTBEAT, Stream, framed
 
 if TYPE_CHECKING:
     from zonal.geo import Area, Point
@@ -68,9 +68,10 @@ class Feed:
             self._metrics.count_topic("zonal_matches", self.selection.key, encoding_of_key(key))
             self.events += 1
             data, fence = to_event(sample), sample.geofence
+            chunk = framed(data)
             for stream in self.streams:
                 if stream.hears(fence):
-                    stream.offer(data)
+                    stream.offer(data, chunk)
             handed += 1
             if handed % _BATCH == 0:
                 await asyncio.sleep(0)
@@ -243,7 +244,7 @@ class Feeds:
             stream.abort()
         elif stream in self._wants_counters:
             stream.offer(self._counters(feed, stream))
-        elif now - stream.wrote_at > HEARTBEAT_S and not len(stream):
+        elif stream.quiet_for(now) > HEARTBEAT_S and not len(stream):
             stream.offer(HEARTBEAT)
 
     def _counters(self, feed: Feed, stream: Stream) -> bytes:

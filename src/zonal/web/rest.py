@@ -39,6 +39,8 @@ logger = logging.getLogger(__name__)
 
 DISCONNECT = "zonal.disconnect"
 """The extension in a request's scope that ends its connection at once."""
+WRITE = "zonal.write"
+"""The extension that writes a chunk of a chunked response at once; False where it cannot now."""
 
 _REMEMBERED = 4_096
 _ALLOW = ((b"allow", b"GET, PUT, POST, DELETE"),)
@@ -189,7 +191,9 @@ class Rest:
         listener = None if parameters.fenced else own
         stream = await self._feeds.open(selection, listener, counters=parameters.counters)
         self._metrics.count("zonal_requests", "GET", "200")
-        stream.disconnect = scope.get("extensions", {}).get(DISCONNECT, lambda: None)
+        extensions = scope.get("extensions", {})
+        stream.disconnect = extensions.get(DISCONNECT, stream.disconnect)
+        stream.write = extensions.get(WRITE, stream.write)
         watch = asyncio.create_task(_close_on_disconnect(receive, stream.close))
         try:
             await send({"type": "http.response.start", "status": 200, "headers": _STREAM_HEADERS})
