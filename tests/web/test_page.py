@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import threading
@@ -181,6 +182,17 @@ def test_moving_the_area_moves_what_is_received(page: Page, stage: Stage) -> Non
     expect(page.locator("#shown")).to_have_text("1", timeout=WAIT_MS)
     inside = page.evaluate("[...zonal.things.things.values()].map((t) => t.value.id)")
     assert inside == ["s12"]
+
+
+def test_enter_waits_until_the_map_has_glided_to_its_place(page: Page) -> None:
+    page.keyboard.press("c")
+    page.keyboard.press("Enter")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")  # at once: the map still glides by the arrow's 80 pixels
+    expect(page.locator("#area-title")).to_contain_text("Circle of", timeout=WAIT_MS)
+    metres = page.evaluate("zonal.selection.area.radius")
+    per_pixel = 40_075_016 * math.cos(math.radians(CENTRE.lat)) / (256 * 2**12)
+    assert metres == pytest.approx(80 * per_pixel, rel=0.1)
 
 
 def test_the_handle_moves_by_keyboard(page: Page) -> None:
