@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import zenoh
 
-from zonal.errors import AttachmentError, ClosedError, GeometryError
+from zonal.errors import AttachmentError, ClosedError, GeometryError, LocationKeyError
 from zonal.geo import Area, Cell, Circle, Everywhere, Point
 from zonal.keys import Encoding, Role, check_topic, join
 from zonal.session.geo_context import GeoContext, identity_of
@@ -115,7 +115,10 @@ def _wide_expressions(encoding: Encoding, area: Area, role: Role) -> tuple[str, 
 
 
 def _is_near(encoding: Encoding, expression: str, area: Area) -> bool:
-    place = encoding.decode(expression, Role.GET)
+    try:
+        place = encoding.decode(expression, Role.GET)
+    except LocationKeyError:  # a square that is on no map, as beside the equator: not known to be
+        return False
     return not isinstance(place, Point) and _extent_deg(place) <= _REACH * _extent_deg(area)
 
 
