@@ -94,8 +94,28 @@ def serve(kind: str, endpoint: str) -> None:
             print(time.process_time(), flush=True)
 
 
+def answer_questions(endpoint: str) -> None:
+    """The queryable's process; says how many questions it answered when asked."""
+    os.sched_setaffinity(0, {OTHER_CORE})
+    answered = [0]
+
+    def answer(query: Query) -> None:
+        with query:
+            query.reply("bench/get", BODY, location=CENTRE, content_encoding="application/json")
+            answered[0] += 1
+
+    area = zonal.Circle(CENTRE, radius_m=50)
+    with (
+        zonal.open(zonal.config("client", connect=[endpoint], scouting=False)) as session,
+        session.declare_queryable("bench/get", answer, area=area),
+    ):
+        print(0, flush=True)  # it has no port
+        for _ in sys.stdin:
+            print(answered[0], flush=True)
+
+
 class Served:
-    """A server's process, seen from outside."""
+    """A process of the benchmark, seen from outside."""
 
     def __init__(self, running: subprocess.Popen[str]) -> None:
         self._running = running
@@ -108,6 +128,11 @@ class Served:
     @property
     def cpu_s(self) -> float:
         """Processor time of all its threads so far: what a busy machine hardly disturbs."""
+        return self.count
+
+    @property
+    def count(self) -> float:
+        """The number that the process says when it is asked."""
         assert self._running.stdin is not None
         self._running.stdin.write("\n")
         self._running.stdin.flush()
@@ -291,26 +316,17 @@ def rest(seconds: float, rounds: int, console: Console) -> dict[str, Any]:
         received = router.zenoh.declare_subscriber(
             "bench/put/@s2/**", lambda _: heard.__setitem__(0, heard[0] + 1)
         )
-        with zonal.open(zonal.config("client", connect=[endpoint])) as other:
-
-            def answer(query: Query) -> None:
-                with query:
-                    query.reply(
-                        "bench/get", BODY, location=CENTRE, content_encoding="application/json"
-                    )
-
-            with (
-                other.declare_queryable(
-                    "bench/get", answer, area=zonal.Circle(CENTRE, radius_m=50)
-                ),
-                process("bare", endpoint) as plain,
-                process("zonal", endpoint) as served,
-            ):
-                for number in range(rounds):
-                    with console.status(f"REST, round {number + 1} of {rounds}"):
-                        for name in KINDS:
-                            for label, at in ((f"bare {name}", plain), (name, served)):
-                                rates[label].append(asyncio.run(ask(at, name, seconds)))
+        with (
+            process("queryable", endpoint) as answering,
+            process("bare", endpoint) as plain,
+            process("zonal", endpoint) as served,
+        ):
+            for number in range(rounds):
+                with console.status(f"REST, round {number + 1} of {rounds}"):
+                    for name in KINDS:
+                        for label, at in ((f"bare {name}", plain), (name, served)):
+                            rates[label].append(asyncio.run(ask(at, name, seconds)))
+            answered = int(answering.count)
         received.undeclare()
     middle = {
         name: {"wall": _median(rate.wall for rate in found), "cpu": _median(r.cpu for r in found)}
@@ -331,7 +347,14 @@ def rest(seconds: float, rounds: int, console: Console) -> dict[str, Any]:
     }
     if not heard[0]:
         raise RuntimeError("no published message arrived")
-    return {"per_second": middle, "share": shares, "arrived": heard[0]}
+    if not answered:
+        raise RuntimeError("no question was answered by the queryable's process")
+    return {
+        "per_second": middle,
+        "share": shares,
+        "arrived": heard[0],
+        "answered_by_queryable": answered,
+    }
 
 
 def _median(values: Iterable[float]) -> float:
@@ -377,14 +400,21 @@ def draw(path: Path, rates: dict[str, Any], result: dict[str, Any], ages: np.nda
         left.bar_label(bar, [f"{rates['share'][name]['cpu']:.2f}"])
     left.set_xticks(range(3), ["put", "get, equal\nquestions", "get, all\ndifferent"])
     left.set_ylabel("requests in a second of processor time")
-    left.legend(["bare ASGI handler", "Zonal REST (label: share)"])
+    left.margins(y=0.25)
+    left.legend(
+        ["bare ASGI handler", "Zonal REST (label: share)"],
+        ncols=2,
+        loc="upper center",
+        fontsize="small",
+    )
     ordered = np.sort(ages)
     right.plot(ordered, np.linspace(0, 100, len(ordered)), color="#0b6e99")
     right.axhline(99, color="#999", linewidth=0.8)
-    right.set_xscale("log")
+    right.set_xlim(0, max(result["p99_ms"] * 1.5, 1.0))
+    right.axvline(result["p99_ms"], color="#999", linewidth=0.8)
     right.set_xlabel("from put to the reader, ms")
     right.set_ylabel("events, %")
-    right.set_title(f"{result['clients']} streams, p99 {result['p99_ms']:.0f} ms", fontsize=10)
+    right.set_title(f"{result['clients']} streams, p99 {result['p99_ms']:.1f} ms", fontsize=10)
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=130)
 
@@ -394,9 +424,12 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="short rounds, few streams")
     parser.add_argument("--clients", type=int, default=1_000)
     parser.add_argument("--figure", type=Path, default=Path("out/figures/web-bench.png"))
-    parser.add_argument("--serve", choices=["bare", "zonal"], help=argparse.SUPPRESS)
+    parser.add_argument("--serve", choices=["bare", "zonal", "queryable"], help=argparse.SUPPRESS)
     parser.add_argument("--endpoint", help=argparse.SUPPRESS)
     given = parser.parse_args()
+    if given.serve == "queryable":
+        answer_questions(given.endpoint)
+        return
     if given.serve:
         serve(given.serve, given.endpoint)
         return

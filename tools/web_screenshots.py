@@ -79,7 +79,6 @@ def main(folder: Path) -> None:
                 "has_touch": True, "is_mobile": True, "device_scale_factor": 2,
             }  # fmt: skip
             page = opened(chrome, demo.server.url, **phone)
-            page.evaluate("void zonal.map.setZoom(12)")
             page.get_by_role("button", name="Circle").tap()
             page.touchscreen.tap(*pixel(page, 0))
             page.touchscreen.tap(*pixel(page, 1_500))

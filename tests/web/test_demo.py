@@ -9,14 +9,17 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any, cast
 
 import httpx
 import pytest
+import shapely
 from rich.console import Console
 
 from events import Event, EventReader
-from network import eventually
-from zonal.geo import Point, area_from_geojson, distance_m
+from network import eventually, wait_for_match
+from served import Web
+from zonal.geo import Circle, Point, area_from_geojson, distance_m, planar_of
 from zonal.web.demo import Demo, DemoOptions, topics
 from zonal.web.demo.city import (
     ALERT_ABOVE,
@@ -211,6 +214,36 @@ def test_the_command_stops_cleanly_when_interrupted(tmp_path: Path) -> None:
         running.kill()
     assert running.returncode == 0
     assert "Traceback" not in errors
+
+
+def test_sparks_job_is_made_of_the_pipelines_own_parts_and_fences_its_alerts(
+    web: Web, tmp_path: Path
+) -> None:
+    """All of the job that needs no Spark: so a changed call in the pipeline is noticed quickly."""
+    pytest.importorskip("pyspark")
+    from zonal.web.demo.spark_job import WINDOW_S, Job
+
+    (tmp_path / "zones.geojson").write_text(json.dumps(districts()))
+    folders = str(tmp_path / "log"), str(tmp_path / "lake")
+    job = Job(cast("Any", None), *folders, tmp_path / "zones.geojson", web.sensor)
+    plan = job.pipeline.plan
+    assert plan.windows is not None
+    assert (plan.windows.measures, plan.windows.window_s) == (("pm10",), WINDOW_S)
+    assert plan.silver.zones is not None
+    assert len(plan.silver.zones.names) == len(districts()["features"])
+    assert plan.silver.declaration.measures == ("pm10",)
+    assert job.pipeline._after_gold == [job._gold]
+    fence = Circle(CENTRE, radius_m=500)
+    row = {
+        "topic": f"{topics.ALERT_PREFIX}/pm10", "payload": '{"value": 90}', "latitude": CENTRE.lat,
+        "longitude": CENTRE.lon, "geofence": shapely.to_wkb(planar_of(fence.bounds)),
+    }  # fmt: skip
+    url = f"{web.server.url}/{topics.ALERTS}?lat={CENTRE.lat}&long={CENTRE.lon}"
+    with EventReader(url) as inside:
+        for key in inside.next_named("ready").data["declared"]:
+            wait_for_match(web.sensor.zenoh, key)
+        job._publish(row)
+        assert inside.next_named("PUT").data["value"] == {"value": 90}
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import threading
@@ -143,6 +144,16 @@ def test_everything_live_is_shown_before_an_area_is_drawn(page: Page) -> None:
     expect(page.get_by_role("heading", name="Test town")).to_be_visible()
 
 
+def test_the_counter_never_says_that_more_was_received_than_published(page: Page) -> None:
+    """Without an area both are the same messages, counted at the same place of the stream."""
+    number = "(id) => Number(document.getElementById(id).textContent.replace(/\\D/g, ''))"
+    for least in (40, 80, 120, 160):
+        page.wait_for_function(f"least => ({number})('published') > least", arg=least)
+        received, published = page.evaluate(f"['received', 'published'].map({number})")
+        assert received == pytest.approx(published, abs=20)
+        assert received <= published + 2  # what is under way between two of the server's sessions
+
+
 def test_a_drawn_circle_shows_only_what_is_inside_and_counts_what_was_spared(page: Page) -> None:
     expect(page.locator("#shown")).to_have_text("20", timeout=WAIT_MS)
     draw_circle(page, 1500)
@@ -171,6 +182,17 @@ def test_moving_the_area_moves_what_is_received(page: Page, stage: Stage) -> Non
     expect(page.locator("#shown")).to_have_text("1", timeout=WAIT_MS)
     inside = page.evaluate("[...zonal.things.things.values()].map((t) => t.value.id)")
     assert inside == ["s12"]
+
+
+def test_enter_waits_until_the_map_has_glided_to_its_place(page: Page) -> None:
+    page.keyboard.press("c")
+    page.keyboard.press("Enter")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")  # at once: the map still glides by the arrow's 80 pixels
+    expect(page.locator("#area-title")).to_contain_text("Circle of", timeout=WAIT_MS)
+    metres = page.evaluate("zonal.selection.area.radius")
+    per_pixel = 40_075_016 * math.cos(math.radians(CENTRE.lat)) / (256 * 2**12)
+    assert metres == pytest.approx(80 * per_pixel, rel=0.1)
 
 
 def test_the_handle_moves_by_keyboard(page: Page) -> None:

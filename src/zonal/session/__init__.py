@@ -12,7 +12,8 @@ from zonal.session.liveliness import Liveliness, Presence, PresenceSubscriber
 from zonal.session.mailbox import Overflow
 from zonal.session.position import Position
 from zonal.session.publisher import Memory, Publisher
-from zonal.session.query import Querier, Query, Queryable, Replies, ReplyFailure
+from zonal.session.query import Querier, Query, Queryable
+from zonal.session.replies import Replies, ReplyFailure
 from zonal.session.router import Router
 from zonal.session.sample import Sample, Source
 from zonal.session.session import Session, open  # noqa: A004  (Zenoh's own name)

@@ -131,6 +131,17 @@ class GeoContext(NamedTuple):
             ) from error
 
 
+def identity_of(data: bytes) -> int | None:
+    """The identity of the message with this attachment, read from its first bytes alone."""
+    try:
+        if data[0] >> _VERSION_SHIFT != VERSION:
+            raise AttachmentError("not a geo-context")
+        origin, sequence, _ = _read_source(data, data[0], None)
+    except IndexError as error:
+        raise AttachmentError(f"cannot read an attachment of {len(data)} bytes") from error
+    return None if origin is None else origin << 32 | sequence
+
+
 def _read(data: bytes, expression: str, stamp_origin: int | None) -> GeoContext:
     first = data[0]
     if first >> _VERSION_SHIFT != VERSION:

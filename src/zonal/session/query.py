@@ -1,123 +1,38 @@
-"""Queries with areas: replies merged from several gets, queryables, queriers."""
+"""Queries with areas: asking, queriers, queryables."""
 
 from __future__ import annotations
 
 import logging
+import math
 import threading
+import time
 from collections import deque
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import zenoh
 
-from zonal.errors import AttachmentError, ClosedError, GeometryError
-from zonal.geo import Area, Circle, Everywhere
-from zonal.keys import Encoding, Role, check_topic, join, refine
-from zonal.session.geo_context import GeoContext
+from zonal.errors import AttachmentError, ClosedError, GeometryError, LocationKeyError
+from zonal.geo import Area, Cell, Circle, Everywhere, Point
+from zonal.keys import Encoding, Role, check_topic, join
+from zonal.session.geo_context import GeoContext, identity_of
 from zonal.session.mailbox import Mailbox, Overflow
+from zonal.session.replies import Replies
 from zonal.session.routing import Origin, blurred, encodings_named, route
-from zonal.session.sample import Sample, context_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 
-    from zonal.geo import Point
     from zonal.session.announcements import Announcements
     from zonal.session.position import Position
 
 logger = logging.getLogger(__name__)
 
 DEFAULT_TIMEOUT_S = 10.0
-_REPLIES_CAPACITY = 1_000_000
-
-
-class ReplyFailure(Exception):  # noqa: N818  (an answer, not an error of ours)
-    """A queryable answered with an error; its bytes are in `payload`."""
-
-    def __init__(self, payload: bytes) -> None:
-        super().__init__(payload.decode(errors="replace"))
-        self.payload = payload
-
-
-class Replies:
-    """The answers to one query as they come, without doubles; iterate with `for` or `async for`.
-
-    Errors that queryables replied are collected in `failures`.
-    """
-
-    def __init__(self, gets: int, area: Area | None) -> None:
-        self._area = area
-        self._open = gets
-        self._lock = threading.Lock()
-        self._mailbox: Mailbox[Sample] = Mailbox(_REPLIES_CAPACITY, Overflow.BLOCK)
-        self._known: set[tuple[str, str, bytes]] = set()
-        self.failures: list[ReplyFailure] = []
-        self.filtered_at_edge = 0
-        self.duplicates = 0
-        if gets == 0:
-            self._mailbox.close()
-
-    def handler(self) -> zenoh.handlers.Callback[zenoh.Reply]:
-        """What one get hands its replies to."""
-        return zenoh.handlers.Callback(self._take, drop=self._done)
-
-    def _take(self, reply: zenoh.Reply) -> None:
-        if reply.ok is None:
-            assert reply.err is not None
-            self.failures.append(ReplyFailure(reply.err.payload.to_bytes()))
-            return
-        try:
-            context = context_of(reply.ok)
-        except AttachmentError as error:
-            logger.warning("dropped a reply: %s", error)
-            return
-        place = context.place if context else None
-        with self._lock:
-            if self._area is not None and place is not None and not refine(self._area, place):
-                self.filtered_at_edge += 1
-                return
-            if self._is_double(reply.ok, context):
-                self.duplicates += 1
-                return
-        self._mailbox.put([Sample(reply.ok, place, context)])
-
-    def _is_double(self, sample: zenoh.Sample, context: GeoContext | None) -> bool:
-        """The same message twice, from two queryables that both hold it."""
-        if sample.timestamp is not None:
-            identity = (str(sample.key_expr), str(sample.timestamp), b"")
-        elif context is not None and context.origin is not None:
-            identity = (str(context.origin), str(context.sequence), b"")
-        else:
-            return False
-        if identity in self._known:
-            return True
-        self._known.add(identity)
-        return False
-
-    def _done(self) -> None:
-        with self._lock:
-            self._open -= 1
-            finished = self._open == 0
-        if finished:
-            self._mailbox.close()
-
-    def recv(self, timeout: float | None = None) -> Sample | None:
-        """The next reply; None when the time is over; `ClosedError` after the last."""
-        return self._mailbox.take(timeout)
-
-    def __iter__(self) -> Iterator[Sample]:
-        return iter(self._mailbox)
-
-    def __aiter__(self) -> AsyncIterator[Sample]:
-        return aiter(self._mailbox)
-
-    def call(self, callback: Callable[[Sample], Any]) -> None:
-        """Hand every reply to a callback, in a thread of its own."""
-        threading.Thread(
-            target=lambda: deque(map(callback, self._mailbox), maxlen=0),
-            name="zonal-replies",
-            daemon=True,
-        ).start()
+_FEW = (1, 2, 4)
+_REACH = 8.0
+"""How many times longer than the area its cells may be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +88,43 @@ class Asking:
     def _asked(self, topic: str, encoding: Encoding, area: Area | None) -> tuple[str, ...]:
         if encoding.announces_areas:
             return self.announcements.intersecting(topic, encoding, area or Everywhere())
-        return encoding.area_expressions(area or Everywhere(), Role.GET)
+        return wide_expressions(encoding, area or Everywhere(), Role.GET)
+
+
+def wide_expressions(encoding: Encoding, area: Area, role: Role) -> tuple[str, ...]:
+    """Where to ask, or to be asked, about an area: one or two expressions, four across a corner.
+
+    Each costs a query on every link, and a call for every pair that meets, while a queryable that
+    is asked for nothing (its area lies beside the asked one) compares two areas. So questions
+    take wider cells than subscriptions.
+    """
+    # Encodings are values, or at least objects with an identity.
+    return _wide_expressions(encoding, area, role)  # type: ignore[arg-type]
+
+
+@lru_cache(maxsize=1024)
+def _wide_expressions(encoding: Encoding, area: Area, role: Role) -> tuple[str, ...]:
+    close = encoding.area_expressions(area, role)
+    for most in _FEW:
+        if len(close) <= most:
+            break
+        wider = encoding.area_expressions(area, role, most)
+        if all(_is_near(encoding, expression, area) for expression in wider):
+            return wider
+    return close
+
+
+def _is_near(encoding: Encoding, expression: str, area: Area) -> bool:
+    try:
+        place = encoding.decode(expression, Role.GET)
+    except LocationKeyError:  # a square that is on no map, as beside the equator: not known to be
+        return False
+    return not isinstance(place, Point) and _extent_deg(place) <= _REACH * _extent_deg(area)
+
+
+def _extent_deg(area: Area | Cell) -> float:
+    bounds = area.bounds
+    return max(bounds.height_deg, bounds.width_deg * math.cos(math.radians(bounds.center.lat)))
 
 
 class Querier:
@@ -326,6 +277,13 @@ class Query:
         self.drop()
 
 
+class _Asked(NamedTuple):
+    """A question that nobody has read yet."""
+
+    query: zenoh.Query
+    attachment: bytes | None
+
+
 class Queryable:
     """Answers questions about a topic and an area: iterate over it, or give a callback."""
 
@@ -348,7 +306,7 @@ class Queryable:
         self._on_close = on_close
         self._closed = False
         self._lock = threading.Lock()
-        self._mailbox: Mailbox[Query] = Mailbox(capacity, Overflow.DROP_NEWEST)
+        self._mailbox: Mailbox[_Asked] = Mailbox(capacity, Overflow.DROP_NEWEST)
         self._known: set[int] = set()
         self._known_order: deque[int] = deque()
         self._thread: threading.Thread | None = None
@@ -357,19 +315,26 @@ class Queryable:
         self._queryables: list[zenoh.Queryable[None]] = []
         self._tokens: list[zenoh.LivelinessToken] = []
         for key in self._keys(encodings):
+            handler = zenoh.handlers.Callback(self._take, indirect=False)
             self._queryables.append(
-                asking.session.declare_queryable(key, self._take, complete=complete)
+                asking.session.declare_queryable(key, handler, complete=complete)
             )
 
     def _keys(self, encodings: tuple[Encoding, ...]) -> Iterator[str]:
         if self.area is None:
             yield self.key
         for encoding in encodings:
-            for expression in encoding.area_expressions(self.area or Everywhere(), Role.QUERYABLE):
+            for expression in self._expressions(encoding):
                 key = join(self.key, expression)
                 if encoding.announces_areas:
                     self._tokens.append(self._asking.announcements.announce(key))
                 yield key
+
+    def _expressions(self, encoding: Encoding) -> tuple[str, ...]:
+        area = self.area or Everywhere()
+        if encoding.announces_areas:
+            return encoding.area_expressions(area, Role.QUERYABLE)
+        return wide_expressions(encoding, area, Role.QUERYABLE)
 
     @property
     def overflowed(self) -> int:
@@ -377,20 +342,20 @@ class Queryable:
         return self._mailbox.overflowed
 
     def _take(self, query: zenoh.Query) -> None:
+        """On Zenoh's thread: a question comes once for every pair of keys that meet."""
         self.received += 1
-        try:
-            attachment = query.attachment
-            context = None if attachment is None else GeoContext.from_bytes(attachment.to_bytes())
-        except AttachmentError:
-            context = None  # a plain client with an attachment of its own
-        if context is not None and (self._is_known(context) or not self._is_asked(context)):
+        attachment = query.attachment
+        data = None if attachment is None else attachment.to_bytes()
+        if data is not None and self._is_known(data):
             query.drop()
             return
-        self._mailbox.put([Query(query, context, self._asking)])
+        self._mailbox.put((_Asked(query, data),))
 
-    def _is_known(self, context: GeoContext) -> bool:
-        """A question comes once for every pair of keys that meet; one answer is enough."""
-        identity = context.identity
+    def _is_known(self, data: bytes) -> bool:
+        try:
+            identity = identity_of(data)
+        except AttachmentError:
+            return False  # a plain client with an attachment of its own
         if identity is None:
             return False
         with self._lock:
@@ -402,6 +367,17 @@ class Queryable:
                 self._known.discard(self._known_order.popleft())
             return False
 
+    def _read(self, asked: _Asked) -> Query | None:
+        """The question, if it is about this queryable's area."""
+        try:
+            context = None if asked.attachment is None else GeoContext.from_bytes(asked.attachment)
+        except AttachmentError:
+            context = None
+        if context is None or self._is_asked(context):
+            return Query(asked.query, context, self._asking)
+        asked.query.drop()
+        return None
+
     def _is_asked(self, context: GeoContext) -> bool:
         if context.area is None or self.area is None or context.area.intersects(self.area):
             return True
@@ -410,13 +386,24 @@ class Queryable:
 
     def recv(self, timeout: float | None = None) -> Query | None:
         """The next question; None when the time is over."""
-        return self._mailbox.take(timeout)
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while True:
+            left = None if deadline is None else max(0.0, deadline - time.monotonic())
+            asked = self._mailbox.take(left)
+            if asked is None:
+                return None
+            if (query := self._read(asked)) is not None:
+                return query
 
     def __iter__(self) -> Iterator[Query]:
-        return iter(self._mailbox)
+        for asked in self._mailbox:
+            if (query := self._read(asked)) is not None:
+                yield query
 
-    def __aiter__(self) -> AsyncIterator[Query]:
-        return aiter(self._mailbox)
+    async def __aiter__(self) -> AsyncIterator[Query]:
+        async for asked in self._mailbox:
+            if (query := self._read(asked)) is not None:
+                yield query
 
     def call(self, callback: Callable[[Query], Any]) -> None:
         """Hand every question to a callback, in a thread of this queryable's own."""
@@ -426,7 +413,7 @@ class Queryable:
         self._thread.start()
 
     def _call_back(self, callback: Callable[[Query], Any]) -> None:
-        for query in self._mailbox:
+        for query in self:
             with query:
                 try:
                     callback(query)

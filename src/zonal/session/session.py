@@ -22,7 +22,7 @@ from zonal.session.mailbox import DEFAULT_CAPACITY, Overflow
 from zonal.session.mover import Mover
 from zonal.session.position import Position, PositionHandler
 from zonal.session.publisher import Delivery, Memory, Publisher
-from zonal.session.query import DEFAULT_TIMEOUT_S, Asking, Querier, Query, Queryable, Replies
+from zonal.session.query import DEFAULT_TIMEOUT_S, Asking, Querier, Query, Queryable
 from zonal.session.routing import Origin, blurred, encodings_named, route
 from zonal.session.sample import origin_of
 from zonal.session.subscriber import PullSubscriber, Subscriber
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from zonal.keys import Encoding
+    from zonal.session.replies import Replies
     from zonal.session.sample import Sample
 
 logger = logging.getLogger(__name__)

@@ -52,7 +52,7 @@ class Application:
         self.access = Access(options)
         self._session = session
         self._meter = meter
-        self.feeds = Feeds(session, options.limits, self.metrics)
+        self.feeds = Feeds(session, options.limits, self.metrics, meter)
         self._rest = Rest(session, self.feeds, self.access, self.metrics, options.limits)
         self._pages: ASGIApp = Starlette(routes=self._routes(), lifespan=self._lifespan)
         self._app: ASGIApp = self._dispatch
@@ -100,7 +100,6 @@ class Application:
             get("/-/grid", self._grid),
             get("/-/cover", self._cover),
             get("/-/routers", self._routers),
-            get("/-/meter", self._meter_count),
             get("/-/layers/{number:int}", self._layer),
             get("/-/openapi.json", self._openapi),
             get("/-/docs", self._docs),
@@ -165,11 +164,6 @@ class Application:
 
     async def _routers(self, _: Request) -> Response:
         return JSONResponse(await asyncio.to_thread(routers, self._session))
-
-    async def _meter_count(self, _: Request) -> Response:
-        if self._meter is None:
-            raise Problem(404, "this server has no meter; start it with --meter")
-        return JSONResponse({"published": self._meter.published})
 
     async def _layer(self, request: Request) -> Response:
         layers, number = self.options.view.layers, request.path_params["number"]

@@ -10,11 +10,12 @@ from zonal.errors import ClosedError
 from zonal.web.metrics import encoding_of_key
 from zonal.web.presentation import event, to_event
 from zonal.web.problem import Problem
-from zonal.web.stream import HEARTBEAT, Stream
+from zonal.web.stream import HEARTBEAT, Stream, framed
 
 if TYPE_CHECKING:
     from zonal.geo import Area, Point
     from zonal.session import Session, Subscriber
+    from zonal.web.meter import Meter
     from zonal.web.metrics import Metrics
     from zonal.web.options import Limits
 
@@ -67,9 +68,10 @@ class Feed:
             self._metrics.count_topic("zonal_matches", self.selection.key, encoding_of_key(key))
             self.events += 1
             data, fence = to_event(sample), sample.geofence
+            chunk = framed(data)
             for stream in self.streams:
                 if stream.hears(fence):
-                    stream.offer(data)
+                    stream.offer(data, chunk)
             handed += 1
             if handed % _BATCH == 0:
                 await asyncio.sleep(0)
@@ -102,8 +104,11 @@ class Feed:
 class Feeds:
     """All feeds of a server; everything here runs on its event loop, declaring in threads."""
 
-    def __init__(self, session: Session, limits: Limits, metrics: Metrics) -> None:
+    def __init__(
+        self, session: Session, limits: Limits, metrics: Metrics, meter: Meter | None = None
+    ) -> None:
         self._session = session
+        self._meter = meter
         self._limits = limits
         self._metrics = metrics
         self._feeds: dict[Selection, Feed] = {}
@@ -147,6 +152,7 @@ class Feeds:
         feed.streams.add(stream)
         if counters:
             self._wants_counters.add(stream)
+            stream.offer(self._counters(feed, stream))
         return stream
 
     async def _feed(self, selection: Selection) -> Feed:
@@ -237,9 +243,16 @@ class Feeds:
             self._metrics.count("zonal_streams_stalled")
             stream.abort()
         elif stream in self._wants_counters:
-            stream.offer(event("counters", feed.counters(stream)))
-        elif now - stream.wrote_at > HEARTBEAT_S and not len(stream):
+            stream.offer(self._counters(feed, stream))
+        elif stream.quiet_for(now) > HEARTBEAT_S and not len(stream):
             stream.offer(HEARTBEAT)
+
+    def _counters(self, feed: Feed, stream: Stream) -> bytes:
+        """Counts of one moment, in the stream behind the last message that they count."""
+        counts = feed.counters(stream)
+        if self._meter is not None:
+            counts["published"] = self._meter.published
+        return event("counters", counts)
 
     async def close(self) -> None:
         """End all streams; their readers see a clean end."""

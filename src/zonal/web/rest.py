@@ -6,7 +6,6 @@ A plain ASGI application without framework: publishing costs little more than th
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
@@ -40,6 +39,8 @@ logger = logging.getLogger(__name__)
 
 DISCONNECT = "zonal.disconnect"
 """The extension in a request's scope that ends its connection at once."""
+WRITE = "zonal.write"
+"""The extension that writes a chunk of a chunked response at once; False where it cannot now."""
 
 _REMEMBERED = 4_096
 _ALLOW = ((b"allow", b"GET, PUT, POST, DELETE"),)
@@ -155,11 +156,12 @@ class Rest:
     async def _query(self, key: str, parameters: Parameters, payload: bytes) -> _Answer:
         seconds = parameters.timeout or min(DEFAULT_TIMEOUT_S, self._limits.query_seconds)
         replies = await self._ask(key, parameters, seconds, payload or None)
-        samples, complete = await self._collect(replies, seconds)
+        # Zenoh ends a query itself; the time here is for safety.
+        samples = await replies.gather(self._limits.replies, seconds + 2.0)
         label = Selection(key, parameters.area, parameters.encodings, False).label
         self._metrics.count_topic("zonal_questions", key, label)
         self._metrics.count_topic("zonal_replies", key, label, len(samples))
-        return _Answer(samples, replies.failures, complete)
+        return _Answer(samples, replies.failures, replies.is_complete)
 
     async def _ask(
         self, key: str, parameters: Parameters, seconds: float, payload: bytes | None
@@ -178,17 +180,6 @@ class Rest:
         names = parameters.encodings or (("s2",) if parameters.area is not None else ("json",))
         return ask() if all(map(is_routed, names)) else await asyncio.to_thread(ask)
 
-    async def _collect(self, replies: Replies, seconds: float) -> tuple[list[Sample], bool]:
-        samples: list[Sample] = []
-        with contextlib.suppress(TimeoutError):  # Zenoh ends a query itself; this is for safety
-            async with asyncio.timeout(seconds + 2.0):
-                async for sample in replies:
-                    if len(samples) >= self._limits.replies:
-                        return samples, False
-                    samples.append(sample)
-                return samples, True
-        return samples, False
-
     # Subscribe
 
     async def _subscribe(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -200,7 +191,9 @@ class Rest:
         listener = None if parameters.fenced else own
         stream = await self._feeds.open(selection, listener, counters=parameters.counters)
         self._metrics.count("zonal_requests", "GET", "200")
-        stream.disconnect = scope.get("extensions", {}).get(DISCONNECT, lambda: None)
+        extensions = scope.get("extensions", {})
+        stream.disconnect = extensions.get(DISCONNECT, stream.disconnect)
+        stream.write = extensions.get(WRITE, stream.write)
         watch = asyncio.create_task(_close_on_disconnect(receive, stream.close))
         try:
             await send({"type": "http.response.start", "status": 200, "headers": _STREAM_HEADERS})

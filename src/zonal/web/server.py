@@ -13,7 +13,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from zonal.errors import WebError
 from zonal.web.application import Application
-from zonal.web.rest import DISCONNECT
+from zonal.web.rest import DISCONNECT, WRITE
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
@@ -29,11 +29,18 @@ _GRACE_S = 3
 
 
 class _Protocol(HttpToolsProtocol):
-    """Lets the application end a connection whose reader takes nothing any more."""
+    """Lets the application write events without a task, and end a connection that takes nothing."""
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
-        self.scope["extensions"] = {DISCONNECT: self.transport.abort}  # type: ignore[dict-item]
+        own = {DISCONNECT: self.transport.abort, WRITE: self._write_now}
+        self.scope["extensions"] = own  # type: ignore[typeddict-item]
+
+    def _write_now(self, chunk: bytes) -> bool:
+        if self.flow.write_paused or self.transport.is_closing():
+            return False
+        self.transport.write(chunk)
+        return True
 
 
 class _Uvicorn(uvicorn.Server):

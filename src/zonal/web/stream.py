@@ -21,7 +21,8 @@ class Stream:
     """Events for one client; lives on the event loop, touched by no other thread.
 
     Offering never waits: what does not fit pushes out the oldest, is counted, and is told to the
-    reader in an `overflow` event as soon as it reads again.
+    reader in an `overflow` event as soon as it reads again. While the reader waits and its
+    connection takes more, an event goes there at once, without waking a task for it.
     """
 
     def __init__(self, capacity: int, own: Point | None, now: float) -> None:
@@ -34,15 +35,17 @@ class Stream:
         self.fenced_out = 0
         self.written = 0
         self._counted = (0, 0)
+        self._looked_at = (0, now)
         self.closed = False
         self.feed: object = None
         """What it reads from."""
         self.disconnect: Callable[[], object] = lambda: None
         """Ends the connection at once."""
+        self.write: Callable[[bytes], bool] = lambda _: False
+        """Writes a chunk to the connection at once; False where it cannot now."""
         self.opened_at = now
         self.read_at = now
         """When the reader last took something (or had nothing to take)."""
-        self.wrote_at = now
 
     def __len__(self) -> int:
         return len(self._events)
@@ -54,13 +57,24 @@ class Stream:
         self.fenced_out += 1
         return False
 
-    def offer(self, data: bytes) -> None:
-        """Queue an event."""
+    def offer(self, data: bytes, chunk: bytes | None = None) -> None:
+        """Write an event, or queue it; `chunk` is the same as a chunk of HTTP, if it is known."""
+        if self._waits and self.write(framed(data) if chunk is None else chunk):
+            self.written += 1
+            return
         if len(self._events) >= self._capacity:
             self._events.popleft()
             self.dropped += 1
             self._untold += 1
         self._events.append(data)
+        self._rouse()
+
+    @property
+    def _waits(self) -> bool:
+        """Whether its task waits in `take`: whatever it took before is written."""
+        return self._wake is not None and not self._wake.done()
+
+    def _rouse(self) -> None:
         if self._wake is not None and not self._wake.done():
             self._wake.set_result(None)
 
@@ -73,8 +87,7 @@ class Stream:
                 await self._wake
             finally:
                 self._wake = None
-        now = asyncio.get_running_loop().time()
-        self.read_at = self.wrote_at = now
+        self.read_at = asyncio.get_running_loop().time()
         if self._untold:
             self._events.append(event("overflow", {"dropped": self._untold}))
             self._untold = 0
@@ -82,6 +95,14 @@ class Stream:
         data = self._events.popleft() if len(self._events) == 1 else b"".join(self._events)
         self._events.clear()
         return data
+
+    def quiet_for(self, now: float) -> float:
+        """For how long nothing was written, to the second in which one looks."""
+        written, since = self._looked_at
+        if self.written != written:
+            self._looked_at = (self.written, now)
+            return 0.0
+        return now - since
 
     def uncounted(self) -> tuple[int, int]:
         """Events written and dropped since the last call."""
@@ -97,5 +118,9 @@ class Stream:
     def close(self) -> None:
         """Let the reader take what waits, then end."""
         self.closed = True
-        if self._wake is not None and not self._wake.done():
-            self._wake.set_result(None)
+        self._rouse()
+
+
+def framed(data: bytes) -> bytes:
+    """A chunk of HTTP's chunked transfer coding (RFC 9112, 7.1)."""
+    return b"%x\r\n%b\r\n" % (len(data), data)

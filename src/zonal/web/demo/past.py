@@ -53,14 +53,16 @@ class Past:
         self._stack = contextlib.ExitStack()
         config = zonal.config("client", connect=connect)
         recording, answering = (self._stack.enter_context(zonal.open(config)) for _ in range(2))
-        recorder = importlib.import_module("zonal.pipeline.recorder")
-        plan = recorder.RecorderPlan(flush_s=_FLUSH_S)
+        from zonal.pipeline.history import History
+        from zonal.pipeline.recorder import Recorder, RecorderPlan
+        from zonal.pipeline.service import HistoryService
+
+        plan = RecorderPlan(flush_s=_FLUSH_S)
         self._recorder = self._stack.enter_context(
-            recorder.Recorder(recording, self.log, (topics.LIVE,), plan=plan)
+            Recorder(recording, self.log, (topics.LIVE,), plan=plan)
         )
-        history = importlib.import_module("zonal.pipeline.history").History
-        service = importlib.import_module("zonal.pipeline.service").HistoryService
-        self._stack.enter_context(service(answering, history(log=self.log), topics.LIVE))
+        history = History(log=self.log)
+        self._stack.enter_context(HistoryService(answering, history, topics.LIVE))
 
     @property
     def recorded(self) -> int:

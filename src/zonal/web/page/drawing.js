@@ -26,6 +26,8 @@ export class Drawing {
     box.addEventListener("pointermove", (event) => this.move(event), { capture: true });
     box.addEventListener("pointerup", (event) => this.up(event), { capture: true });
     box.addEventListener("dblclick", (event) => this.shape && (event.stopPropagation(), event.preventDefault()), { capture: true });
+    map.on("movestart", () => (this.moving = true));
+    map.on("moveend", () => (this.moving = false));
     map.on("move", () => this.byKeyboard && this.show(this.centre()));
   }
 
@@ -102,8 +104,12 @@ export class Drawing {
     }
   }
 
-  /** Enter: a point at the crosshair. */
+  /** Enter: a point at the crosshair, where the map's gliding under it ends. */
   enter(time) {
+    if (this.moving) {
+      this.map.once("moveend", () => this.active && this.enter(time));
+      return;
+    }
     this.byKeyboard = true;
     if (this.shape === "polygon") this.corner(this.centre(), time);
     else if (this.points.length === 0) this.points = [this.centre()];

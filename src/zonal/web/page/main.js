@@ -10,6 +10,7 @@ import { Notices } from "/-/page/notices.js";
 import { Selection } from "/-/page/selection.js";
 import { Things } from "/-/page/things.js";
 
+const NARROW_PX = 600; // on such a screen the map starts one step further away
 const $ = (id) => document.getElementById(id);
 
 function theme() {
@@ -42,7 +43,7 @@ async function start() {
   const view = await page("view");
   describe(view);
   const map = L.map("map", { preferCanvas: true, zoomControl: true, worldCopyJump: true, minZoom: 1 })
-    .setView(view.center, view.zoom);
+    .setView(view.center, view.zoom - (window.innerWidth < NARROW_PX ? 1 : 0));
   map.attributionControl.setPrefix('<a href="https://leafletjs.com">Leaflet</a>');
 
   const things = new Things(map, view, () => { $("shown").textContent = things.count; });

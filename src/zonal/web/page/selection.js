@@ -1,7 +1,7 @@
 // The area that the user hears: the stream behind it, its counters, and moving it.
 
 import * as L from "/-/leaflet/leaflet-src.esm.js";
-import { page, subscribe } from "/-/page/api.js";
+import { subscribe } from "/-/page/api.js";
 import { describe, layerOf, middle, moved, parameters } from "/-/page/shapes.js";
 
 const STYLE = { color: "#0b6e99", weight: 2.5, fillOpacity: 0.05, interactive: false };
@@ -21,8 +21,7 @@ export class Selection {
     this.received = 0;
     this.dropped = 0;
     this.listen();
-    if (view.meter) setInterval(() => this.meter(), 1_000);
-    else document.body.classList.add("no-meter");
+    if (!view.meter) document.body.classList.add("no-meter");
     setInterval(() => this.tell(), 250);
   }
 
@@ -54,17 +53,17 @@ export class Selection {
     this.received = 0;
     this.dropped = 0;
     this.metered = null;
-    const asked = { ...this.parameters, fenced: true };
+    const asked = { ...this.parameters, fenced: true, counters: Boolean(this.view.meter) };
     const number = (this.number = (this.number ?? 0) + 1);
     const mine = (handle) => (data) => number === this.number && handle(data);
     this.ends = this.view.topics.map((topic) => subscribe(topic, asked, {
       ready: mine(() => {
         this.onLink("live");
-        if (this.view.meter && !this.metered) this.meter();
         old.splice(0).forEach((end) => end());
       }),
       PUT: mine((sample) => this.take(sample, "PUT")),
       DELETE: mine((sample) => this.take(sample, "DELETE")),
+      counters: mine(({ published }) => this.meter(published)),
       overflow: mine(({ dropped }) => (this.dropped += dropped)),
       error: () => this.onLink("lost"),
     }));
@@ -116,25 +115,23 @@ export class Selection {
     this.onArea(this.area);
   }
 
-  /** Both counts at the same moment, from the first reading after the area was chosen. */
-  async meter() {
-    const number = this.number;
-    const { published } = await page("meter").catch(() => ({}));
-    if (published === undefined || number !== this.number) return;
+  /** Both counts from one place in the stream, and from the first one after the area was chosen. */
+  meter(published) {
+    if (published === undefined) return;
     const { received } = this;
     this.metered ??= { from: { published, received } };
     Object.assign(this.metered, { published, received });
   }
 
   tell() {
-    $("received").textContent = this.received.toLocaleString("en");
+    const { from } = this.metered ?? { from: { published: 0, received: 0 } };
+    const received = (this.metered ?? this).received - from.received;
+    $("received").textContent = received.toLocaleString("en");
     $("dropped").hidden = this.dropped === 0;
     $("dropped").textContent = `${this.dropped} messages were dropped: this page is too slow.`;
     if (!this.metered) return;
-    const { from } = this.metered;
-    const received = this.metered.received - from.received;
-    const published = Math.max(this.metered.published - from.published, received);
-    const spared = this.area ? published - received : 0;
+    const published = this.metered.published - from.published;
+    const spared = this.area ? Math.max(0, published - received) : 0;
     $("published").textContent = published.toLocaleString("en");
     $("spared").textContent = this.area && published ? `${Math.round((100 * spared) / published)} %` : "–";
     $("spared").title = `${spared} messages`;

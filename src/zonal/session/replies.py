@@ -1,0 +1,180 @@
+"""The answers to a query, merged from the gets that it became."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import threading
+import time
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+import zenoh
+
+from zonal.errors import AttachmentError
+from zonal.keys import refine
+from zonal.session.mailbox import Mailbox, Overflow
+from zonal.session.sample import Sample, context_of
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Iterator
+
+    from zonal.geo import Area
+    from zonal.session.geo_context import GeoContext
+
+logger = logging.getLogger(__name__)
+
+_CAPACITY = 1_000_000
+
+
+class ReplyFailure(Exception):  # noqa: N818  (an answer, not an error of ours)
+    """A queryable answered with an error; its bytes are in `payload`."""
+
+    def __init__(self, payload: bytes) -> None:
+        super().__init__(payload.decode(errors="replace"))
+        self.payload = payload
+
+
+class Replies:
+    """The answers to one query as they come, without doubles; iterate with `for` or `async for`.
+
+    Zenoh's thread only keeps them; they are read and checked by whoever iterates. Errors that
+    queryables replied are collected in `failures`.
+    """
+
+    def __init__(self, gets: int, area: Area | None) -> None:
+        self._area = area
+        self._open = gets
+        self._lock = threading.Lock()
+        self._mailbox: Mailbox[zenoh.Reply] = Mailbox(_CAPACITY, Overflow.BLOCK)
+        self._known: set[tuple[str, str]] = set()
+        self._enough = _CAPACITY
+        self._wake: Callable[[], Any] | None = None
+        self.failures: list[ReplyFailure] = []
+        self.filtered_at_edge = 0
+        self.duplicates = 0
+        if gets == 0:
+            self._mailbox.close()
+
+    def handler(self) -> zenoh.handlers.Callback[zenoh.Reply]:
+        """What one get hands its replies to."""
+        # Not "indirect", which would start a thread for every get: that cost four times the get.
+        return zenoh.handlers.Callback(self._keep, drop=self._done, indirect=False)
+
+    def _keep(self, reply: zenoh.Reply) -> None:
+        self._mailbox.put((reply,))
+        if self._wake is not None and len(self._mailbox) >= self._enough:
+            self._wake()
+
+    def _done(self) -> None:
+        with self._lock:
+            self._open -= 1
+            finished = self._open == 0
+        if finished:
+            self._mailbox.close()
+            if self._wake is not None:
+                self._wake()
+
+    def _read(self, reply: zenoh.Reply) -> Sample | None:
+        """The sample of a reply; None where it is an error, outside the area, or known already."""
+        if reply.ok is None:
+            assert reply.err is not None
+            self.failures.append(ReplyFailure(reply.err.payload.to_bytes()))
+            return None
+        try:
+            context = context_of(reply.ok)
+        except AttachmentError as error:
+            logger.warning("dropped a reply: %s", error)
+            return None
+        place = context.place if context else None
+        with self._lock:
+            if self._area is not None and place is not None and not refine(self._area, place):
+                self.filtered_at_edge += 1
+                return None
+            if self._is_double(reply.ok, context):
+                self.duplicates += 1
+                return None
+        return Sample(reply.ok, place, context)
+
+    def _is_double(self, sample: zenoh.Sample, context: GeoContext | None) -> bool:
+        """The same message twice, from two queryables that both hold it."""
+        if sample.timestamp is not None:
+            identity = (str(sample.key_expr), str(sample.timestamp))
+        elif context is not None and context.origin is not None:
+            identity = (str(context.origin), str(context.sequence))
+        else:
+            return False
+        if identity in self._known:
+            return True
+        self._known.add(identity)
+        return False
+
+    def recv(self, timeout: float | None = None) -> Sample | None:
+        """The next reply; None when the time is over; `ClosedError` after the last."""
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while True:
+            left = None if deadline is None else max(0.0, deadline - time.monotonic())
+            reply = self._mailbox.take(left)
+            if reply is None:
+                return None
+            if (sample := self._read(reply)) is not None:
+                return sample
+
+    def __iter__(self) -> Iterator[Sample]:
+        for reply in self._mailbox:
+            if (sample := self._read(reply)) is not None:
+                yield sample
+
+    async def __aiter__(self) -> AsyncIterator[Sample]:
+        async for reply in self._mailbox:
+            if (sample := self._read(reply)) is not None:
+                yield sample
+
+    async def gather(
+        self, most: int = _CAPACITY - 1, within_s: float | None = None
+    ) -> list[Sample]:
+        """Up to `most` replies at once, when all, or more than these, came or the time is over.
+
+        Waits once, not for every reply: cheaper than `async for`. `is_complete` tells whether
+        that was all.
+        """
+        loop = asyncio.get_running_loop()
+        enough: asyncio.Future[None] = loop.create_future()
+
+        def wake() -> None:
+            with contextlib.suppress(RuntimeError):  # the loop may just have been closed
+                loop.call_soon_threadsafe(_settle, enough)
+
+        self._enough, self._wake = most + 1, wake
+        late = None if within_s is None else loop.call_later(within_s, _settle, enough)
+        if not self._mailbox.is_closed and len(self._mailbox) <= most:
+            await enough
+        self._wake = None
+        if late is not None:
+            late.cancel()
+        return self._waiting(most)
+
+    def _waiting(self, most: int) -> list[Sample]:
+        samples: list[Sample] = []
+        while len(self._mailbox) and len(samples) < most:
+            reply = self._mailbox.take(0)
+            if reply is not None and (sample := self._read(reply)) is not None:
+                samples.append(sample)
+        return samples
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all replies came and were read."""
+        return self._mailbox.is_closed and not len(self._mailbox)
+
+    def call(self, callback: Callable[[Sample], Any]) -> None:
+        """Hand every reply to a callback, in a thread of its own."""
+        threading.Thread(
+            target=lambda: deque(map(callback, self), maxlen=0), name="zonal-replies", daemon=True
+        ).start()
+
+
+def _settle(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)
