@@ -32,7 +32,7 @@ from zonal.broker import Broker, Settings
 from zonal.broker.connection import Peer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 ROOT = Path(__file__).parents[1]
 FIGURES = ROOT / "docs" / "figures"
@@ -163,6 +163,10 @@ def machine_costs() -> dict[str, float]:
                 connection.take()
             count += 50 * subscribers
         costs[name] = round((time.process_time() - start) / count * 1e6, 2)
+        console.print(
+            f"{name}: {costs[name]} µs a delivery for decoding, matching and encoding; what it "
+            "takes beyond that is sockets"
+        )
     return costs
 
 
@@ -288,117 +292,65 @@ def idle(count: int) -> dict[str, float]:
 # Output
 
 
-def draw(results: dict[str, Any]) -> None:
-    """Two pictures: throughput beside Mosquitto's, and the use case."""
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    from matplotlib import pyplot as plt
-
-    FIGURES.mkdir(parents=True, exist_ok=True)
-    rows = results["throughput"]
-    figure, axis = plt.subplots(figsize=(9, 4.2))
-    places = range(len(rows))
-    axis.barh([p + 0.2 for p in places], [r["mosquitto"] for r in rows], 0.38, label="Mosquitto",
-              color="#9aa5b1")  # fmt: skip
-    axis.barh([p - 0.2 for p in places], [r["zonal"] for r in rows], 0.38, label="zonal broker",
-              color="#0b7285")  # fmt: skip
-    for place, row in zip(places, rows, strict=True):
-        axis.text(row["zonal"], place - 0.2, f"  ×{row['share']}", va="center", fontsize=9)
-    axis.set_yticks(list(places), [r["case"] for r in rows])
-    axis.invert_yaxis()
-    axis.set_xscale("log")
-    axis.set_xlim(left=1000)
-    axis.set_xlabel("deliveries per second (256 B, log scale)")
-    axis.legend(loc="lower right", frameon=False)
-    axis.spines[["top", "right"]].set_visible(False)
-    figure.tight_layout()
-    figure.savefig(FIGURES / "broker-throughput.png", dpi=130)
-    plt.close(figure)
-
-    rows = results["use_case"]
-    groups = sorted({(r["clients"], r["pace_s"]) for r in rows})
-    names = [f"{n} clients\n{'every ' + format(p, 'g') + ' s' if p else 'teleporting'}"
-             for n, p in groups]  # fmt: skip
-    figure, axes = plt.subplots(1, 3, figsize=(11, 4))
-    measures = (
-        ("relevant_per_cpu_s", "relevant deliveries per CPU second"),
-        ("latency_ms", "mean publish latency, ms"),
-        ("excess", "excess deliveries"),
-    )
-    for axis, (measure, title) in zip(axes, measures, strict=True):
-        for shift, broker, color in ((-0.2, "mosquitto", "#9aa5b1"), (0.2, "zonal", "#0b7285")):
-            values = [
-                next(r[measure] for r in rows
-                     if (r["clients"], r["pace_s"]) == g and r["broker"] == broker)
-                for g in groups
-            ]  # fmt: skip
-            label = "zonal broker" if broker == "zonal" else "Mosquitto, clients filter"
-            axis.bar([p + shift for p in range(len(groups))], values, 0.38, color=color,
-                     label=label)  # fmt: skip
-        axis.set_xticks(range(len(groups)), names, fontsize=8)
-        axis.set_title(title, fontsize=10)
-        axis.set_yscale("symlog" if measure == "excess" else "log")
-        axis.set_ylim(bottom=0 if measure == "excess" else 1)
-        axis.spines[["top", "right"]].set_visible(False)
-    handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="lower center", ncols=2, frameon=False)
-    figure.tight_layout(rect=(0, 0.07, 1, 1))
-    figure.savefig(FIGURES / "broker-use-case.png", dpi=130)
-    plt.close(figure)
-
-
 def main() -> None:
+    options = read_arguments()
+    results: dict[str, Any] = {"cpus": os.cpu_count()}
+    if options.into is not None and options.into.exists():
+        results = json.loads(options.into.read_text())
+    if not options.draw and shutil.which("mosquitto") is None:
+        raise SystemExit("mosquitto is not installed (Debian: apt-get install mosquitto)")
+    for name, part in PARTS.items():
+        if options.draw or (options.only and name not in options.only):
+            continue
+        console.print(f"[bold]{name.replace('_', ' ').capitalize()}[/]")
+        results[name] = part(options)
+        if options.into is not None:
+            options.into.write_text(json.dumps(results) + "\n")
+    if not options.no_figures:
+        # Here, because every process of the load imports this module first.
+        import broker_figures
+
+        FIGURES.mkdir(parents=True, exist_ok=True)
+        broker_figures.draw(results, FIGURES)
+    summary(results)
+    print(json.dumps(results))
+
+
+def read_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=4.0, help="of each measurement")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--idle", type=int, default=5000)
     parser.add_argument("--no-figures", action="store_true")
-    parser.add_argument("--draw", type=Path, help="only draw an earlier run's JSON line")
-    options = parser.parse_args()
-    results: dict[str, Any]
-    if options.draw is not None:
-        results = json.loads(options.draw.read_text().splitlines()[-1])
-        draw(results)
-        summary(results)
-        return
-    if shutil.which("mosquitto") is None:
-        raise SystemExit("mosquitto is not installed (Debian: apt-get install mosquitto)")
-    console.print(f"[bold]Throughput[/] ({options.rounds} rounds of {options.seconds:g} s)")
-    results = {"throughput": throughput(options.seconds, options.rounds)}
-    results["machine_us_per_delivery"] = machine_costs()
-    for name, cost in results["machine_us_per_delivery"].items():
-        whole = next(r["zonal_cpu_us"] for r in results["throughput"] if r["case"] == name)
-        console.print(
-            f"where the time goes, {name}: of {whole} µs CPU a delivery {cost} are decoding, "
-            "matching and encoding, the rest is sockets"
-        )
-    console.print("[bold]Use case[/]")
-    results["use_case"] = use_case(2 * options.seconds)
-    console.print("[bold]Geo overhead[/]")
-    results["overhead"] = overhead(options.seconds, max(5, options.rounds))
-    console.print("[bold]Idle connections[/]")
-    results["idle"] = idle(options.idle)
-    results["cpus"] = os.cpu_count()
-    if not options.no_figures:
-        draw(results)
-    summary(results)
-    print(json.dumps(results))
+    parser.add_argument("--only", nargs="*", choices=list(PARTS), help="only these parts")
+    parser.add_argument("--into", type=Path, help="JSON file that gathers the parts of many runs")
+    parser.add_argument("--draw", action="store_true", help="measure nothing: draw what --into has")
+    return parser.parse_args()
+
+
+PARTS: dict[str, Callable[[argparse.Namespace], Any]] = {
+    "throughput": lambda options: throughput(options.seconds, options.rounds),
+    "machine_us_per_delivery": lambda _: machine_costs(),
+    "use_case": lambda options: use_case(2 * options.seconds),
+    "overhead": lambda options: overhead(options.seconds, max(5, options.rounds)),
+    "idle": lambda options: idle(options.idle),
+}
 
 
 def summary(results: dict[str, Any]) -> None:
     """Targets and what was reached."""
     table = Table("figure", "target", "reached", "")
-    for row in results["throughput"]:
+    for row in results.get("throughput", ()):
         met = row["share"] >= row["target"]
         table.add_row(row["case"], f"≥ {row['target']}", str(row["share"]), "✓" if met else "✗")
-    rows = results["use_case"]
+    rows = results.get("use_case", [])
     for theirs, ours in zip(rows[::2], rows[1::2], strict=True):
         ratio = ours["relevant_per_cpu_s"] / max(1, theirs["relevant_per_cpu_s"])
         name = f"relevant/CPU s, {ours['clients']} clients, pace {ours['pace_s']:g} s"
         table.add_row(name, "> 1", f"{ratio:.1f}", "✓" if ratio > 1 else "✗")
-    percent = results["overhead"]["overhead_percent"]
-    table.add_row("geo overhead", "≤ 8 %", f"{percent} %", "✓" if percent <= 8 else "✗")
+    if "overhead" in results:
+        percent = results["overhead"]["overhead_percent"]
+        table.add_row("geo overhead", "≤ 8 %", f"{percent} %", "✓" if percent <= 8 else "✗")
     console.print(table)
 
 

@@ -223,4 +223,4 @@ def test_packets_come_out_as_they_went_in_however_the_stream_is_cut(
 def test_an_idle_connection_holds_no_buffer() -> None:
     client = Bench().connected("a")
     client.publish("t", b"x" * 5000)
-    assert client.connection.reader._data == b""
+    assert client.connection.reader.data == b""

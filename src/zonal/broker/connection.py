@@ -43,7 +43,8 @@ class Connection:
     __slots__ = (
         "_outbox", "aliases_in", "aliases_out", "client_id", "connect", "deadline", "keep_alive",
         "last_seen", "maximum_packet", "out", "peer", "problem_information", "queued", "quota",
-        "reader", "rim", "session", "stage", "topic_alias_maximum", "user", "version", "writable",
+        "reader", "rim", "session", "stage", "topic_alias_maximum", "user", "verbatim",
+        "version", "writable",
     )  # fmt: skip
 
     def __init__(self, outbox: list[Connection], peer: Peer, limit: int) -> None:
@@ -65,6 +66,8 @@ class Connection:
         """QoS 1 and 2 messages that the client's receive maximum still allows."""
         self.maximum_packet = UNLIMITED
         self.topic_alias_maximum = 0
+        self.verbatim = False
+        """Whether a plain PUBLISH of another client's can be sent on as it came."""
         self.aliases_in: dict[int, str] = {}
         self.aliases_out: dict[str, int] = {}
         self.problem_information = True

@@ -104,6 +104,7 @@ def _configure(
     connection.quota = packet.receive_max
     connection.maximum_packet = packet.max_packet_size or UNLIMITED
     connection.topic_alias_maximum = packet.topic_alias_max
+    connection.verbatim = connection.version == 5 and packet.topic_alias_max == 0
     connection.problem_information = packet.request_problem_info
     keep_alive = packet.keep_alive
     if settings.keep_alive and not 0 < keep_alive <= settings.keep_alive:

@@ -91,7 +91,7 @@ class Router:
 
     def deliver(self, message: Message, now: float) -> int:
         """Hands a message to everyone who wants it; returns how many."""
-        plan = self._plan(message)
+        plan = self.plan(message)
         encodings = Encodings(message, now)
         message_qos, retain = message.qos, message.retain
         for session, qos, identifiers, as_published in plan.copies:
@@ -105,7 +105,7 @@ class Router:
             self._deliver_shared(members, encodings)
         return plan.size
 
-    def _plan(self, message: Message) -> Plan:
+    def plan(self, message: Message) -> Plan:
         """Who gets it. Without places the answer holds until a subscription changes."""
         matching = self._matching
         if matching.has_places(message):
