@@ -2,44 +2,16 @@
 
 from __future__ import annotations
 
-import struct
-
 import mqtt5
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from broker_bench import Bench
+from broker_packets import connect, framed, publish, subscribe, text
 from zonal.broker.config import Limits, Settings
 from zonal.broker.connection import Peer
 from zonal.broker.wire import Reader
-
-
-def text(value: bytes) -> bytes:
-    return struct.pack(">H", len(value)) + value
-
-
-def framed(first: int, body: bytes) -> bytes:
-    assert len(body) < 128
-    return bytes((first, len(body))) + body
-
-
-def connect(flags: int = 2, properties: bytes = b"", rest: bytes = b"", client_id: bytes = b"a",
-            name: bytes = b"MQTT", level: int = 5) -> bytes:  # fmt: skip
-    body = text(name) + bytes((level, flags, 0, 60, len(properties))) + properties
-    return framed(0x10, body + text(client_id) + rest)
-
-
-def publish(first: int = 0x30, topic: bytes = b"t", packet_id: bytes = b"", properties: bytes = b"",
-            payload: bytes = b"") -> bytes:  # fmt: skip
-    body = text(topic) + packet_id + bytes((len(properties),)) + properties + payload
-    return framed(first, body)
-
-
-def subscribe(first: int = 0x82, packet_id: bytes = b"\0\1", properties: bytes = b"",
-              filters: bytes = text(b"t") + b"\0") -> bytes:  # fmt: skip
-    return framed(first, packet_id + bytes((len(properties),)) + properties + filters)
-
 
 BAD_CONNECT = {
     "reserved flag": (connect(3), 0x81),
