@@ -17,22 +17,31 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 sys.path.insert(0, str(Path(__file__).parent))
 
 import mqtt5
+import numpy as np
 from rich.console import Console
 from rich.table import Table
 
 import broker_load
-import broker_travel
 from zonal.broker import Broker, Settings
 from zonal.broker.connection import Peer
+from zonal.errors import SparkError
+from zonal.lab.geobroker import everything
+from zonal.lab.geobroker.journeys import journeys, run_workload_job
+from zonal.lab.geobroker.plan import KINDS, UseCase, UseCasePlan
+from zonal.lab.geobroker.travel import Travelled, travel
+from zonal.lab.geobroker.traveller import PUBLISH
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    import pyarrow as pa
 
 ROOT = Path(__file__).parents[1]
 FIGURES = ROOT / "docs" / "figures"
@@ -174,47 +183,64 @@ def machine_costs() -> dict[str, float]:
 # The use case
 
 
+CASES = ((250, "teleport"), (1000, "teleport"), (1000, "travel"))
+
+
 def use_case(seconds: float) -> list[dict[str, Any]]:
-    """Travelling clients, with geo-contexts and without."""
+    """The lab's travelling and teleporting clients, with geo-contexts and without."""
+    ways = journeys(1000, trace())
     rows = []
-    for clients, pace_s in ((250, 0.0), (1000, 0.0), (1000, 2.0)):
-        ways = broker_travel.tracks(clients, GEOLIFE)
-        for start in (mosquitto, zonal_broker):
-            with start() as running:
-                seen = broker_travel.journey(
-                    running.port, running.pid, ways, geo=running.name == "zonal",
-                    seconds=seconds, pace_s=pace_s,
-                )  # fmt: skip
-            rows.append(travelled(running.name, clients, pace_s, seen))
+    for clients, kind in CASES:
+        plan = UseCasePlan(
+            seconds=2 * seconds, clients=(clients,), teleport_seconds=seconds, ramp_s=2.0
+        )
+        for system in ("mosquitto", "geo"):
+            seen = travel(UseCase(system, clients, kind), plan, ways)
+            rows.append(travelled(seen))
             console.print(describe(rows[-1]))
     return rows
 
 
-def travelled(
-    name: str, clients: int, pace_s: float, seen: broker_travel.Travelled
-) -> dict[str, Any]:
-    latencies = seen.latencies_ms or [float("nan")]
+def trace() -> pa.Table | None:
+    """Geolife by the workload job; without Geolife or Spark, clients walk made-up ways."""
+    if not GEOLIFE.is_dir():
+        return None
+    try:
+        found = run_workload_job(GEOLIFE, 1000)
+    except SparkError as error:
+        console.print(f"made-up ways: {error}")
+        return None
+    from pyspark.sql import SparkSession  # here: processes of the load import this module
+
+    SparkSession.getActiveSession().stop()  # not beside what is measured
+    return found
+
+
+def travelled(seen: Travelled) -> dict[str, Any]:
+    rows = seen.operations[seen.operations[:, 2] == PUBLISH]
+    latencies = (rows[:, 4] - rows[:, 3]) / 1e6
+    cpu_s = seen.broker_cpu_s + seen.clients_cpu_s
     return {
-        "broker": name,
-        "clients": clients,
-        "pace_s": pace_s,
-        "published_per_s": round(seen.published / seen.seconds),
-        "deliveries": seen.deliveries,
-        "excess": seen.deliveries - seen.relevant,
-        "latency_ms": round(statistics.fmean(latencies), 2),
-        "latency_p99_ms": round(latencies[int(len(latencies) * 0.99)], 2),
+        "broker": "zonal" if seen.case.system == "geo" else "mosquitto",
+        "clients": seen.case.clients,
+        "kind": seen.case.kind,
+        "published_per_s": round(len(rows) / seen.seconds),
+        "deliveries": seen.received,
+        "excess": seen.received - seen.relevant,
+        "unfinished": seen.unfinished,
+        "latency_ms": round(float(latencies.mean()), 2),
+        "latency_p99_ms": round(float(np.percentile(latencies, 99)), 2),
         "broker_cpu_s": round(seen.broker_cpu_s, 2),
         "clients_cpu_s": round(seen.clients_cpu_s, 2),
-        "relevant_per_cpu_s": round(seen.relevant_per_cpu_s),
+        "relevant_per_cpu_s": round(seen.relevant / cpu_s),
     }
 
 
 def describe(row: dict[str, Any]) -> str:
-    pace = f"every {row['pace_s']:g} s" if row["pace_s"] else "teleporting"
     return (
-        f"{row['clients']} clients, {pace}, {row['broker']}: {row['published_per_s']:,}/s, "
-        f"{row['deliveries']:,} deliveries, {row['excess']:,} in excess, "
-        f"latency {row['latency_ms']} ms (p99 {row['latency_p99_ms']}), CPU "
+        f"{row['clients']} clients, {KINDS[row['kind']]}, {row['broker']}: "
+        f"{row['published_per_s']:,}/s, {row['deliveries']:,} deliveries, {row['excess']:,} in "
+        f"excess, latency {row['latency_ms']} ms (p99 {row['latency_p99_ms']}), CPU "
         f"{row['broker_cpu_s']} + {row['clients_cpu_s']} s, "
         f"{row['relevant_per_cpu_s']:,} relevant/CPU s"
     )
@@ -223,41 +249,17 @@ def describe(row: dict[str, Any]) -> str:
 # Geo overhead and idle memory
 
 
-def overhead(seconds: float, rounds: int) -> dict[str, float]:
-    """Everything matches: the same traffic with geo checks and without (the paper: 7.7 %).
-
-    Two brokers run side by side and get messages in turn, so that both see the same machine; which
-    one is asked first changes with each round.
-    """
-    means: dict[str, list[float]] = {"geo": [], "no geo": []}
-    cpu: dict[str, float] = {"geo": 0.0, "no geo": 0.0}
-    for number in range(rounds):
-        with zonal_broker() as geo, zonal_broker("--no-geo") as plain:
-            order = [("geo", geo), ("no geo", plain)]
-            if number % 2:
-                order.reverse()
-            (first, one), (second, two) = order
-            delays = broker_load.delivery_delays(
-                (one.port, two.port), (one.pid, two.pid), seconds=seconds
-            )
-            means[first].append(statistics.fmean(delays.first) * 1000)
-            means[second].append(statistics.fmean(delays.second) * 1000)
-            cpu[first] += delays.cpu_s[0]
-            cpu[second] += delays.cpu_s[1]
-    ratio = statistics.median(
-        geo / plain for geo, plain in zip(means["geo"], means["no geo"], strict=True)
-    )
-    result = {
-        "geo_ms": round(statistics.median(means["geo"]), 4),
-        "no_geo_ms": round(statistics.median(means["no geo"]), 4),
-        "overhead_percent": round((ratio - 1) * 100, 1),
-        "cpu_percent": round((cpu["geo"] / cpu["no geo"] - 1) * 100, 1),
-    }
-    console.print(
-        f"everything matches: delivery {result['geo_ms']} ms with geo checks, "
-        f"{result['no_geo_ms']} ms without: {result['overhead_percent']:+.1f} % (target +8 %); "
-        f"the broker's CPU time {result['cpu_percent']:+.1f} %"
-    )
+def overhead(seconds: float, rounds: int) -> dict[str, Any]:
+    """Everything matches: the lab's measurement, while nobody moves and while everybody does."""
+    result = {}
+    for name, moving in (("resting", False), ("moving", True)):
+        found = everything.measure(seconds, rounds, moving=moving)
+        result[name] = asdict(found)
+        console.print(
+            f"everything matches, clients {name}: delivery {found.geo_ms} ms with geo checks, "
+            f"{found.no_geo_ms} ms without: {found.latency_percent:+.1f} % (target +8 %); the "
+            f"broker's CPU time {found.cpu_percent:+.1f} %"
+        )
     return result
 
 
@@ -347,10 +349,10 @@ def summary(results: dict[str, Any]) -> None:
     rows = results.get("use_case", [])
     for theirs, ours in zip(rows[::2], rows[1::2], strict=True):
         ratio = ours["relevant_per_cpu_s"] / max(1, theirs["relevant_per_cpu_s"])
-        name = f"relevant/CPU s, {ours['clients']} clients, pace {ours['pace_s']:g} s"
+        name = f"relevant/CPU s, {ours['clients']} {KINDS[ours['kind']]} clients"
         table.add_row(name, "> 1", f"{ratio:.1f}", "✓" if ratio > 1 else "✗")
     if "overhead" in results:
-        percent = results["overhead"]["overhead_percent"]
+        percent = results["overhead"]["resting"]["latency_percent"]
         table.add_row("geo overhead", "≤ 8 %", f"{percent} %", "✓" if percent <= 8 else "✗")
     console.print(table)
 

@@ -10,6 +10,8 @@ mpl.use("Agg")
 
 from matplotlib import pyplot as plt
 
+from zonal.lab.geobroker.plan import KINDS
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -44,9 +46,8 @@ def draw_throughput(rows: list[dict[str, Any]], folder: Path) -> None:
 
 
 def draw_use_case(rows: list[dict[str, Any]], folder: Path) -> None:
-    groups = sorted({(r["clients"], r["pace_s"]) for r in rows})
-    names = [f"{n} clients\n{'every ' + format(p, 'g') + ' s' if p else 'teleporting'}"
-             for n, p in groups]  # fmt: skip
+    groups = sorted({(r["kind"], r["clients"]) for r in rows})
+    names = [f"{n} clients\n{KINDS[kind]}" for kind, n in groups]
     figure, axes = plt.subplots(1, 3, figsize=(11, 4))
     measures = (
         ("relevant_per_cpu_s", "relevant deliveries per CPU second"),
@@ -57,7 +58,7 @@ def draw_use_case(rows: list[dict[str, Any]], folder: Path) -> None:
         for shift, broker, color in ((-0.2, "mosquitto", "#9aa5b1"), (0.2, "zonal", "#0b7285")):
             values = [
                 next(r[measure] for r in rows
-                     if (r["clients"], r["pace_s"]) == g and r["broker"] == broker)
+                     if (r["kind"], r["clients"]) == g and r["broker"] == broker)
                 for g in groups
             ]  # fmt: skip
             label = "zonal broker" if broker == "zonal" else "Mosquitto, clients filter"

@@ -118,7 +118,11 @@ class UseCaseEvaluation:
         }
 
     def _matching(self) -> dict[str, Any]:
-        return asdict(everything.measure(self._plan.matching_seconds, MATCHING_ROUNDS))
+        seconds = self._plan.matching_seconds
+        return {
+            name: asdict(everything.measure(seconds, MATCHING_ROUNDS, moving=moving))
+            for name, moving in (("resting", False), ("moving", True))
+        }
 
     def _run(self, case: UseCase) -> None:
         try:

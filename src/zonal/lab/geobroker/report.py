@@ -99,24 +99,31 @@ def _introduction(manifest: dict[str, Any]) -> Iterator[str]:
 def _matching(found: dict[str, Any]) -> Iterator[str]:
     yield "## Everything matches"
     yield ""
+    resting = found["resting"]
     yield (
         f"{everything.CLIENTS} clients that all hear everything, {everything.RATE_HZ:g} messages a "
         f"second of {everything.SIZE} bytes, with locations and geofences around all of them; the "
         "same messages in turn at a broker with places and at one without, "
-        f"{found['rounds']} rounds, {found['deliveries']:,} deliveries."
+        f"{resting['rounds']} rounds, {resting['deliveries']:,} deliveries. While nobody moves the "
+        "broker remembers who hears whom; *moving* clients update their location before each "
+        "message, which the broker without places ignores. Mean delivery latency, the median of "
+        "the rounds."
     )
     yield ""
     yield from table(
-        ("", "with places", "without", ""),
+        ("clients", "with places, ms", "without, ms", "latency", "processor time of the broker"),
         [
-            (
-                "mean delivery latency, ms (median of the rounds)",
-                f"{found['geo_ms']:.3f}",
-                f"{found['no_geo_ms']:.3f}",
-                f"{found['latency_percent']:+.1f} %",
+            *(
+                (
+                    name,
+                    f"{each['geo_ms']:.3f}",
+                    f"{each['no_geo_ms']:.3f}",
+                    f"{each['latency_percent']:+.1f} %",
+                    f"{each['cpu_percent']:+.1f} %",
+                )
+                for name, each in found.items()
             ),
-            ("processor time of the broker", "", "", f"{found['cpu_percent']:+.1f} %"),
-            ("the paper: latency, ms", "4.08", "3.79", f"{everything.PAPER_PERCENT:+.1f} %"),
+            ("the paper", "4.08", "3.79", f"{everything.PAPER_PERCENT:+.1f} %", ""),
         ],
     )
 
@@ -144,9 +151,12 @@ def _figures(rows: list[CaseFigures], matching: dict[str, Any] | None) -> Iterat
         yield Verdict(
             "TARGETS B",
             f"everything matches: places cost at most {OVERHEAD_PERCENT:g} % of latency",
-            matching["latency_percent"] <= OVERHEAD_PERCENT,
-            f"{matching['latency_percent']:+.1f} %; processor time "
-            f"{matching['cpu_percent']:+.1f} %",
+            matching["resting"]["latency_percent"] <= OVERHEAD_PERCENT,
+            "; ".join(
+                f"{name} clients {each['latency_percent']:+.1f} %, processor time "
+                f"{each['cpu_percent']:+.1f} %"
+                for name, each in matching.items()
+            ),
         )
     for row in rows:
         if row.system not in {"geo", "federated"}:
