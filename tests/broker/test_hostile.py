@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from broker_bench import Bench
 from broker_packets import connect, framed, publish, subscribe, text
+from zonal.broker import geocontext, topics
 from zonal.broker.config import Limits, Settings
 from zonal.broker.connection import Peer
 from zonal.broker.wire import Reader
@@ -196,3 +197,20 @@ def test_an_idle_connection_holds_no_buffer() -> None:
     client = Bench().connected("a")
     client.publish("t", b"x" * 5000)
     assert client.connection.reader.data == b""
+
+
+def test_long_topics_and_geofences_are_not_remembered() -> None:
+    bench = Bench()
+    reader = bench.connected("reader", user_properties=[("location", "45.5,9.5")])
+    reader.subscribe("#")
+    writer = bench.connected("writer")
+    ring = ", ".join(f"{9 + n / 2000} 45" for n in range(2000))
+    fence = f"POLYGON (({ring}, 10 46, 9 46, 9 45))"
+    before = topics._valid_topic.cache_info().currsize, geocontext._read_geofence.cache_info()
+    for number in range(20):
+        writer.publish(f"{number}/" + "x" * 5000, b"1")
+        writer.publish("t", b"2", properties=[("geofence", fence), ("n", str(number))])
+    assert len(reader.payloads()) == 40
+    assert topics._valid_topic.cache_info().currsize - before[0] <= 1
+    assert geocontext._read_geofence.cache_info().currsize == before[1].currsize
+    assert len(bench.broker.router._plans) <= 1

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 CACHED_TOPICS = 20_000
 CACHED_PLACES = 2_000
+LONGEST_CACHED = 512
+"""Characters of a topic whose plan is kept."""
 
 
 class Plan(NamedTuple):
@@ -117,7 +119,8 @@ class Router:
             plan = plan_for(matching.plain(message))
             if len(self._plans) >= CACHED_TOPICS:
                 self._plans.clear()
-            self._plans[message.topic] = (matching.generation, plan)
+            if len(message.topic) <= LONGEST_CACHED:
+                self._plans[message.topic] = (matching.generation, plan)
         return plan_for(matching.plain(message), message.source) if plan.no_local else plan
 
     def _placed_plan(self, message: Message) -> Plan:
