@@ -138,7 +138,10 @@ def test_everything_matches_is_measured_at_both_brokers() -> None:
     assert found.geo_ms > 0 < found.no_geo_ms
 
 
-def test_the_whole_evaluation_runs_and_writes_its_page(tmp_path: Path) -> None:
+def test_the_whole_evaluation_runs_and_writes_its_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("zonal.lab.geobroker.evaluation.MATCHING_ROUNDS", 1)
     plan = UseCasePlan(
         seconds=2, clients=(12,), systems=("geo",), ramp_s=0.5, teleport=(8,), teleport_seconds=1,
         index_seconds=0.002, matching_seconds=0.3,

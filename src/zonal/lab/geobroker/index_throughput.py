@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from itertools import cycle, islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from zonal.index import SubscriptionIndex
 from zonal.lab.claims import Verdict
@@ -12,6 +12,8 @@ from zonal.lab.geobroker.index_workload import TOPIC, Trajectory, arrivals, circ
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from zonal.geo import Circle, Point
 
 RATIOS = {"99/1": (99, 1), "1/1": (1, 1), "1/10": (1, 10), "1/99": (1, 99)}
 GRANULARITIES: list[int | None] = [1, 10, 25, 50, 100, None]
@@ -28,9 +30,23 @@ def rhythm(ratio: tuple[int, int]) -> Iterator[bool]:
     return cycle([True] * updates + [False] * gets)
 
 
+class Walk(NamedTuple):
+    """Clients on their trajectories: who is where next, and the geofences around them."""
+
+    routes: list[Trajectory]
+    steps: list[tuple[int, Point]]
+    circles: list[Circle]
+
+
+def walk_of(trajectories: list[Trajectory], clients: int) -> Walk:
+    """Teleporting clients on the first trajectories; made once for many measurements."""
+    routes = [trajectories[number % len(trajectories)] for number in range(clients)]
+    steps = list(islice(arrivals(routes), 20_000))
+    return Walk(routes, steps, [circle_at(point) for _, point in steps])
+
+
 def throughput(
-    trajectories: list[Trajectory],
-    clients: int,
+    walk: Walk,
     ratio: tuple[int, int],
     granularity: float | None,
     seconds: float,
@@ -44,16 +60,13 @@ def throughput(
     again with another quality of service. The index remembers whole answers without places; the
     paper's did not: `remembers` switches between them.
     """
-    routes = [trajectories[number % len(trajectories)] for number in range(clients)]
-    steps = list(islice(arrivals(routes), 20_000))
-    circles = [circle_at(point) for _, point in steps]
     index: SubscriptionIndex[int] = SubscriptionIndex(granularity)
-    for number, route in enumerate(routes):
+    for number, route in enumerate(walk.routes):
         index.add(number, TOPIC, circle_at(route[0]) if geo else None, client=number)
     done, kinds = 0, rhythm(ratio)
     start = time.process_time()
     while True:
-        for (client, point), circle in zip(steps, circles, strict=True):
+        for (client, point), circle in zip(walk.steps, walk.circles, strict=True):
             if next(kinds):
                 if geo:
                     index.update(client, area=circle)
@@ -72,11 +85,10 @@ def throughput(
 
 def sweep_granularity(trajectories: list[Trajectory], clients: int, seconds: float) -> Sweep:
     """Operations a second by ratio and granularity."""
+    walk = walk_of(trajectories, clients)
     return {
         name: {
-            str(granularity or "auto"): throughput(
-                trajectories, clients, ratio, granularity, seconds
-            )
+            str(granularity or "auto"): throughput(walk, ratio, granularity, seconds)
             for granularity in GRANULARITIES
         }
         for name, ratio in RATIOS.items()
@@ -125,12 +137,12 @@ def _verdict(source: str, text: str, clients: int, claim: tuple[bool, str]) -> V
 
 def sweep_clients(trajectories: list[Trajectory], seconds: float, *, remembers: bool) -> Sweep:
     """How many times as fast the index is with geofences as without, by ratio and clients."""
-    factors: Sweep = {}
-    for name, ratio in RATIOS.items():
-        factors[name] = {}
-        for clients in CLIENT_COUNTS:
+    factors: Sweep = {name: {} for name in RATIOS}
+    for clients in CLIENT_COUNTS:
+        walk = walk_of(trajectories, clients)
+        for name, ratio in RATIOS.items():
             geo, plain = (
-                throughput(trajectories, clients, ratio, 25, seconds, geo=flag, remembers=remembers)
+                throughput(walk, ratio, 25, seconds, geo=flag, remembers=remembers)
                 for flag in (True, False)
             )
             factors[name][str(clients)] = geo / plain
