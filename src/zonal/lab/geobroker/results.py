@@ -32,7 +32,6 @@ class CaseFigures:
 
     system: str
     clients: int
-    kind: str
     seconds: float
     published: int
     deliveries: int
@@ -47,6 +46,7 @@ class CaseFigures:
     latencies: dict[str, dict[str, float]]
     agreement: dict[str, int] | None = None
     oracle: str = ""
+    kind: str = "travel"
 
 
 class UseCaseResults(Results):
