@@ -17,22 +17,31 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 sys.path.insert(0, str(Path(__file__).parent))
 
 import mqtt5
+import numpy as np
 from rich.console import Console
 from rich.table import Table
 
 import broker_load
-import broker_travel
 from zonal.broker import Broker, Settings
 from zonal.broker.connection import Peer
+from zonal.errors import SparkError
+from zonal.lab.geobroker import everything
+from zonal.lab.geobroker.journeys import journeys, run_workload_job
+from zonal.lab.geobroker.plan import KINDS, UseCase, UseCasePlan
+from zonal.lab.geobroker.travel import Travelled, travel
+from zonal.lab.geobroker.traveller import PUBLISH
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+
+    import pyarrow as pa
 
 ROOT = Path(__file__).parents[1]
 FIGURES = ROOT / "docs" / "figures"
@@ -99,6 +108,7 @@ FANS = (
     ("1 → 100, QoS 0, few under way", 1, 100, 0, 1_000, 1.0),
     ("1 → 100, QoS 1", 1, 100, 1, 20_000, 0.5),
     ("100 → 1, QoS 0", 100, 1, 0, 5_000, 0.5),
+    ("100 → 1, QoS 0, few under way", 100, 1, 0, 400, 0.5),
     ("100 → 1, QoS 1", 100, 1, 1, 5_000, 0.5),
 )
 
@@ -140,13 +150,18 @@ def compared(rates: dict[str, list[broker_load.Rate]]) -> dict[str, Any]:
 
 
 def machine_costs() -> dict[str, float]:
-    """Microseconds a delivery takes inside the machine, without sockets: decode, match, encode."""
+    """Microseconds a delivery takes inside the machine, without sockets, by messages a read."""
     costs = {}
-    for name, subscribers, qos in (("1 → 100, QoS 0", 100, 0), ("100 → 1, QoS 0", 1, 0)):
+    for name, subscribers, together in (
+        ("1 → 100, QoS 0", 100, 50),
+        ("1 → 100, QoS 0, few under way", 100, 1),
+        ("100 → 1, QoS 0", 1, 12),
+        ("100 → 1, QoS 0, few under way", 1, 1),
+    ):
         broker = Broker(Settings(sys_interval=0))
         for number in range(subscribers):
             connection = broker.open(Peer(), 0.0)
-            asked = mqtt5.TopicFilter("bench/fan", max_qos=broker_load.QOS[qos])
+            asked = mqtt5.TopicFilter("bench/fan", max_qos=broker_load.QOS[0])
             broker.receive(
                 connection,
                 mqtt5.ConnectPacket(f"s{number}").write()
@@ -155,61 +170,82 @@ def machine_costs() -> dict[str, float]:
             )
         sender = broker.open(Peer(), 0.0)
         broker.receive(sender, mqtt5.ConnectPacket("p").write(), 0.0)
-        burst = mqtt5.PublishPacket("bench/fan", b"x" * 256).write() * 50
+        burst = mqtt5.PublishPacket("bench/fan", b"x" * 256).write() * together
         start, count = time.process_time(), 0
         while time.process_time() - start < 1.0:
             broker.receive(sender, burst, 0.0)
             for connection in broker.flush():
                 connection.take()
-            count += 50 * subscribers
+            count += together * subscribers
         costs[name] = round((time.process_time() - start) / count * 1e6, 2)
+        console.print(
+            f"{name}: {costs[name]} µs a delivery for decoding, matching and encoding; what it "
+            "takes beyond that is sockets"
+        )
     return costs
 
 
 # The use case
 
 
+CASES = ((250, "teleport"), (1000, "teleport"), (1000, "travel"))
+
+
 def use_case(seconds: float) -> list[dict[str, Any]]:
-    """Travelling clients, with geo-contexts and without."""
+    """The lab's travelling and teleporting clients, with geo-contexts and without."""
+    ways = journeys(1000, trace())
     rows = []
-    for clients, pace_s in ((250, 0.0), (1000, 0.0), (1000, 2.0)):
-        ways = broker_travel.tracks(clients, GEOLIFE)
-        for start in (mosquitto, zonal_broker):
-            with start() as running:
-                seen = broker_travel.journey(
-                    running.port, running.pid, ways, geo=running.name == "zonal",
-                    seconds=seconds, pace_s=pace_s,
-                )  # fmt: skip
-            rows.append(travelled(running.name, clients, pace_s, seen))
+    for clients, kind in CASES:
+        plan = UseCasePlan(
+            seconds=2 * seconds, clients=(clients,), teleport_seconds=seconds, ramp_s=2.0
+        )
+        for system in ("mosquitto", "geo"):
+            seen = travel(UseCase(system, clients, kind), plan, ways)
+            rows.append(travelled(seen))
             console.print(describe(rows[-1]))
     return rows
 
 
-def travelled(
-    name: str, clients: int, pace_s: float, seen: broker_travel.Travelled
-) -> dict[str, Any]:
-    latencies = seen.latencies_ms or [float("nan")]
+def trace() -> pa.Table | None:
+    """Geolife by the workload job; without Geolife or Spark, clients walk made-up ways."""
+    if not GEOLIFE.is_dir():
+        return None
+    try:
+        found = run_workload_job(GEOLIFE, 1000)
+    except SparkError as error:
+        console.print(f"made-up ways: {error}")
+        return None
+    from pyspark.sql import SparkSession  # here: processes of the load import this module
+
+    SparkSession.getActiveSession().stop()  # not beside what is measured
+    return found
+
+
+def travelled(seen: Travelled) -> dict[str, Any]:
+    rows = seen.operations[seen.operations[:, 2] == PUBLISH]
+    latencies = (rows[:, 4] - rows[:, 3]) / 1e6
+    cpu_s = seen.broker_cpu_s + seen.clients_cpu_s
     return {
-        "broker": name,
-        "clients": clients,
-        "pace_s": pace_s,
-        "published_per_s": round(seen.published / seen.seconds),
-        "deliveries": seen.deliveries,
-        "excess": seen.deliveries - seen.relevant,
-        "latency_ms": round(statistics.fmean(latencies), 2),
-        "latency_p99_ms": round(latencies[int(len(latencies) * 0.99)], 2),
+        "broker": "zonal" if seen.case.system == "geo" else "mosquitto",
+        "clients": seen.case.clients,
+        "kind": seen.case.kind,
+        "published_per_s": round(len(rows) / seen.seconds),
+        "deliveries": seen.received,
+        "excess": seen.received - seen.relevant,
+        "unfinished": seen.unfinished,
+        "latency_ms": round(float(latencies.mean()), 2),
+        "latency_p99_ms": round(float(np.percentile(latencies, 99)), 2),
         "broker_cpu_s": round(seen.broker_cpu_s, 2),
         "clients_cpu_s": round(seen.clients_cpu_s, 2),
-        "relevant_per_cpu_s": round(seen.relevant_per_cpu_s),
+        "relevant_per_cpu_s": round(seen.relevant / cpu_s),
     }
 
 
 def describe(row: dict[str, Any]) -> str:
-    pace = f"every {row['pace_s']:g} s" if row["pace_s"] else "teleporting"
     return (
-        f"{row['clients']} clients, {pace}, {row['broker']}: {row['published_per_s']:,}/s, "
-        f"{row['deliveries']:,} deliveries, {row['excess']:,} in excess, "
-        f"latency {row['latency_ms']} ms (p99 {row['latency_p99_ms']}), CPU "
+        f"{row['clients']} clients, {KINDS[row['kind']]}, {row['broker']}: "
+        f"{row['published_per_s']:,}/s, {row['deliveries']:,} deliveries, {row['excess']:,} in "
+        f"excess, latency {row['latency_ms']} ms (p99 {row['latency_p99_ms']}), CPU "
         f"{row['broker_cpu_s']} + {row['clients_cpu_s']} s, "
         f"{row['relevant_per_cpu_s']:,} relevant/CPU s"
     )
@@ -218,41 +254,17 @@ def describe(row: dict[str, Any]) -> str:
 # Geo overhead and idle memory
 
 
-def overhead(seconds: float, rounds: int) -> dict[str, float]:
-    """Everything matches: the same traffic with geo checks and without (the paper: 7.7 %).
-
-    Two brokers run side by side and get messages in turn, so that both see the same machine; which
-    one is asked first changes with each round.
-    """
-    means: dict[str, list[float]] = {"geo": [], "no geo": []}
-    cpu: dict[str, float] = {"geo": 0.0, "no geo": 0.0}
-    for number in range(rounds):
-        with zonal_broker() as geo, zonal_broker("--no-geo") as plain:
-            order = [("geo", geo), ("no geo", plain)]
-            if number % 2:
-                order.reverse()
-            (first, one), (second, two) = order
-            delays = broker_load.delivery_delays(
-                (one.port, two.port), (one.pid, two.pid), seconds=seconds
-            )
-            means[first].append(statistics.fmean(delays.first) * 1000)
-            means[second].append(statistics.fmean(delays.second) * 1000)
-            cpu[first] += delays.cpu_s[0]
-            cpu[second] += delays.cpu_s[1]
-    ratio = statistics.median(
-        geo / plain for geo, plain in zip(means["geo"], means["no geo"], strict=True)
-    )
-    result = {
-        "geo_ms": round(statistics.median(means["geo"]), 4),
-        "no_geo_ms": round(statistics.median(means["no geo"]), 4),
-        "overhead_percent": round((ratio - 1) * 100, 1),
-        "cpu_percent": round((cpu["geo"] / cpu["no geo"] - 1) * 100, 1),
-    }
-    console.print(
-        f"everything matches: delivery {result['geo_ms']} ms with geo checks, "
-        f"{result['no_geo_ms']} ms without: {result['overhead_percent']:+.1f} % (target +8 %); "
-        f"the broker's CPU time {result['cpu_percent']:+.1f} %"
-    )
+def overhead(seconds: float, rounds: int) -> dict[str, Any]:
+    """Everything matches: the lab's measurement, while nobody moves and while everybody does."""
+    result = {}
+    for name, moving in (("resting", False), ("moving", True)):
+        found = everything.measure(seconds, rounds, moving=moving)
+        result[name] = asdict(found)
+        console.print(
+            f"everything matches, clients {name}: delivery {found.geo_ms} ms with geo checks, "
+            f"{found.no_geo_ms} ms without: {found.latency_percent:+.1f} % (target +8 %); the "
+            f"broker's CPU time {found.cpu_percent:+.1f} %"
+        )
     return result
 
 
@@ -288,117 +300,65 @@ def idle(count: int) -> dict[str, float]:
 # Output
 
 
-def draw(results: dict[str, Any]) -> None:
-    """Two pictures: throughput beside Mosquitto's, and the use case."""
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    from matplotlib import pyplot as plt
-
-    FIGURES.mkdir(parents=True, exist_ok=True)
-    rows = results["throughput"]
-    figure, axis = plt.subplots(figsize=(9, 4.2))
-    places = range(len(rows))
-    axis.barh([p + 0.2 for p in places], [r["mosquitto"] for r in rows], 0.38, label="Mosquitto",
-              color="#9aa5b1")  # fmt: skip
-    axis.barh([p - 0.2 for p in places], [r["zonal"] for r in rows], 0.38, label="zonal broker",
-              color="#0b7285")  # fmt: skip
-    for place, row in zip(places, rows, strict=True):
-        axis.text(row["zonal"], place - 0.2, f"  ×{row['share']}", va="center", fontsize=9)
-    axis.set_yticks(list(places), [r["case"] for r in rows])
-    axis.invert_yaxis()
-    axis.set_xscale("log")
-    axis.set_xlim(left=1000)
-    axis.set_xlabel("deliveries per second (256 B, log scale)")
-    axis.legend(loc="lower right", frameon=False)
-    axis.spines[["top", "right"]].set_visible(False)
-    figure.tight_layout()
-    figure.savefig(FIGURES / "broker-throughput.png", dpi=130)
-    plt.close(figure)
-
-    rows = results["use_case"]
-    groups = sorted({(r["clients"], r["pace_s"]) for r in rows})
-    names = [f"{n} clients\n{'every ' + format(p, 'g') + ' s' if p else 'teleporting'}"
-             for n, p in groups]  # fmt: skip
-    figure, axes = plt.subplots(1, 3, figsize=(11, 4))
-    measures = (
-        ("relevant_per_cpu_s", "relevant deliveries per CPU second"),
-        ("latency_ms", "mean publish latency, ms"),
-        ("excess", "excess deliveries"),
-    )
-    for axis, (measure, title) in zip(axes, measures, strict=True):
-        for shift, broker, color in ((-0.2, "mosquitto", "#9aa5b1"), (0.2, "zonal", "#0b7285")):
-            values = [
-                next(r[measure] for r in rows
-                     if (r["clients"], r["pace_s"]) == g and r["broker"] == broker)
-                for g in groups
-            ]  # fmt: skip
-            label = "zonal broker" if broker == "zonal" else "Mosquitto, clients filter"
-            axis.bar([p + shift for p in range(len(groups))], values, 0.38, color=color,
-                     label=label)  # fmt: skip
-        axis.set_xticks(range(len(groups)), names, fontsize=8)
-        axis.set_title(title, fontsize=10)
-        axis.set_yscale("symlog" if measure == "excess" else "log")
-        axis.set_ylim(bottom=0 if measure == "excess" else 1)
-        axis.spines[["top", "right"]].set_visible(False)
-    handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="lower center", ncols=2, frameon=False)
-    figure.tight_layout(rect=(0, 0.07, 1, 1))
-    figure.savefig(FIGURES / "broker-use-case.png", dpi=130)
-    plt.close(figure)
-
-
 def main() -> None:
+    options = read_arguments()
+    results: dict[str, Any] = {"cpus": os.cpu_count()}
+    if options.into is not None and options.into.exists():
+        results = json.loads(options.into.read_text())
+    if not options.draw and shutil.which("mosquitto") is None:
+        raise SystemExit("mosquitto is not installed (Debian: apt-get install mosquitto)")
+    for name, part in PARTS.items():
+        if options.draw or (options.only and name not in options.only):
+            continue
+        console.print(f"[bold]{name.replace('_', ' ').capitalize()}[/]")
+        results[name] = part(options)
+        if options.into is not None:
+            options.into.write_text(json.dumps(results) + "\n")
+    if not options.no_figures:
+        # Here, because every process of the load imports this module first.
+        import broker_figures
+
+        FIGURES.mkdir(parents=True, exist_ok=True)
+        broker_figures.draw(results, FIGURES)
+    summary(results)
+    print(json.dumps(results))
+
+
+def read_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=4.0, help="of each measurement")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--idle", type=int, default=5000)
     parser.add_argument("--no-figures", action="store_true")
-    parser.add_argument("--draw", type=Path, help="only draw an earlier run's JSON line")
-    options = parser.parse_args()
-    results: dict[str, Any]
-    if options.draw is not None:
-        results = json.loads(options.draw.read_text().splitlines()[-1])
-        draw(results)
-        summary(results)
-        return
-    if shutil.which("mosquitto") is None:
-        raise SystemExit("mosquitto is not installed (Debian: apt-get install mosquitto)")
-    console.print(f"[bold]Throughput[/] ({options.rounds} rounds of {options.seconds:g} s)")
-    results = {"throughput": throughput(options.seconds, options.rounds)}
-    results["machine_us_per_delivery"] = machine_costs()
-    for name, cost in results["machine_us_per_delivery"].items():
-        whole = next(r["zonal_cpu_us"] for r in results["throughput"] if r["case"] == name)
-        console.print(
-            f"where the time goes, {name}: of {whole} µs CPU a delivery {cost} are decoding, "
-            "matching and encoding, the rest is sockets"
-        )
-    console.print("[bold]Use case[/]")
-    results["use_case"] = use_case(2 * options.seconds)
-    console.print("[bold]Geo overhead[/]")
-    results["overhead"] = overhead(options.seconds, max(5, options.rounds))
-    console.print("[bold]Idle connections[/]")
-    results["idle"] = idle(options.idle)
-    results["cpus"] = os.cpu_count()
-    if not options.no_figures:
-        draw(results)
-    summary(results)
-    print(json.dumps(results))
+    parser.add_argument("--only", nargs="*", choices=list(PARTS), help="only these parts")
+    parser.add_argument("--into", type=Path, help="JSON file that gathers the parts of many runs")
+    parser.add_argument("--draw", action="store_true", help="measure nothing: draw what --into has")
+    return parser.parse_args()
+
+
+PARTS: dict[str, Callable[[argparse.Namespace], Any]] = {
+    "throughput": lambda options: throughput(options.seconds, options.rounds),
+    "machine_us_per_delivery": lambda _: machine_costs(),
+    "use_case": lambda options: use_case(2 * options.seconds),
+    "overhead": lambda options: overhead(options.seconds, max(5, options.rounds)),
+    "idle": lambda options: idle(options.idle),
+}
 
 
 def summary(results: dict[str, Any]) -> None:
     """Targets and what was reached."""
     table = Table("figure", "target", "reached", "")
-    for row in results["throughput"]:
+    for row in results.get("throughput", ()):
         met = row["share"] >= row["target"]
         table.add_row(row["case"], f"≥ {row['target']}", str(row["share"]), "✓" if met else "✗")
-    rows = results["use_case"]
+    rows = results.get("use_case", [])
     for theirs, ours in zip(rows[::2], rows[1::2], strict=True):
         ratio = ours["relevant_per_cpu_s"] / max(1, theirs["relevant_per_cpu_s"])
-        name = f"relevant/CPU s, {ours['clients']} clients, pace {ours['pace_s']:g} s"
+        name = f"relevant/CPU s, {ours['clients']} {KINDS[ours['kind']]} clients"
         table.add_row(name, "> 1", f"{ratio:.1f}", "✓" if ratio > 1 else "✗")
-    percent = results["overhead"]["overhead_percent"]
-    table.add_row("geo overhead", "≤ 8 %", f"{percent} %", "✓" if percent <= 8 else "✗")
+    if "overhead" in results:
+        percent = results["overhead"]["resting"]["latency_percent"]
+        table.add_row("geo overhead", "≤ 8 %", f"{percent} %", "✓" if percent <= 8 else "✗")
     console.print(table)
 
 

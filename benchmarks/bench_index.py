@@ -23,9 +23,15 @@ from rich.console import Console
 import index_figures as figures
 from index_growth import bench_growth, bench_other_uses
 from index_sweeps import bench_geo_or_not, bench_granularity
-from index_workload import TOPIC, Trajectory, Workload, geobroker_workload, load_trajectories
 from zonal.index import Fences, LinearFences, Raster, SubscriptionIndex
 from zonal.index.alternatives import RTreeFences, STRTreeFences
+from zonal.lab.geobroker.index_workload import (
+    TOPIC,
+    Trajectory,
+    Workload,
+    geobroker_workload,
+    load_trajectories,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import multiprocessing
 import os
-import struct
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, cast
@@ -20,7 +19,6 @@ import numpy as np
 import uvloop
 
 if TYPE_CHECKING:
-    from multiprocessing.queues import Queue
     from multiprocessing.sharedctypes import Synchronized
     from multiprocessing.synchronize import Event
 
@@ -256,110 +254,6 @@ def rate(port: int, pid: int, *, publishers: int, subscribers: int, qos: int, pa
             if process.is_alive():
                 process.kill()
     return result
-
-
-class Timed(Raw):
-    """Notes how long each message was under way: its payload begins with when it was sent."""
-
-    size = 0
-    payload = 0
-    delays: list[float]
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.rest = b""
-
-    def take(self, data: bytes) -> None:
-        """Frames of one size, each with a time stamp."""
-        now = time.perf_counter()
-        if self.rest:
-            data = self.rest + data
-        whole, left = divmod(len(data), self.size)
-        self.rest = data[len(data) - left :] if left else b""
-        for number in range(whole):
-            (sent,) = STAMP.unpack_from(data, (number + 1) * self.size - self.payload)
-            self.delays.append(now - sent)
-
-
-STAMP = struct.Struct(">d")
-WORLD = "CIRCLE (9.19 45.46, 3000000)"
-
-
-class Delays(NamedTuple):
-    """What two brokers made of the same messages."""
-
-    first: list[float]
-    second: list[float]
-    cpu_s: tuple[float, float]
-    """Of each broker, while messages passed."""
-
-
-def deliver_all(ports: tuple[int, int], pids: tuple[int, int], subscribers: int, rate_hz: float,
-                seconds: float, results: Queue[Delays]) -> None:  # fmt: skip
-    """Process: everybody hears everything, with all places named, at two brokers in turn."""
-
-    def place(number: int) -> tuple[str, str]:
-        return ("location", f"45.{46420 + number},9.19000")
-
-    def message(number: int) -> bytes:
-        payload = STAMP.pack(time.perf_counter()).ljust(256, b".")
-        places = [place(number), ("geofence", WORLD)]
-        return mqtt5.PublishPacket("data", payload, user_properties=places).write()
-
-    size = len(message(0))
-    kinds = [type("Reader", (Timed,), {"size": size, "payload": 256, "delays": []}) for _ in ports]
-
-    async def joined(kind: type[Timed], port: int, number: int) -> Raw:
-        loop = asyncio.get_running_loop()
-        _, client = await loop.create_connection(kind, "127.0.0.1", port)
-        client.wanted = 2
-        connect = mqtt5.ConnectPacket(
-            f"c{number}", clean_start=True, user_properties=[place(number)]
-        )
-        asked = mqtt5.TopicFilter("data", max_qos=QOS[0], retain_as_published=False)
-        wish = mqtt5.SubscribePacket(1, [asked], user_properties=[("geofence", WORLD)])
-        client.transport.write(connect.write() + wish.write())
-        await asyncio.wait_for(client.ready, 30)
-        return client
-
-    async def run() -> Delays:
-        loop = asyncio.get_running_loop()
-        clients = [
-            [await joined(kind, port, number) for number in range(subscribers)]
-            for kind, port in zip(kinds, ports, strict=True)
-        ]
-        before = [cpu_seconds(pid) for pid in pids]
-        start = loop.time()
-        for number in range(int(2 * rate_hz * seconds)):
-            await asyncio.sleep(max(0.0, start + number / (2 * rate_hz) - loop.time()))
-            turn = number // 2
-            sender = turn % subscribers
-            clients[number % 2][sender].transport.write(message(sender))
-        await asyncio.sleep(0.3)
-        first, second = (kind.delays[len(kind.delays) // 5 :] for kind in kinds)
-        one, two = (cpu_seconds(pid) - was for pid, was in zip(pids, before, strict=True))
-        return Delays(first, second, (one, two))
-
-    results.put(uvloop.run(run()))
-
-
-def delivery_delays(ports: tuple[int, int], pids: tuple[int, int], *, subscribers: int = 100,
-                    rate_hz: float = 60.0, seconds: float = 4.0) -> Delays:  # fmt: skip
-    """Delays of all deliveries at two brokers, in seconds; messages alternate between them.
-
-    What disturbs the machine disturbs both alike.
-    """
-    results: Queue[Delays] = spawn.Queue()
-    process = spawn.Process(
-        target=deliver_all, args=(ports, pids, subscribers, rate_hz, seconds, results)
-    )
-    process.start()
-    try:
-        return results.get(timeout=seconds + 60)
-    finally:
-        process.join(10)
-        if process.is_alive():
-            process.kill()
 
 
 def hold(port: int, count: int, ready: Event, stop: Event) -> None:

@@ -9,18 +9,19 @@ import matplotlib as mpl
 mpl.use("Agg")
 import matplotlib.pyplot as plt
 
+from zonal.lab.geobroker.index_pictures import draw_geo_or_not, draw_granularity
+
 if TYPE_CHECKING:
     from pathlib import Path
 
 BLUE, ORANGE, GREY, GREEN = "#2b6cb0", "#dd6b20", "#a0aec0", "#2f855a"
-SHADES = ["#1a365d", "#2b6cb0", "#63b3ed", "#bee3f8"]
 
 
 def draw(result: dict[str, Any], folder: Path) -> None:
     plt.rcParams.update({"font.size": 10, "axes.spines.top": False, "axes.spines.right": False})
     _draw_workload(result["workload"], folder / "index-workload.png")
-    _draw_granularity(result["granularity"], folder / "index-granularity.png")
-    _draw_geo_or_not(result["geo or not"], folder / "index-geo-or-not.png")
+    draw_granularity(result["granularity"], folder / "index-granularity.png")
+    draw_geo_or_not(result["geo or not"], folder / "index-geo-or-not.png")
     _draw_growth(result["growth"]["rows"], folder / "index-growth.png")
 
 
@@ -47,50 +48,6 @@ def _draw_workload(rows: dict[str, Any], path: Path) -> None:
     axes.set_xlim(0, max(left) * 1.15)
     axes.set_xlabel("seconds for 35 k adds, 25 k updates and 50 k gets (one thread)")
     axes.legend(frameon=False, loc="center right")
-    _save(figure, path)
-
-
-def _draw_granularity(tables: dict[str, Any], path: Path) -> None:
-    figure, panels = plt.subplots(1, 2, figsize=(11, 3.8))
-    for axes, clients in zip(panels, ("10", "1000"), strict=True):
-        table = tables[f"clients {clients}"]
-        _grouped_bars(axes, table, SHADES)
-        axes.set_title(f"{clients} clients")
-        axes.set_xlabel("granularity (fields per degree)")
-        axes.set_ylabel("operations a second")
-        axes.set_ylim(0, max(max(row.values()) for row in table.values()) * 1.25)
-    panels[0].legend(title="updates/gets", frameon=False, ncols=4, loc="upper left")
-    _save(figure, path)
-
-
-def _grouped_bars(axes: Any, table: dict[str, dict[str, float]], colours: list[str]) -> None:
-    columns = list(next(iter(table.values())))
-    width = 0.8 / len(table)
-    for number, (name, row) in enumerate(table.items()):
-        places = [place + number * width - 0.4 + width / 2 for place in range(len(columns))]
-        axes.bar(
-            places, [row[column] for column in columns], width, color=colours[number], label=name
-        )
-    axes.set_xticks(range(len(columns)), columns)
-
-
-def _draw_geo_or_not(tables: dict[str, Any], path: Path) -> None:
-    """As in the paper: x times faster above the line, x times slower below."""
-    figure, panels = plt.subplots(1, 2, figsize=(11, 3.8), sharey=True)
-    for axes, title in zip(panels, ("answers collected", "answers remembered"), strict=True):
-        signed = {
-            name: {count: f if f >= 1 else -1 / f for count, f in row.items()}
-            for name, row in tables[title].items()
-        }
-        _grouped_bars(axes, signed, SHADES)
-        axes.axhline(0, color="black", linewidth=0.8)
-        axes.set_yscale("symlog", linthresh=1)
-        ticks = [-20, -10, -5, -2, -1, 1, 2, 5, 10]
-        axes.set_yticks(ticks, [str(tick) for tick in ticks])
-        axes.set_title(f"without geofences: {title}")
-        axes.set_xlabel("clients")
-    panels[0].set_ylabel("times faster (+) or slower (-)\nwith geofences than without")
-    panels[1].legend(title="updates/gets", frameon=False, ncols=2, loc="upper left")
     _save(figure, path)
 
 

@@ -13,8 +13,14 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from index_workload import TOPIC, Trajectory, arrivals, circle_at, scattered_circles
 from zonal.index import InterestCover, SubscriptionIndex
+from zonal.lab.geobroker.index_workload import (
+    TOPIC,
+    Trajectory,
+    arrivals,
+    circle_at,
+    scattered_circles,
+)
 
 if TYPE_CHECKING:
     import argparse

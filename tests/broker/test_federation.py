@@ -270,6 +270,68 @@ async def test_zenoh_clients_and_mqtt_clients_talk(routers: list[zonal.Router]) 
             await asyncio.to_thread(session.close)
 
 
+@pytest.mark.parametrize(
+    ("content_type", "is_text", "encoding"),
+    [
+        ("application/json", False, "application/json"),
+        ("my/own; version=2", True, "my/own; version=2"),
+        (None, True, "zenoh/string"),
+        (None, False, "zenoh/bytes"),
+        ("x/" + "y" * 253, False, "x/" + "y" * 253),
+        ("x/" + "y" * 254, False, "zenoh/bytes"),
+    ],
+)
+async def test_a_content_type_is_zenohs_encoding_and_back(
+    routers: list[zonal.Router], content_type: str | None, is_text: bool, encoding: str
+) -> None:
+    async with brokers(routers, (0,)) as (one,), Phone(one, "m") as phone:
+        config = zonal.config("client", connect=[routers[0].endpoints[0]])
+        session = await asyncio.to_thread(zonal.open, config)
+        try:
+            subscriber = session.declare_subscriber("from/mqtt")
+            await phone.subscribe("from/zenoh")
+            properties = Properties(PacketTypes.PUBLISH)
+            properties.PayloadFormatIndicator = int(is_text)
+            if content_type is not None:
+                properties.ContentType = content_type
+            sample = None
+            async with asyncio.timeout(15):
+                while (sample := subscriber.try_recv()) is None:
+                    await phone.client.publish("from/mqtt", "{}", qos=1, properties=properties)
+                    await asyncio.sleep(0.05)
+            assert str(sample.content_encoding) == encoding
+            async with asyncio.timeout(15):
+                while not phone.heard:
+                    await asyncio.to_thread(
+                        session.put, "from/zenoh", b"{}", content_encoding=sample.content_encoding
+                    )
+                    await asyncio.sleep(0.05)
+            got = phone.heard[0].properties
+            assert got is not None
+            described = encoding not in {"zenoh/bytes", "zenoh/string"}
+            assert getattr(got, "ContentType", None) == (encoding if described else None)
+            assert getattr(got, "PayloadFormatIndicator", 0) == int(encoding == "zenoh/string")
+        finally:
+            await asyncio.to_thread(session.close)
+
+
+async def test_topics_too_long_for_zenoh_stay_at_home_and_the_others_go_on(
+    routers: list[zonal.Router],
+) -> None:
+    endless = "x" * 65_000
+    async with (
+        brokers(routers) as (one, two),
+        Phone(one, "p", DUOMO) as a,
+        Phone(one, "s", DUOMO) as neighbour,
+        Phone(two, "r", DUOMO) as b,
+    ):
+        await neighbour.subscribe(endless, geofence=MILANO)
+        await b.subscribe("short")
+        await a.client.publish(endless, "long", qos=1, retain=True)
+        await until(lambda: neighbour.payloads() == ["long"])
+        await linked(a, b, "short")
+
+
 async def test_topics_that_are_no_zenoh_keys_pass_too(routers: list[zonal.Router]) -> None:
     odd = ["/leading", "trailing/", "a//b", "@home/x", "50%/$x", "what?*"]
     async with brokers(routers) as (one, two), Phone(one, "p") as a, Phone(two, "r") as b:

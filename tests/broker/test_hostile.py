@@ -2,44 +2,17 @@
 
 from __future__ import annotations
 
-import struct
-
 import mqtt5
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from broker_bench import Bench
+from broker_packets import connect, framed, publish, subscribe, text
+from zonal.broker import geocontext, topics
 from zonal.broker.config import Limits, Settings
 from zonal.broker.connection import Peer
 from zonal.broker.wire import Reader
-
-
-def text(value: bytes) -> bytes:
-    return struct.pack(">H", len(value)) + value
-
-
-def framed(first: int, body: bytes) -> bytes:
-    assert len(body) < 128
-    return bytes((first, len(body))) + body
-
-
-def connect(flags: int = 2, properties: bytes = b"", rest: bytes = b"", client_id: bytes = b"a",
-            name: bytes = b"MQTT", level: int = 5) -> bytes:  # fmt: skip
-    body = text(name) + bytes((level, flags, 0, 60, len(properties))) + properties
-    return framed(0x10, body + text(client_id) + rest)
-
-
-def publish(first: int = 0x30, topic: bytes = b"t", packet_id: bytes = b"", properties: bytes = b"",
-            payload: bytes = b"") -> bytes:  # fmt: skip
-    body = text(topic) + packet_id + bytes((len(properties),)) + properties + payload
-    return framed(first, body)
-
-
-def subscribe(first: int = 0x82, packet_id: bytes = b"\0\1", properties: bytes = b"",
-              filters: bytes = text(b"t") + b"\0") -> bytes:  # fmt: skip
-    return framed(first, packet_id + bytes((len(properties),)) + properties + filters)
-
 
 BAD_CONNECT = {
     "reserved flag": (connect(3), 0x81),
@@ -223,4 +196,21 @@ def test_packets_come_out_as_they_went_in_however_the_stream_is_cut(
 def test_an_idle_connection_holds_no_buffer() -> None:
     client = Bench().connected("a")
     client.publish("t", b"x" * 5000)
-    assert client.connection.reader._data == b""
+    assert client.connection.reader.data == b""
+
+
+def test_long_topics_and_geofences_are_not_remembered() -> None:
+    bench = Bench()
+    reader = bench.connected("reader", user_properties=[("location", "45.5,9.5")])
+    reader.subscribe("#")
+    writer = bench.connected("writer")
+    ring = ", ".join(f"{9 + n / 2000} 45" for n in range(2000))
+    fence = f"POLYGON (({ring}, 10 46, 9 46, 9 45))"
+    before = topics._valid_topic.cache_info().currsize, geocontext._read_geofence.cache_info()
+    for number in range(20):
+        writer.publish(f"{number}/" + "x" * 5000, b"1")
+        writer.publish("t", b"2", properties=[("geofence", fence), ("n", str(number))])
+    assert len(reader.payloads()) == 40
+    assert topics._valid_topic.cache_info().currsize - before[0] <= 1
+    assert geocontext._read_geofence.cache_info().currsize == before[1].currsize
+    assert len(bench.broker.router._plans) <= 1

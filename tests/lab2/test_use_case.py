@@ -4,10 +4,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from zonal.errors import PlanError
-from zonal.lab.geobroker.journeys import journeys, made_up_walks, read_plt
+from zonal.lab.geobroker import everything
+from zonal.lab.geobroker.evaluation import UseCaseEvaluation
+from zonal.lab.geobroker.journeys import from_trace, journeys, made_up_walks
 from zonal.lab.geobroker.message import SIZE, Report, read_report
 from zonal.lab.geobroker.oracle import check, local_join
 from zonal.lab.geobroker.plan import UseCase, UseCasePlan
@@ -15,41 +18,45 @@ from zonal.lab.geobroker.report import write_use_case_report
 from zonal.lab.geobroker.results import UseCaseResults
 from zonal.lab.geobroker.travel import Travelled, travel
 
-PLT = """Geolife trajectory
-WGS 84
-Altitude is in Feet
-Reserved 3
-0,2,255,My Track,0,0,2,8421376
-0
-39.9,116.4,0,492,39744.1,2008-10-23,02:53:04
-39.901,116.4,0,492,39744.1,2008-10-23,02:53:10
-400.0,116.4,0,492,39744.1,2008-10-23,02:53:12
-39.902,116.4,0,492,39744.1,2008-10-23,02:53:15
-"""
 WAYS = made_up_walks(30)
 PLAN = UseCasePlan(seconds=4, clients=(30,), ramp_s=1)
 
 
-def test_a_trajectory_is_read_without_places_that_are_none(tmp_path: Path) -> None:
-    path = tmp_path / "000" / "Trajectory" / "20081023025304.plt"
-    path.parent.mkdir(parents=True)
-    path.write_text(PLT)
-    journey = read_plt(path)
-    assert journey.name == "000/20081023025304"
+TRACE = pa.table(
+    {
+        "client": [1, 0, 0, 0],
+        "trajectory": ["001/b", "000/a", "000/a", "000/a"],
+        "step": [0, 2, 0, 1],
+        "at_s": [0.0, 11.0, 0.0, 6.0],
+        "latitude": [30.0, 39.902, 39.9, 39.901],
+        "longitude": [116.4] * 4,
+    }
+)
+
+
+def test_a_trace_of_the_workload_job_becomes_journeys() -> None:
+    journey, other = from_trace(TRACE)
+    assert (journey.name, other.name) == ("000/a", "001/b")
     assert journey.at_s.tolist() == [0, 6, 11]
     assert journey.arrival(2) == (11, 39.902, 116.4)
     assert journey.arrival(3) == (11, 39.9, 116.4), "at its end it jumps back at once"
     assert journey.arrival(4) == (17, 39.901, 116.4)
-    more = journeys(3, tmp_path)
-    assert [len(each.at_s) for each in more] == [3, 3, 3]
-    assert len({each.name for each in more}) == 3
+    assert journey.teleporting().arrival(4) == (0, 39.901, 116.4)
+    more = journeys(5, TRACE)
+    assert [len(each.at_s) for each in more] == [3, 1, 3, 1, 3]
+    assert len({each.name for each in more}) == 5
 
 
-def test_a_broken_trajectory_is_named(tmp_path: Path) -> None:
-    path = tmp_path / "x.plt"
-    path.write_text(PLT + "no,place\n")
-    with pytest.raises(PlanError, match="line 11"):
-        read_plt(path)
+def test_a_trace_of_teleporting_clients_teleports() -> None:
+    untimed = TRACE.set_column(3, "at_s", pa.nulls(4, pa.float64()))
+    assert all(each.teleports for each in from_trace(untimed))
+
+
+def test_a_table_that_is_no_trace_is_refused() -> None:
+    with pytest.raises(PlanError, match="at_s"):
+        from_trace(TRACE.drop_columns(["at_s"]))
+    with pytest.raises(PlanError, match="no rows"):
+        from_trace(TRACE.slice(0, 0))
 
 
 def test_journeys_are_always_the_same() -> None:
@@ -113,6 +120,45 @@ def test_two_brokers_deliver_as_one(tmp_path: Path) -> None:
     page = write_use_case_report(results, tmp_path).read_text()
     assert "nothing lost, deliveries equal to the oracle's | TARGETS B | holds" in page
     assert (tmp_path / "geobroker-30.png").stat().st_size > 5000
+
+
+def test_teleporting_clients_go_as_fast_as_they_can_and_are_checked_too() -> None:
+    plan = UseCasePlan(seconds=1, clients=(20,), ramp_s=0.2, teleport_seconds=1.5)
+    found = travel(UseCase("geo", 20, "teleport"), plan, WAYS)
+    arrivals = int((found.operations[:, 2] == 3).sum())
+    assert arrivals > 20 * 10, "a travelling client would reach a place or two"
+    assert found.late == found.unfinished == 0
+    agreement = check(found, WAYS, local_join)
+    assert agreement.holds, agreement
+
+
+def test_everything_matches_is_measured_at_both_brokers() -> None:
+    found = everything.measure(0.5, 1, moving=True)
+    assert found.deliveries == pytest.approx(2 * 100 * 30 * 0.8, abs=2)
+    assert found.geo_ms > 0 < found.no_geo_ms
+
+
+def test_the_whole_evaluation_runs_and_writes_its_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("zonal.lab.geobroker.evaluation.MATCHING_ROUNDS", 1)
+    plan = UseCasePlan(
+        seconds=2, clients=(12,), systems=("geo",), ramp_s=0.5, teleport=(8,), teleport_seconds=1,
+        index_seconds=0.002, matching_seconds=0.3,
+    )  # fmt: skip
+    told: list[str] = []
+    results = UseCaseResults(tmp_path)
+    evaluation = UseCaseEvaluation(plan, results, None, spark=False, on_case=told.append)
+    evaluation.run()
+    assert evaluation.failures == []
+    assert len(told) == evaluation.steps()
+    page = write_use_case_report(results, tmp_path).read_text()
+    for part in ("Everything matches", "figures 7 and 8", "8 teleporting", "12 travelling clients"):
+        assert part in page
+    for picture in ("granularity", "geo-or-not", "growth", "12"):
+        assert (tmp_path / f"geobroker-{picture}.png").stat().st_size > 5000
+    again = UseCaseEvaluation(plan, results, None, spark=False)
+    again.run()  # nothing is left to do
 
 
 def test_a_plan_without_clients_or_with_an_unknown_system_is_refused() -> None:

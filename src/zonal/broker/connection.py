@@ -9,6 +9,7 @@ import mqtt5
 
 from zonal.broker import reasons, wire311
 from zonal.broker.wire import Reader
+from zonal.errors import MqttError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,7 +44,8 @@ class Connection:
     __slots__ = (
         "_outbox", "aliases_in", "aliases_out", "client_id", "connect", "deadline", "keep_alive",
         "last_seen", "maximum_packet", "out", "peer", "problem_information", "queued", "quota",
-        "reader", "rim", "session", "stage", "topic_alias_maximum", "user", "version", "writable",
+        "reader", "rim", "session", "stage", "topic_alias_maximum", "user", "verbatim",
+        "version", "writable",
     )  # fmt: skip
 
     def __init__(self, outbox: list[Connection], peer: Peer, limit: int) -> None:
@@ -65,6 +67,8 @@ class Connection:
         """QoS 1 and 2 messages that the client's receive maximum still allows."""
         self.maximum_packet = UNLIMITED
         self.topic_alias_maximum = 0
+        self.verbatim = False
+        """Whether a plain PUBLISH of another client's can be sent on as it came."""
         self.aliases_in: dict[int, str] = {}
         self.aliases_out: dict[str, int] = {}
         self.problem_information = True
@@ -108,16 +112,30 @@ class Connection:
     def _send_disconnect(self, code: int, reason: str) -> None:
         known = mqtt5.DisconnectReasonCode(code)
         data = mqtt5.DisconnectPacket(reason_code=known, reason_str=reason or None).write()
-        if len(data) > self.maximum_packet:
-            data = mqtt5.DisconnectPacket(reason_code=known).write()
-        self.send(data)
+        self._send_shorter(data, mqtt5.DisconnectPacket(reason_code=known).write())
 
     def _refuse(self, code: int, reason: str) -> None:
         """A CONNACK with an error, to a client whose version is known (4.13, 3.1.4)."""
         if self.reader.version == 4:
             self.send(wire311.connack(code, session_present=False))
         elif self.reader.version == 5 or code == reasons.UNSUPPORTED_VERSION:
-            self.send(refusal(code, reason))
+            self._send_shorter(refusal(code, reason), refusal(code, ""))
+
+    def _send_shorter(self, data: bytes, without_reason: bytes) -> None:
+        """Sends as much of a last word as the client takes (MQTT-3.1.2-24), or nothing."""
+        for each in (data, without_reason):
+            if len(each) <= self.maximum_packet:
+                self.send(each)
+                return
+
+    def _answer(self, data: bytes) -> None:
+        """Sends what cannot be left out, or says that the client takes too little for it."""
+        if len(data) > self.maximum_packet:
+            raise MqttError(
+                reasons.PACKET_TOO_LARGE,
+                f"an answer of {len(data)} bytes exceeds the client's {self.maximum_packet}",
+            )
+        self.send(data)
 
     def acknowledge(self, kind: type[Acknowledgement], packet_id: int, code: int = 0,
                     reason: str | None = None) -> None:  # fmt: skip
@@ -142,7 +160,7 @@ class Connection:
         data = mqtt5.SubAckPacket(packet_id, known, reason_str=text).write()
         if text and len(data) > self.maximum_packet:
             data = mqtt5.SubAckPacket(packet_id, known).write()
-        self.send(data)
+        self._answer(data)
 
     def acknowledge_unsubscribe(self, packet_id: int, codes: Sequence[int]) -> None:
         """Sends UNSUBACK, with one code for each filter."""
@@ -150,7 +168,7 @@ class Connection:
             self.send(wire311.unsuback(packet_id))
             return
         known = [mqtt5.UnsubAckReasonCode(code) for code in codes]
-        self.send(mqtt5.UnsubAckPacket(packet_id, known).write())
+        self._answer(mqtt5.UnsubAckPacket(packet_id, known).write())
 
     def publish(
         self,

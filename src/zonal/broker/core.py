@@ -9,6 +9,7 @@ from zonal.broker import handshake, packets, reasons
 from zonal.broker.access import Access, OpenAccess, User
 from zonal.broker.config import NEVER, Settings
 from zonal.broker.connection import Connection, Peer, Stage
+from zonal.broker.express import Express
 from zonal.broker.figures import Figures
 from zonal.broker.journal import Journal, NoJournal
 from zonal.broker.matching import Matching
@@ -39,6 +40,7 @@ class Broker:
         self.retained = Retained()
         self.matching = Matching()
         self.router = Router(self.matching)
+        self.express = Express(self)
         self.timers = Timers()
         self.outbox: list[Connection] = []
         self.proving: list[Connection] = []
@@ -73,6 +75,8 @@ class Broker:
         reader = connection.reader
         try:
             while connection.stage is Stage.OPEN or connection.stage is Stage.NEW:
+                if connection.session is not None:
+                    self.express.take(connection, connection.session, now)
                 packet = reader.next()
                 if packet is None:
                     return

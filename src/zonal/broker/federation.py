@@ -20,10 +20,11 @@ from typing import TYPE_CHECKING, Self
 import zenoh
 
 import zonal.session
+from zonal.broker.content import describe, encoding_of
 from zonal.broker.envelope import opened, seal, unseal
 from zonal.broker.geocontext import NOWHERE, with_location
 from zonal.broker.interest import Interest
-from zonal.broker.keymap import key_of_topic, topic_of_key
+from zonal.broker.keymap import fits, key_of_topic, topic_of_key
 from zonal.broker.message import Message
 from zonal.broker.retained_elsewhere import RetainedElsewhere
 from zonal.errors import AttachmentError, BrokerError, ZonalError
@@ -114,8 +115,8 @@ class Federation:
     # From our clients to others.
 
     def _publish(self, message: Message) -> None:
-        """Called for every message of a client of ours; `$…` topics stay at home."""
-        if message.topic.startswith("$"):
+        """Called for every message of a client of ours; `$…` and endless topics stay at home."""
+        if message.topic.startswith("$") or not fits(key_of_topic(message.topic)):
             return
         self._number += 1
         number = self._number
@@ -162,6 +163,7 @@ class Federation:
             message.payload,
             location=message.location,
             geofence=message.geofence,
+            content_encoding=encoding_of(message),
             attachment=seal(message, self._id, number, self._server.clock()),
             congestion_control=(
                 zenoh.CongestionControl.BLOCK if reliable else zenoh.CongestionControl.DROP
@@ -268,8 +270,7 @@ def _from_zenoh(sample: Sample, payload: bytes) -> Message:
     topic = topic_of_key(sample.key)
     if "+" in topic or "#" in topic or "*" in topic or not topic:
         raise AttachmentError(f"{sample.key!r} is no topic for MQTT clients")
-    encoding = str(sample.content_encoding)
     message = Message(topic, b"" if deleted else payload, qos=1, retain=deleted)
-    message.content_type = None if encoding == "zenoh/bytes" else encoding
+    describe(message, str(sample.content_encoding))
     message.user_properties = with_location([], NOWHERE, sample.location)
     return message

@@ -25,6 +25,7 @@ LOCATION, GEOFENCE, AROUND = "location", "geofence", "around"
 LENGTH = re.compile(r"(\d+(?:\.\d+)?)\s*(m|km)")
 METRES = {"m": 1.0, "km": 1000.0}
 LONGEST_WKT = 1_000_000
+LONGEST_KEPT = 20_000
 
 
 class Context(NamedTuple):
@@ -83,9 +84,16 @@ def _geofence(text: str, maximum_vertices: int) -> Area:
     return read_geofence(text)
 
 
-@lru_cache(maxsize=1024)
 def read_geofence(text: str) -> Area:
-    """A geofence in WKT: POLYGON, MULTIPOLYGON, or our own `CIRCLE (lon lat, metres)`."""
+    """A geofence in WKT: POLYGON, MULTIPOLYGON, or our own `CIRCLE (lon lat, metres)`.
+
+    Equal texts are read into the same object, unless they are so long that keeping them is dear.
+    """
+    return _read_geofence(text) if len(text) <= LONGEST_KEPT else _read_geofence.__wrapped__(text)
+
+
+@lru_cache(maxsize=1024)
+def _read_geofence(text: str) -> Area:
     try:
         return area_from_wkt(text)
     except GeometryError as error:

@@ -26,6 +26,7 @@ def on_connect(
     if connection.stage is not Stage.NEW:
         raise MqttError(reasons.PROTOCOL_ERROR, "a second CONNECT on one connection")
     connection.version = connection.reader.version
+    connection.maximum_packet = packet.max_packet_size or UNLIMITED
     _check(broker, packet, connection.version)
     connection.connect = packet
     connection.stage = Stage.PROVING
@@ -79,7 +80,13 @@ def admit(broker: Broker, connection: Connection, user: User | None, now: float)
         broker.matching.locate(session, context.location)
     if session.durable:
         broker.journal.session(session)
-    connection.send(_welcome(broker, connection, session, packet, present=present))
+    welcome = _welcome(broker, connection, session, packet, present=present)
+    if len(welcome) > connection.maximum_packet:
+        # Nothing may be said before CONNACK, and nothing longer than the client takes.
+        broker.leave(connection, now, keep_will=False)
+        connection.close()
+        return
+    connection.send(welcome)
     broker.watch(connection, now)
     session.resume(now)
 
@@ -102,8 +109,8 @@ def _configure(
     connection.client_id = packet.client_id or f"zonal-{secrets.token_hex(10)}"
     connection.reader.limit = settings.limits.maximum_packet_size
     connection.quota = packet.receive_max
-    connection.maximum_packet = packet.max_packet_size or UNLIMITED
     connection.topic_alias_maximum = packet.topic_alias_max
+    connection.verbatim = connection.version == 5 and packet.topic_alias_max == 0
     connection.problem_information = packet.request_problem_info
     keep_alive = packet.keep_alive
     if settings.keep_alive and not 0 < keep_alive <= settings.keep_alive:

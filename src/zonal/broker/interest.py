@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from zonal.broker.geocontext import follows
-from zonal.broker.keymap import key_of_filter
+from zonal.broker.keymap import fits, key_of_filter
 from zonal.geo import Area, Cell, Circle, Everywhere, Point
 from zonal.index import InterestCover
 from zonal.keys import FENCE_CHUNK, encodings
@@ -153,10 +153,11 @@ def _id(subscription: Subscription) -> Id:
 
 
 def _key(subscription: Subscription) -> str | None:
-    """The key expression of a filter; the broker's own topics stay at home."""
+    """The key expression of a filter; the broker's own topics and endless ones stay at home."""
     if subscription.filter.startswith("$"):
         return None
-    return key_of_filter(subscription.filter)
+    key = key_of_filter(subscription.filter)
+    return key if fits(key) else None
 
 
 def _circle(center: Point, radius_m: float) -> Area:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import mqtt5
 
 from zonal.broker import geocontext, reasons
+from zonal.broker.content import is_text
 from zonal.broker.message import Message
 from zonal.broker.topics import valid_topic
 from zonal.errors import GeometryError, MqttError
@@ -159,10 +160,8 @@ def _special(broker: Broker, session: Session, packet: mqtt5.PublishPacket, topi
 
 
 def _check_text(payload: bytes) -> None:
-    try:
-        payload.decode()
-    except UnicodeDecodeError as error:
-        raise Refused(reasons.PAYLOAD_FORMAT_INVALID, "the payload is not UTF-8") from error
+    if not is_text(payload):
+        raise Refused(reasons.PAYLOAD_FORMAT_INVALID, "the payload is not UTF-8")
 
 
 def _check_room(broker: Broker, topic: str, payload: bytes) -> None:

@@ -15,7 +15,7 @@ import zenoh
 
 from zonal.broker import geocontext
 from zonal.broker.envelope import opened, seal, unseal
-from zonal.broker.keymap import filter_of_key, key_of_filter, key_of_topic, topic_of_key
+from zonal.broker.keymap import filter_of_key, fits, key_of_filter, key_of_topic, topic_of_key
 from zonal.broker.matching import passes_geo
 from zonal.broker.message import Encodings
 from zonal.broker.topics import matches
@@ -76,7 +76,7 @@ class RetainedElsewhere:
         found = [
             (message, seal(message, 0, 0, now))
             for message in self._broker.retained.matching(topic_filter, now)
-            if not message.topic.startswith("$")
+            if not message.topic.startswith("$") and fits(key_of_topic(message.topic))
         ]
         self._in_thread(lambda: self._reply(query, found))
 
@@ -91,9 +91,10 @@ class RetainedElsewhere:
 
     def ask(self, subscription: Subscription) -> None:
         """In the event loop: a client subscribed and wants what is retained."""
-        if subscription.filter.startswith("$"):
+        key = key_of_filter(subscription.filter)
+        if subscription.filter.startswith("$") or not fits(key):
             return
-        selector = f"{ASKED}/{key_of_filter(subscription.filter)}"
+        selector = f"{ASKED}/{key}"
 
         def take(reply: zenoh.Reply) -> None:
             self._in_loop(lambda: self._take(subscription, reply))

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 CACHED_TOPICS = 20_000
 CACHED_PLACES = 2_000
+LONGEST_CACHED = 512
+"""Characters of a topic whose plan is kept."""
 
 
 class Plan(NamedTuple):
@@ -91,7 +93,7 @@ class Router:
 
     def deliver(self, message: Message, now: float) -> int:
         """Hands a message to everyone who wants it; returns how many."""
-        plan = self._plan(message)
+        plan = self.plan(message)
         encodings = Encodings(message, now)
         message_qos, retain = message.qos, message.retain
         for session, qos, identifiers, as_published in plan.copies:
@@ -105,7 +107,7 @@ class Router:
             self._deliver_shared(members, encodings)
         return plan.size
 
-    def _plan(self, message: Message) -> Plan:
+    def plan(self, message: Message) -> Plan:
         """Who gets it. Without places the answer holds until a subscription changes."""
         matching = self._matching
         if matching.has_places(message):
@@ -117,7 +119,8 @@ class Router:
             plan = plan_for(matching.plain(message))
             if len(self._plans) >= CACHED_TOPICS:
                 self._plans.clear()
-            self._plans[message.topic] = (matching.generation, plan)
+            if len(message.topic) <= LONGEST_CACHED:
+                self._plans[message.topic] = (matching.generation, plan)
         return plan_for(matching.plain(message), message.source) if plan.no_local else plan
 
     def _placed_plan(self, message: Message) -> Plan:

@@ -8,9 +8,18 @@ from typing import NamedTuple
 SHARE = "$share/"
 
 
-@lru_cache(maxsize=8192)
+LONGEST_REMEMBERED = 512
+
+
 def valid_topic(topic: str, maximum_levels: int) -> bool:
-    """Whether a message can be published under this name."""
+    """Whether a message can be published under this name; of long ones no answer is kept."""
+    if len(topic) <= LONGEST_REMEMBERED:
+        return _valid_topic(topic, maximum_levels)
+    return _valid_topic.__wrapped__(topic, maximum_levels)
+
+
+@lru_cache(maxsize=8192)
+def _valid_topic(topic: str, maximum_levels: int) -> bool:
     return (
         bool(topic)
         and "+" not in topic

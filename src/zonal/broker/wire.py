@@ -44,14 +44,15 @@ CHECKS: dict[int, Callable[[bytes, int, int], None]] = {
 class Reader:
     """One connection's incoming bytes: `feed` what arrives, `next` until it returns None."""
 
-    __slots__ = ("_chunks", "_data", "_missing", "_position", "limit", "version")
+    __slots__ = ("_chunks", "_missing", "data", "limit", "position", "version")
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self.version = 0
         """0 before CONNECT, then 4 (3.1.1) or 5."""
-        self._data = b""
-        self._position = 0
+        self.data = b""
+        """What arrived, from `position` on not yet read; never with the start of it missing."""
+        self.position = 0
         self._chunks: list[bytes] = []
         self._missing = 0
 
@@ -64,21 +65,21 @@ class Reader:
         if self._chunks:
             data = b"".join((*self._chunks, data))
             self._chunks.clear()
-        elif self._position < len(self._data):
-            data = self._data[self._position :] + data
+        elif self.position < len(self.data):
+            data = self.data[self.position :] + data
         self._missing = 0
-        self._data = data
-        self._position = 0
+        self.data = data
+        self.position = 0
 
     def next(self) -> mqtt5.Packet | None:
         """The next complete packet, or None; raises `MqttError` for what is no packet."""
-        data, start = self._data, self._position
+        data, start = self.data, self.position
         size = len(data) - start
         if size < 2 or self._missing:
             if size == 1 and not self._missing:
                 self._check_type(data[start])
             elif size == 0:
-                self._data, self._position = b"", 0  # an idle client holds no buffer
+                self.data, self.position = b"", 0  # an idle client holds no buffer
             return None
         first = data[start]
         remaining = data[start + 1]
@@ -103,15 +104,15 @@ class Reader:
         if end > len(data):
             self._keep(start, end)
             return None
-        self._position = end
+        self.position = end
         return self._decode(data, start, body, end)
 
     def _keep(self, start: int, end: int) -> None:
-        rest = self._data[start:]
+        rest = self.data[start:]
         self._missing = end - start - len(rest)
         self._chunks.append(rest)
-        self._data = b""
-        self._position = 0
+        self.data = b""
+        self.position = 0
 
     @staticmethod
     def _remaining_length(data: bytes, start: int) -> tuple[int, int]:

@@ -255,9 +255,15 @@ class Polygons(Boxes):
         rows = _as_list(super().find(question))
         if not rows:
             return rows
-        figures = np.array([question.area_of(row).planar for row in rows], dtype=np.object_)
-        inside = shapely.intersects_xy(figures, question.point.lon, question.point.lat)
-        return [row for row, is_inside in zip(rows, inside.tolist(), strict=True) if is_inside]
+        # Many may have subscribed with one polygon: it is tested once.
+        figures = [question.area_of(row).planar for row in rows]
+        distinct = {id(figure): figure for figure in figures}
+        tested = np.array(list(distinct.values()), dtype=np.object_)
+        inside = shapely.intersects_xy(tested, question.point.lon, question.point.lat).tolist()
+        if len(distinct) < len(rows):
+            answers = dict(zip(distinct, inside, strict=True))
+            inside = [answers[id(figure)] for figure in figures]
+        return [row for row, is_inside in zip(rows, inside, strict=True) if is_inside]
 
 
 class Shapes(Boxes):
@@ -267,8 +273,17 @@ class Shapes(Boxes):
 
     def find(self, question: Question) -> list[int]:
         """The rows of the areas that contain the point."""
-        rows = _as_list(super().find(question))
-        return [row for row in rows if question.area_of(row).contains(question.point)]
+        # Many may have subscribed with one area: it is asked once.
+        answers: dict[int, bool] = {}
+        found = []
+        for row in _as_list(super().find(question)):
+            area = question.area_of(row)
+            inside = answers.get(id(area))
+            if inside is None:
+                inside = answers[id(area)] = area.contains(question.point)
+            if inside:
+                found.append(row)
+        return found
 
 
 def _as_list(rows: list[int] | Rows) -> list[int]:

@@ -11,6 +11,8 @@ from zonal.index.tree import TopicTree
 
 MAX_ROUTES = 1 << 16
 """Topics that are remembered; a bound, so that topics by the million do no harm."""
+LONGEST_TOPIC = 512
+"""Characters of a topic that is remembered: long ones by the thousand would fill the memory."""
 
 
 class Route:
@@ -55,7 +57,7 @@ class Routes:
         route = routes.get(topic)
         if route is None:
             route = Route(self._tree.match(topic, syntax))
-            if syntax is Syntax.MQTT or not is_wild(topic):
+            if len(topic) <= LONGEST_TOPIC and (syntax is Syntax.MQTT or not is_wild(topic)):
                 if len(routes) >= MAX_ROUTES:
                     routes.clear()
                 routes[topic] = route

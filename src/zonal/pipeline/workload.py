@@ -39,7 +39,7 @@ def geolife(spark: SparkSession, folder: str | Path) -> DataFrame:
     paths = sorted(Path(folder).rglob("*.plt"))
     if not paths:
         raise DeclarationError(f"{folder} holds no .plt files")
-    return _read(spark, paths, _read_plt)
+    return _read(spark, paths, read_plt)
 
 
 def gtfs_realtime(spark: SparkSession, folder: str | Path) -> DataFrame:
@@ -189,7 +189,8 @@ def _read(
     return names.repartition(parts).mapInArrow(parse, JOURNEYS)
 
 
-def _read_plt(path: str) -> pa.RecordBatch:
+def read_plt(path: str) -> pa.RecordBatch:
+    """One trajectory of Geolife, without the places that are none: columns as in JOURNEYS."""
     file = Path(path)
     options = pacsv.ReadOptions(skip_rows=_PLT_HEADER_LINES, column_names=list(_PLT_COLUMNS))
     convert = pacsv.ConvertOptions(column_types={"date": pa.string(), "clock": pa.string()})

@@ -1,12 +1,22 @@
-"""Runs a plan of use cases, checks every geo case against the job, and keeps the results."""
+"""Runs a plan: use cases checked against the job, the index experiments, everything matching."""
 
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
 
 from zonal.errors import EmulationError, SparkError
-from zonal.lab.geobroker.journeys import journeys
+from zonal.geo import Point
+from zonal.lab.geobroker import everything
+from zonal.lab.geobroker.index_throughput import (
+    WAYS,
+    geo_claims,
+    granularity_claims,
+    sweep_clients,
+    sweep_granularity,
+)
+from zonal.lab.geobroker.journeys import journeys, run_workload_job
 from zonal.lab.geobroker.oracle import check, local_join, spark_join
 from zonal.lab.geobroker.travel import travel
 
@@ -14,6 +24,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    import pyarrow as pa
+
+    from zonal.lab.geobroker.journeys import Journey
     from zonal.lab.geobroker.oracle import Agreement
     from zonal.lab.geobroker.plan import UseCase, UseCasePlan
     from zonal.lab.geobroker.results import UseCaseResults
@@ -21,6 +34,9 @@ if TYPE_CHECKING:
 
 # How long a move may take to be known at the other broker: its declarations go out every so often.
 FEDERATION_GUARD_S = 1.0
+MATCHING_ROUNDS = 5
+_PLACES = 2000
+"""Of each trajectory, for the index experiments."""
 
 
 class UseCaseEvaluation:
@@ -35,24 +51,78 @@ class UseCaseEvaluation:
         spark: bool = True,
         on_case: Callable[[str], None] = lambda _: None,
     ) -> None:
-        self._spark = spark
         self._plan = plan
         self._results = results
-        self._on_case = on_case
-        self._ways = journeys(max(plan.clients), geolife)
+        self._geolife = geolife
+        self._spark = spark
+        self.on_case = on_case
+        """Called with the name of each part before it runs."""
+        self._ways: list[Journey] = []
         self.failures: list[str] = []
 
+    def steps(self) -> int:
+        """How many parts will be told of."""
+        extra = bool(self._plan.index_seconds) + bool(self._plan.matching_seconds)
+        return 1 + len(list(self._plan.cases())) + extra
+
     def run(self) -> None:
-        """Run all cases; one that fails is noted."""
+        """Run everything; a case that fails is noted."""
         self._results.start(self._plan)
-        made_up = self._ways[0].name.startswith("walk/")
-        self._results.note(journeys="made up" if made_up else "Geolife")
-        for case in self._plan.cases():
-            self._on_case(case.name)
+        self.on_case("workload job")
+        trace = self._trace()
+        self._results.note(journeys="made up" if trace is None else "Geolife")
+        plan = self._plan
+        self._ways = journeys(max(*plan.clients, *plan.teleport, 1), trace)
+        if plan.index_seconds:
+            self._experiment("index", self._index)
+        if plan.matching_seconds:
+            self._experiment("matching", self._matching)
+        for case in plan.cases():
+            self.on_case(case.name)
             if not self._results.has_case(case):
                 self._run(case)
         if self.failures:
             self._results.note(failures=self.failures)
+
+    def _trace(self) -> pa.Table | None:
+        """The trace that the results hold, or a new one where there are Geolife and Spark."""
+        trace = self._results.trace()
+        if trace is None and self._geolife is not None and self._spark:
+            with contextlib.suppress(SparkError):
+                trace = run_workload_job(
+                    self._geolife, max(*self._plan.clients, *self._plan.teleport, 1)
+                )
+                self._results.keep_trace(trace)
+        return trace
+
+    def _experiment(self, name: str, run: Callable[[], dict[str, Any]]) -> None:
+        self.on_case(name)
+        if self._results.experiment(name) is None:
+            self._results.keep_experiment(name, run())
+
+    def _index(self) -> dict[str, Any]:
+        """The paper's figures 7 and 8, by the code of the index benchmark."""
+        ways = [
+            [Point(*place) for place in zip(way.lats[:_PLACES], way.lons[:_PLACES], strict=True)]
+            for way in self._ways
+        ]
+        seconds = self._plan.index_seconds
+        granularity = {n: sweep_granularity(ways, n, seconds) for n in (10, 1000)}
+        geo = {way: sweep_clients(ways, seconds, remembers=WAYS[way]) for way in WAYS}
+        claims = [each for n, table in granularity.items() for each in granularity_claims(table, n)]
+        claims += [each for way, factors in geo.items() for each in geo_claims(factors, way)]
+        return {
+            "granularity": {f"clients {n}": table for n, table in granularity.items()},
+            "geo or not": geo,
+            "claims": [asdict(each) for each in claims],
+        }
+
+    def _matching(self) -> dict[str, Any]:
+        seconds = self._plan.matching_seconds
+        return {
+            name: asdict(everything.measure(seconds, MATCHING_ROUNDS, moving=moving))
+            for name, moving in (("resting", False), ("moving", True))
+        }
 
     def _run(self, case: UseCase) -> None:
         try:

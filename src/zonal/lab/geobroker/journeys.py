@@ -1,12 +1,13 @@
-"""Journeys for clients: Geolife's trajectories by increasing identifier, or made-up walks."""
+"""Journeys for clients: traces of the pipeline's workload job, or made-up walks."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from zonal.errors import PlanError
 
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-_HEADER_LINES = 6
 _MOST_STEPS = 20_000
 _CENTRE = (39.9, 116.4)
 
@@ -28,36 +28,51 @@ class Journey:
     at_s: NDArray[np.float64]
     lats: NDArray[np.float64]
     lons: NDArray[np.float64]
+    teleports: bool = False
+    """Whether its client goes as fast as it can, whatever the times are."""
 
     def arrival(self, step: int) -> tuple[float, float, float]:
         """When the traveller reaches its n-th place, and where that is."""
         rounds, within = divmod(step, len(self.at_s))
+        lat, lon = float(self.lats[within]), float(self.lons[within])
+        if self.teleports:
+            return 0.0, lat, lon
         # At its last place a client jumps back to the first one at once (section 5.1); a client
         # that stood still for ever in no time would never end a round.
         period = max(float(self.at_s[-1]), 1.0)
-        return (
-            rounds * period + float(self.at_s[within]),
-            float(self.lats[within]),
-            float(self.lons[within]),
-        )
+        return rounds * period + float(self.at_s[within]), lat, lon
 
     def begun_later(self, cut: int) -> Journey:
         """The same way, begun at another of its places."""
         period = max(float(self.at_s[-1]), 1.0)
         order = np.roll(np.arange(len(self.at_s)), -cut)
-        return Journey(
-            f"{self.name}+{cut}",
-            (self.at_s[order] - self.at_s[cut]) % period,
-            self.lats[order],
-            self.lons[order],
+        return replace(
+            self,
+            name=f"{self.name}+{cut}",
+            at_s=(self.at_s[order] - self.at_s[cut]) % period,
+            lats=self.lats[order],
+            lons=self.lons[order],
         )
 
+    def teleporting(self) -> Journey:
+        """The same places for a client that goes as fast as it can (TeleportingClient)."""
+        return replace(self, teleports=True)
 
-def journeys(count: int, folder: Path | None) -> list[Journey]:
+
+def run_workload_job(geolife: Path, clients: int) -> pa.Table:
+    """The trace of travelling clients by the pipeline's workload job, on Spark."""
+    from zonal.pipeline.spark import open_spark
+    from zonal.pipeline.workload import assign
+    from zonal.pipeline.workload import geolife as trajectories
+
+    spark = open_spark("local[2]", app="zonal-lab", conf={"spark.sql.shuffle.partitions": "4"})
+    trace = assign(trajectories(spark, geolife), clients).where(f"step < {_MOST_STEPS}")
+    return trace.toArrow()
+
+
+def journeys(count: int, trace: pa.Table | None) -> list[Journey]:
     """So many journeys, always the same; where trajectories run out, they are begun elsewhere."""
-    found = _geolife(folder, count) if folder is not None and folder.is_dir() else []
-    if not found:
-        found = made_up_walks(count)
+    found = made_up_walks(count) if trace is None else from_trace(trace)[:count]
     known = len(found)
     for number in range(known, count):
         first = found[number % known]
@@ -65,35 +80,24 @@ def journeys(count: int, folder: Path | None) -> list[Journey]:
     return found
 
 
-def _geolife(folder: Path, count: int) -> list[Journey]:
-    found: list[Journey] = []
-    for path in sorted(folder.rglob("*.plt")):
-        if len(found) == count:
-            break
-        journey = read_plt(path)
-        if len(journey.at_s):
-            found.append(journey)
-    return found
-
-
-def read_plt(path: Path) -> Journey:
-    """One trajectory of Geolife; places that are none (latitude 400 occurs) are left out."""
-    rows: list[tuple[float, float, float]] = []
-    for number, line in enumerate(path.read_text(encoding="ascii").splitlines()):
-        fields = line.split(",")
-        if number < _HEADER_LINES or len(rows) == _MOST_STEPS:
-            continue
-        try:
-            moment = datetime.fromisoformat(f"{fields[5]}T{fields[6]}").replace(tzinfo=UTC)
-            rows.append((moment.timestamp(), float(fields[0]), float(fields[1])))
-        except (ValueError, IndexError) as error:
-            raise PlanError(f"{path}, line {number + 1}: no place and time of Geolife") from error
-    table = np.array(rows, dtype=np.float64).reshape(-1, 3)
-    table = table[(np.abs(table[:, 1]) <= 90) & (np.abs(table[:, 2]) <= 180)]
-    table = table[np.argsort(table[:, 0], kind="stable")]
-    start = table[0, 0] if len(table) else 0.0
-    name = f"{path.parent.parent.name}/{path.stem}"
-    return Journey(name, table[:, 0] - start, table[:, 1], table[:, 2])
+def from_trace(trace: pa.Table) -> list[Journey]:
+    """The journeys of a trace (the workload job's columns), by client."""
+    missing = {"client", "trajectory", "step", "at_s", "latitude", "longitude"} - set(
+        trace.column_names
+    )
+    if missing or trace.num_rows == 0:
+        raise PlanError(f"no trace of the workload job: {sorted(missing) or 'no rows'} missing")
+    trace = trace.sort_by([("client", "ascending"), ("step", "ascending")])
+    clients = trace["client"].to_numpy()
+    ends = [*np.flatnonzero(np.diff(clients)) + 1, len(clients)]
+    names = trace["trajectory"].to_pylist()
+    at_s = pc.fill_null(trace["at_s"], 0.0).to_numpy()
+    teleports = trace["at_s"].null_count > 0
+    lats, lons = trace["latitude"].to_numpy(), trace["longitude"].to_numpy()
+    return [
+        Journey(names[a], at_s[a:b], lats[a:b], lons[a:b], teleports)
+        for a, b in zip([0, *ends[:-1]], ends, strict=True)
+    ]
 
 
 def made_up_walks(count: int, *, steps: int = 600, seed: int = 7) -> list[Journey]:

@@ -12,6 +12,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from zonal.lab.geobroker.brokers import SYSTEMS, TITLES
+from zonal.lab.geobroker.plan import KINDS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -41,7 +42,7 @@ def draw_over_time(results: UseCaseResults, rows: list[CaseFigures], path: Path)
         squeeze=False,
     )
     for axis, row in zip(axes[0], rows, strict=True):
-        table = results.latencies(row.system, row.clients)
+        table = results.latencies(row)
         names = table["operation"].to_numpy(zero_copy_only=False)
         for name, colour in _OPERATIONS.items():
             mine = names == name
@@ -58,7 +59,7 @@ def draw_over_time(results: UseCaseResults, rows: list[CaseFigures], path: Path)
         axis.spines[["top", "right"]].set_visible(False)
     axes[0][0].set_ylabel("mean latency (ms)")
     axes[0][-1].legend(fontsize=7)
-    figure.suptitle(f"{rows[0].clients} travelling clients", fontsize=10)
+    figure.suptitle(f"{rows[0].clients} {KINDS[rows[0].kind]} clients", fontsize=10)
     figure.savefig(path, dpi=110)
     plt.close(figure)
 
@@ -79,7 +80,10 @@ def draw_growth(rows: list[CaseFigures], path: Path) -> None:
     """Publish latency, deliveries a second and processor use by the number of clients."""
     figure, axes = plt.subplots(1, 3, figsize=(12, 3.4), layout="constrained")
     for system in SYSTEMS:
-        mine = sorted((row for row in rows if row.system == system), key=lambda row: row.clients)
+        mine = sorted(
+            (row for row in rows if row.system == system and row.kind == "travel"),
+            key=lambda row: row.clients,
+        )
         if not mine:
             continue
         clients = [row.clients for row in mine]

@@ -1,4 +1,4 @@
-"""Use-case results on disk: the lab's manifest, operations and figures per case."""
+"""Results on disk: the lab's manifest, the trace, operations and figures per case, experiments."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from zonal.errors import PlanError
+from zonal.lab.geobroker.plan import case_name
 from zonal.lab.geobroker.traveller import CONNECT, PING, PUBLISH, SUBSCRIBE
 from zonal.lab.results import Results
 
@@ -45,6 +46,7 @@ class CaseFigures:
     latencies: dict[str, dict[str, float]]
     agreement: dict[str, int] | None = None
     oracle: str = ""
+    kind: str = "travel"
 
 
 class UseCaseResults(Results):
@@ -73,9 +75,31 @@ class UseCaseResults(Results):
             raise PlanError(f"{self.folder} holds no travelled case yet")
         return [CaseFigures(**json.loads(file.read_text())) for file in files]
 
-    def latencies(self, system: str, clients: int) -> pa.Table:
+    def latencies(self, row: CaseFigures) -> pa.Table:
         """Operation, second and latency of every operation (deliveries: a sample) of a case."""
-        return pq.read_table(self.folder / "travelled" / f"{system}-{clients:05}.parquet")
+        name = case_name(row.system, row.clients, row.kind)
+        return pq.read_table(self.folder / "travelled" / f"{name}.parquet")
+
+    def trace(self) -> pa.Table | None:
+        """The workload job's trace, where the journeys are one's."""
+        path = self.folder / "trace.parquet"
+        return pq.read_table(path) if path.exists() else None
+
+    def keep_trace(self, trace: pa.Table) -> None:
+        """Keep a trace: a plan that is continued, or checked, needs the same one."""
+        new = self.folder / "trace.new"
+        pq.write_table(trace, new, compression="zstd")
+        new.replace(self.folder / "trace.parquet")
+
+    def experiment(self, name: str) -> dict[str, Any] | None:
+        """What an experiment beside the use case gave (`index`, `matching`), if it was run."""
+        path = self.folder / f"{name}.json"
+        found: dict[str, Any] | None = json.loads(path.read_text()) if path.exists() else None
+        return found
+
+    def keep_experiment(self, name: str, figures: dict[str, Any]) -> None:
+        """Keep what an experiment beside the use case gave."""
+        (self.folder / f"{name}.json").write_text(json.dumps(figures, indent=2) + "\n")
 
 
 def _latency_table(travelled: Travelled) -> pa.Table:
@@ -109,6 +133,7 @@ def figures(travelled: Travelled, agreement: Agreement | None, oracle: str) -> C
     return CaseFigures(
         system=case.system,
         clients=case.clients,
+        kind=case.kind,
         seconds=travelled.seconds,
         published=published,
         deliveries=travelled.received,

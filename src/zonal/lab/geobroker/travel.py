@@ -53,7 +53,10 @@ def travel(case: UseCase, plan: UseCasePlan, ways: list[Journey]) -> Travelled:
         contextlib.ExitStack() as workers,
     ):
         path = Path(folder)
-        write_journeys(path / "ways.npz", ways[: case.clients])
+        mine = ways[: case.clients]
+        if case.kind == "teleport":
+            mine = [way.teleporting() for way in mine]
+        write_journeys(path / "ways.npz", mine)
         crew = [_started(workers, number) for number in range(plan.processes)]
         for number, worker in enumerate(crew):
             numbers = list(range(number, case.clients, plan.processes))
@@ -81,6 +84,7 @@ def _started(workers: contextlib.ExitStack, number: int) -> Worker:
 def _measured(
     case: UseCase, plan: UseCasePlan, brokers: Brokers, crew: list[Worker], path: Path
 ) -> Travelled:
+    length_s = plan.length_s(case)
     before = brokers.cpu_seconds()
     start_ns = time.monotonic_ns() + 200_000_000
     for worker in crew:
@@ -88,13 +92,13 @@ def _measured(
             {
                 "do": "travel",
                 "start_ns": start_ns,
-                "seconds": plan.seconds,
-                "ramp_s": min(plan.ramp_s, plan.seconds / 3),
+                "seconds": length_s,
+                "ramp_s": min(plan.ramp_s, length_s / 3),
                 "total": case.clients,
                 "drain_s": _DRAIN_S,
             }
         )
-    answers = [worker.hear(plan.seconds + _DRAIN_S + 120) for worker in crew]
+    answers = [worker.hear(length_s + _DRAIN_S + 120) for worker in crew]
     used = brokers.cpu_seconds() - before
     for number, worker in enumerate(crew):
         worker.ask({"do": "keep", "path": str(path / str(number))}, 120)

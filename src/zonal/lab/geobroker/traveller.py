@@ -1,4 +1,4 @@
-"""One travelling client: at each place it pings, moves its subscription and publishes, in turn."""
+"""A travelling or teleporting client: at each place it pings, moves its subscription, publishes."""
 
 from __future__ import annotations
 
@@ -81,6 +81,8 @@ class Traveller(asyncio.Protocol):
     def _set_out(self) -> None:
         at, _, _ = self._journey.arrival(self._step + 1)
         self._due_s = self._start_s + at
+        if self._journey.teleports:
+            self._due_s = max(self._due_s, self._loop.time())
         if self._due_s > self._until_s:
             self.resting = True
         else:

@@ -110,7 +110,8 @@ def write_journeys(path: Path, ways: list[Journey]) -> None:
     at_s, lats, lons = (
         np.concatenate([getattr(way, name) for way in ways]) for name in ("at_s", "lats", "lons")
     )
-    np.savez(path, lengths=lengths, at_s=at_s, lats=lats, lons=lons)
+    teleports = np.array([way.teleports for way in ways])
+    np.savez(path, lengths=lengths, at_s=at_s, lats=lats, lons=lons, teleports=teleports)
 
 
 def read_journeys(path: Path) -> list[Journey]:
@@ -118,6 +119,7 @@ def read_journeys(path: Path) -> list[Journey]:
     with np.load(path) as kept:
         ends = np.cumsum(kept["lengths"])[:-1]
         parts = [np.split(kept[name], ends) for name in ("at_s", "lats", "lons")]
+        parts.append(kept["teleports"].tolist())
     return [Journey(str(n), *columns) for n, columns in enumerate(zip(*parts, strict=True))]
 
 

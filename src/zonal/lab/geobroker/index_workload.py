@@ -1,4 +1,4 @@
-"""Trajectories for the index benchmark: Geolife where it is, random walks otherwise."""
+"""What the index experiments do: GeoBroker's geofences at places of recorded trajectories."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 RADIUS_M = math.radians(0.01) * EARTH_RADIUS_M
 """GeoBroker's geofences: a circle with a radius of 0.01 degrees of latitude, about 1.1 km."""
 
-HEADER_LINES = 6  # of a Geolife .plt file
 BEIJING = (39.9, 116.4)
 
 TOPIC = "data"
@@ -34,21 +33,18 @@ class Workload(NamedTuple):
 
 def load_trajectories(folder: Path) -> tuple[str, list[Trajectory]]:
     """Trajectories in order of their identifiers, and a word on where they are from."""
-    files = sorted(folder.glob("Data/*/Trajectory/*.plt"))
+    files = sorted(folder.rglob("*.plt"))
     if files:
-        return f"Geolife, {len(files)} trajectories", [_read_plt(path) for path in files]
+        return f"Geolife, {len(files)} trajectories", [_trajectory(path) for path in files]
     return "generated random walks", [_random_walk(seed) for seed in range(1000)]
 
 
-def _read_plt(path: Path) -> Trajectory:
-    points = []
-    with path.open() as lines:
-        for number, line in enumerate(lines):
-            if number >= HEADER_LINES:
-                lat, lon, _ = line.split(",", 2)
-                if abs(float(lat)) <= 90.0:  # the data set has a few latitudes of 400
-                    points.append(Point(float(lat), float(lon)))
-    return points
+def _trajectory(path: Path) -> Trajectory:
+    from zonal.pipeline.workload import read_plt
+
+    rows = read_plt(str(path))
+    lats, lons = rows["latitude"].to_pylist(), rows["longitude"].to_pylist()
+    return [Point(*place) for place in zip(lats, lons, strict=True)]
 
 
 def _random_walk(seed: int, steps: int = 400) -> Trajectory:
@@ -74,6 +70,7 @@ def geobroker_workload(trajectories: list[Trajectory], *, scale: float = 1.0) ->
 
 
 def circle_at(point: Point) -> Circle:
+    """The geofence around a place."""
     return Circle(point, radius_m=RADIUS_M)
 
 

@@ -1,0 +1,41 @@
+"""What a payload is: MQTT's content type and format on one side, Zenoh's encoding on the other."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from zonal.broker.message import Message
+
+BYTES, TEXT = "zenoh/bytes", "zenoh/string"
+"""What Zenoh calls a payload that nobody has described, and one that is plain text."""
+LONGEST_ENCODING = 255
+"""Bytes: Zenoh 1.x writes the length of an encoding into one byte, and panics if it does not fit.
+
+A longer content type still reaches the clients of other brokers: it is in the envelope as well.
+"""
+
+
+def encoding_of(message: Message) -> str | None:
+    """The Zenoh encoding of an MQTT message; None for Zenoh's default."""
+    name = message.content_type
+    if not name:
+        return TEXT if message.payload_format else None
+    return name if len(name.encode()) <= LONGEST_ENCODING else None
+
+
+def describe(message: Message, encoding: str) -> None:
+    """Sets the content type and format of a message that came from a Zenoh client."""
+    if encoding == TEXT:
+        message.payload_format = int(is_text(message.payload))
+    elif encoding != BYTES:
+        message.content_type = encoding
+
+
+def is_text(payload: bytes) -> bool:
+    """Whether a payload is UTF-8: only then may the payload format indicator say so."""
+    try:
+        payload.decode()
+    except UnicodeDecodeError:
+        return False
+    return True

@@ -1,0 +1,159 @@
+"""The short way through the broker gives, byte for byte, what the ordinary way gives."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import mqtt5
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from broker_bench import QOS, Bench, Client
+from zonal.broker.access import User
+from zonal.broker.express import Express
+
+TOPICS = ["a", "a/b", "city/air", "$other/t", "$SYS/x", "größe", "x" * 300]
+FILTERS = ["#", "a/#", "+/air", "a", "$other/#", "größe", "x" * 300]
+
+
+class Wish(NamedTuple):
+    client: int
+    pattern: str
+    qos: int
+    identifier: int | None
+    no_local: bool
+    share: bool
+
+
+class Sent(NamedTuple):
+    client: int
+    topic: str
+    size: int
+    qos: int
+    times: int
+    retain: bool
+    content_type: str | None
+
+
+WISHES = st.builds(
+    Wish, st.integers(0, 3), st.sampled_from(FILTERS), st.integers(0, 2),
+    st.none() | st.none() | st.integers(1, 300), st.integers(0, 5).map(lambda n: n == 0),
+    st.integers(0, 5).map(lambda n: n == 0),
+)  # fmt: skip
+MESSAGES = st.builds(
+    Sent, st.integers(0, 3), st.sampled_from(TOPICS), st.sampled_from([0, 1, 50, 200, 20_000]),
+    st.integers(0, 2), st.integers(1, 4), st.integers(0, 5).map(lambda n: n == 0),
+    st.sampled_from([None, None, None, "text/plain"]),
+)  # fmt: skip
+
+
+class OrdinaryWay(Express):
+    def take(self, *_: object) -> None:
+        """Leaves everything to the ordinary way."""
+
+
+def benches() -> tuple[Bench, Bench]:
+    ordinary = Bench()
+    ordinary.broker.express = OrdinaryWay(ordinary.broker)
+    return Bench(), ordinary
+
+
+def clients(bench: Bench) -> list[Client]:
+    """An ordinary one, one that takes aliases, one that takes little, one with a place."""
+    return [
+        bench.connected("plain", clean=False, expiry=60),
+        bench.connected("aliases", topic_alias_max=2),
+        bench.connected("small", max_packet_size=120, receive_max=2),
+        bench.connected("placed", user_properties=[("location", "45.46,9.19")]),
+    ]
+
+
+def subscribed(client: Client, wish: Wish) -> None:
+    pattern = f"$share/g/{wish.pattern}" if wish.share else wish.pattern
+    client.subscribe(
+        pattern, wish.qos, identifier=wish.identifier,
+        no_local=wish.no_local and not wish.share,
+    )  # fmt: skip
+
+
+def stream(sent: Sent, number: int) -> bytes:
+    return b"".join(
+        mqtt5.PublishPacket(
+            sent.topic, bytes((65 + (number + n) % 20,)) * sent.size, qos=QOS[sent.qos],
+            packet_id=100 * (number + 1) + n if sent.qos else None, retain=sent.retain,
+            content_type=sent.content_type,
+        ).write()
+        for n in range(sent.times)
+    )  # fmt: skip
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(WISHES, max_size=5), st.lists(MESSAGES, max_size=6), st.data())
+def test_both_ways_send_the_same_bytes(
+    wishes: list[Wish], messages: list[Sent], data: st.DataObject
+) -> None:
+    ways = [(bench, clients(bench)) for bench in benches()]
+    for wish in wishes:
+        for _, group in ways:
+            subscribed(group[wish.client], wish)
+    for number, sent in enumerate(messages):
+        whole = stream(sent, number)
+        cut = data.draw(st.integers(0, len(whole)))
+        for _, group in ways:
+            for part in (whole[:cut], whole[cut:]):
+                if not group[sent.client].is_closed:
+                    group[sent.client].send_bytes(part)
+    (short, ours), (ordinary, theirs) = ways
+    assert [client.inbox for client in ours] == [client.inbox for client in theirs]
+    assert [client.is_closed for client in ours] == [client.is_closed for client in theirs]
+    for figure in ("received", "sent", "dropped"):
+        assert getattr(short.broker.figures, figure) == getattr(ordinary.broker.figures, figure)
+
+
+@pytest.mark.parametrize("bench", benches(), ids=["short", "ordinary"])
+def test_acknowledgements_in_a_row_free_the_receive_maximum(bench: Bench) -> None:
+    reader = bench.connected("reader", receive_max=3)
+    reader.subscribe("t", 1)
+    writer = bench.connected("writer")
+    for number in range(6):
+        writer.publish("t", str(number).encode(), 1)
+    first = reader.messages()
+    assert [m.payload for m in first] == [b"0", b"1", b"2"]
+    reader.send_bytes(b"".join(b"\x40\x02" + int(m.packet_id or 0).to_bytes(2) for m in first))
+    assert reader.payloads() == [b"3", b"4", b"5"]
+
+
+def test_a_new_subscription_counts_at_once() -> None:
+    bench = Bench()
+    writer = bench.connected("writer")
+    writer.publish("a/b", b"nobody listens")
+    reader = bench.connected("reader")
+    reader.subscribe("a/#")
+    writer.publish("a/b", b"now")
+    assert reader.payloads() == [b"now"]
+    reader.unsubscribe("a/#")
+    writer.publish("a/b", b"too late")
+    assert reader.payloads() == []
+
+
+def test_a_rule_holds_for_plain_messages_too() -> None:
+    bench = Bench()
+    reader = bench.connected("reader")
+    reader.subscribe("#")
+    writer = bench.connected("writer")
+    writer.connection.user = User("writer", publish=("allowed/#",))
+    writer.publish("forbidden/topic", b"1")
+    writer.publish("allowed/topic", b"2")
+    assert reader.payloads() == [b"2"]
+
+
+def test_a_reader_that_does_not_read_loses_whole_messages_and_they_are_counted() -> None:
+    bench = Bench()
+    reader = bench.connected("reader")
+    reader.subscribe("t")
+    reader.connection.writable = False
+    writer = bench.connected("writer")
+    writer.send_bytes(mqtt5.PublishPacket("t", b"x" * 50).write() * 5)
+    assert bench.broker.figures.dropped == 5
+    assert reader.inbox == b""
