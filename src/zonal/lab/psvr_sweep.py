@@ -97,6 +97,23 @@ def write_rows(folder: Path, name: str, rows: Iterable[Row], command: str, seed:
     (folder / f"{name}.manifest.json").write_text(json.dumps(manifest, indent=2) + "\n")
 
 
+def read_rows(path: Path) -> list[Row]:
+    """The rows of a CSV file of `write_rows`, numbers and truth values as such."""
+    with path.open(newline="", encoding="utf-8") as handle:
+        return [{key: _value(text) for key, text in row.items()} for row in csv.DictReader(handle)]
+
+
+def _value(text: str) -> Any:
+    if text in {"True", "False"}:
+        return text == "True"
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
 def _commit() -> str:
     done = subprocess.run(
         ["git", "rev-parse", "--short", "HEAD"],  # noqa: S607
