@@ -161,7 +161,7 @@ def fig11(
     trace: Trace = _TRACE,
     master: Master = "local[*]",
     seed: Seed = 11,
-    hours: Annotated[float, typer.Option(help="length of the long run")] = 10.0,
+    hours: Annotated[float, typer.Option(help="length of the long run")] = 4.0,
     tests: Annotated[int, typer.Option(help="tests per number of processes")] = 2,
     nodes: Annotated[
         list[int] | None, typer.Option(help="numbers of nodes, else 10, 20, 50")
