@@ -24,6 +24,8 @@ _BY_CHANCE = math.log(1e-5)
 _HOP, _LOSS = 5, 100  # a hop costs as much as a link that loses 2.5 % each way
 _NEAR_BEST, _FAR_FROM_BEST = 0.8, 0.5
 _UNBELIEVABLE = 1e-4
+_PRIOR = 0.9  # what a link is taken for before it was watched: near to good ones, whose costs …
+_TRIAL = 3  # … then hardly move; but this many beacons must be counted before one is taken in
 _RESTART = 8  # samples that a contradicted estimate still counts for
 _WELL_KNOWN = 20  # beacons after which its quality says what can be had here
 _MATURE = 4  # beacons after which a neighbour's quality is known well enough to drop it
@@ -48,7 +50,7 @@ class Neighbour:
     view: View
     seq: int
     heard_at: float
-    inbound: float = 0.5
+    inbound: float = _PRIOR
     samples: int = 0
     streak: int = 0
     quality: float = 0.0
@@ -130,7 +132,7 @@ class LinkTable:
         """Exponentially weighted delivery ratio; nearer to a plain mean while there is little."""
         quality = min(max(entry.inbound, 0.0), 1.0)
         if gap == 0 or gap > _LOST_TRACK:
-            gap, quality, entry.samples = 1, 0.5, 0
+            gap, quality, entry.samples = 1, _PRIOR, 0
         entry.samples = max(entry.samples, 0)
         entry.streak = max(entry.streak, 0) + 1 if gap == 1 else 0
         if self._is_contradicted(quality, entry.streak, gap - 1):
@@ -238,6 +240,8 @@ class LinkTable:
 
     def _may_enter(self, entry: Neighbour, root: int, *, rich: bool) -> bool:
         config = self.config
+        if entry.samples < _TRIAL:
+            return False
         if entry.quality >= min(config.enter_quality, _NEAR_BEST * self._usual):
             return True
         if entry.quality < config.bridge_quality:
