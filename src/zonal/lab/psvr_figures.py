@@ -232,7 +232,15 @@ def trace_sentence(rows: Sequence[Row]) -> str:
     told = []
     for (n, channel, ack), part in grouped(rows, "n", "radio", "acknowledged").items():
         share = 100 * sum(r["got"] for r in part) / max(sum(r["possible"] for r in part), 1)
-        told.append(f"{n} nodes, {channel}, {'with' if ack else 'without'} ack {share:.1f} %")
+        best = 100 * sum(r["bound"] for r in part) / max(sum(r["possible"] for r in part), 1)
+        told.append(
+            f"{n} nodes, {channel}, "
+            + (
+                f"with ack {share:.1f} %"
+                if ack
+                else f"without {share:.1f} % of at best {best:.1f} %"
+            )
+        )
     return "On the recorded Grenoble links: " + "; ".join(told) + "."
 
 

@@ -227,10 +227,19 @@ def trace_run(task: Row) -> list[Row]:
                 "wanted": sum(len(subscribers - {r.origin}) for r in records),
                 "possible": sum(len((subscribers - {r.origin}) & parts[r.origin]) for r in records),
                 "got": sum(len(r.deliveries) for r in records),
+                "bound": _bound(sim, subscribers, records),
                 "events": sim.events,
             }
         )
     return rows
+
+
+def _bound(sim: Simulation, subscribers: set[int], records: list[Published]) -> float:
+    """Deliveries to expect if every publication took the best way there is, without repetition."""
+    channel = sim.channel
+    assert isinstance(channel, TraceChannel)
+    best = {origin: channel.best_ways(origin, sim.now) for origin in {r.origin for r in records}}
+    return sum(best[r.origin].get(node, 0.0) for r in records for node in subscribers - {r.origin})
 
 
 def _parts(sim: Simulation) -> dict[int, set[int]]:
