@@ -91,7 +91,7 @@ def fig8(
         s=(5,) if quick else (10,),
         side=(25, 35) if quick else (50, 60, 70, 80),
         warm=(90,) if quick else (120,),
-        publications=(20,) if quick else (80,),
+        publications=(20,) if quick else (60,),
     )
     both = [task | {"scheme": scheme} for task in tasks for scheme in ("psvr", "shen")]
     rows = sweep(radio_delivery, both, "figure 8", master=_master(master))
@@ -110,7 +110,7 @@ def fig9(
 
     size, side = (20, 35) if quick else (50, 60)
     tasks = _tasks(
-        seed, 2 if quick else 12, n=(size,), side=(side,), warm=(90,), subscribers=(size,)
+        seed, 2 if quick else 8, n=(size,), side=(side,), warm=(90,), subscribers=(size,)
     )
     rows = sweep(hop_distances, tasks, "figure 9", master=_master(master))
     out.mkdir(parents=True, exist_ok=True)
@@ -161,7 +161,7 @@ def fig11(
     trace: Trace = _TRACE,
     master: Master = "local[*]",
     seed: Seed = 11,
-    hours: Annotated[float, typer.Option(help="length of the long run")] = 4.0,
+    hours: Annotated[float, typer.Option(help="length of the long run")] = 2.0,
     tests: Annotated[int, typer.Option(help="tests per number of processes")] = 2,
     nodes: Annotated[
         list[int] | None, typer.Option(help="numbers of nodes, else 10, 20, 50")

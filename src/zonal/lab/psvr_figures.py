@@ -218,7 +218,8 @@ def figure_11(tests: Sequence[Row], long_runs: Sequence[Row], path: Path) -> str
         )
     right.set_ylim(0, 102)
     right.set_xlabel("hours on the Grenoble trace (simulated time)")
-    right.legend(fontsize=7)
+    if long_runs:
+        right.legend(fontsize=7)
     figure.savefig(path, dpi=110)
     boxes = "; ".join(
         f"{n} processes{' with acknowledgement' if a else ''} {mean(values):.1f} %"
