@@ -126,11 +126,11 @@ def fig10(
     from zonal.lab.psvr_sweep import sweep
     from zonal.lab.psvr_tasks import density_gain
 
-    repeat = 4 if quick else 20
+    repeat = 4 if quick else 10
     ranges = (0.25, 0.4) if quick else (0.15, 0.2, 0.25, 0.3, 0.4, 0.5)
     n = 40 if quick else 100
     tasks = _tasks(seed, repeat, model=("plane",), n=(n,), range=ranges, s=(1,), draws=(40,))
-    sides = (30,) if quick else (40, 50, 60, 70)
+    sides = (30,) if quick else (40, 55, 70)
     radio = _tasks(
         seed + 1000, 2, model=("radio",), n=(20 if quick else 50,), side=sides,
         max_links=(8,) if quick else (8, 16), warm=(90,), s=(1,), draws=(40,),
@@ -161,7 +161,7 @@ def fig11(
     trace: Trace = _TRACE,
     master: Master = "local[*]",
     seed: Seed = 11,
-    hours: Annotated[float, typer.Option(help="length of the long run")] = 2.0,
+    hours: Annotated[float, typer.Option(help="length of the long run")] = 1.0,
     tests: Annotated[int, typer.Option(help="tests per number of processes")] = 2,
     nodes: Annotated[
         list[int] | None, typer.Option(help="numbers of nodes, else 10, 20, 50")
