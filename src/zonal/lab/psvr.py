@@ -110,7 +110,7 @@ def fig9(
 
     size, side = (20, 35) if quick else (50, 60)
     tasks = _tasks(
-        seed, 2 if quick else 8, n=(size,), side=(side,), warm=(90,), subscribers=(size,)
+        seed, 2 if quick else 12, n=(size,), side=(side,), warm=(90,), subscribers=(size,)
     )
     rows = sweep(hop_distances, tasks, "figure 9", master=_master(master))
     out.mkdir(parents=True, exist_ok=True)
