@@ -101,7 +101,7 @@ def grenoble() -> dict[str, float] | None:
         subscribers = set(rng.sample(sorted(sim.nodes), 16))
         for node in subscribers:
             sim.subscribe(node, 1)
-        sim.run(150)
+        sim.run(400)  # until link estimates have come to rest
         records = []
         for _ in range(100):
             records.append(sim.publish(rng.choice(sorted(sim.nodes)), 1))

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from zonal.cli.mesh import app as mesh_app
 from zonal.lab.psvr import app
-from zonal.lab.psvr_sweep import sweep
+from zonal.lab.psvr_sweep import read_rows, sweep, write_rows
 from zonal.lab.psvr_tasks import connected_nodes, message_gain
 from zonal.mesh.traces import read_k7, write_k7
 
@@ -54,6 +54,12 @@ def test_sweep_on_spark_gives_the_rows_of_the_plain_one() -> None:
     plain = sweep(message_gain, tasks, "plain", master=None)
     spark = sweep(message_gain, tasks, "spark", master="local[1]")
     assert spark == plain
+
+
+def test_rows_come_back_from_their_file_as_they_were(tmp_path: Path) -> None:
+    rows = [{"n": 3, "share": 0.5, "acknowledged": True, "radio": "channel 20"}]
+    write_rows(tmp_path, "some", rows, "zonal lab psvr some", 1)
+    assert read_rows(tmp_path / "some.csv") == rows
 
 
 def test_nodes_of_a_trace_that_hang_together(tmp_path: Path) -> None:

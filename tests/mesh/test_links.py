@@ -84,3 +84,38 @@ def test_tables_stay_bounded_in_a_crowd() -> None:
     sim = run(GraphChannel(crowd), rounds=90, max_links=6, max_candidates=10)
     assert all(len(n.links.entries) <= 10 for n in sim.nodes.values())
     assert {n.tree.root for n in sim.nodes.values()} == {0}
+
+
+def test_thresholds_sink_where_nobody_is_heard_well() -> None:
+    # No link reaches the 0.7 of `enter_quality`; node 0 meets weak ones first, better ones exist.
+    weak, fair = ([0.0], [0.45]), ([0.0], [0.75])
+    names = range(8)
+    series = {(a, b): weak for a in names for b in names if a != b}
+    for a in names:
+        for b in ((a + 1) % 8, (a + 2) % 8):
+            series[a, b] = series[b, a] = fair
+    sim = run(TraceChannel(series, seed=2), rounds=150)
+    fair_ones = [
+        other in {(n - 2) % 8, (n - 1) % 8, (n + 1) % 8, (n + 2) % 8}
+        for n, node in sim.nodes.items()
+        for other in node.links.used
+    ]
+    assert len(fair_ones) >= 20
+    assert sum(fair_ones) / len(fair_ones) > 0.75
+
+
+def test_a_long_memory_follows_a_link_that_changed_all_the_same() -> None:
+    changes = ([0.0, 150.0], [1.0, 0.2])
+    series = {(0, 1): changes, (1, 0): ([0.0], [1.0])}
+    sim = run(TraceChannel(series), rounds=145)
+    assert sim.nodes[1].links.entries[0].inbound > 0.95
+    sim.settle(35)
+    assert sim.nodes[1].links.entries[0].inbound < 0.5
+
+
+def test_the_tree_takes_the_way_that_most_publications_survive() -> None:
+    # Two hops at 99 % deliver more than one at 90 %, and a hop-counting tree would take the one.
+    good, fair = ([0.0], [0.99]), ([0.0], [0.9])
+    series = dict.fromkeys(((0, 1), (1, 0), (1, 2), (2, 1)), good)
+    sim = run(TraceChannel({**series, (0, 2): fair, (2, 0): fair}), rounds=150)
+    assert sim.nodes[2].tree.parent == 1

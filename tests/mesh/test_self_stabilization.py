@@ -54,7 +54,7 @@ def test_recovers_from_corruption_of_all_nodes_at_once(seed: int) -> None:
 
 def test_stays_legitimate_without_faults() -> None:
     sim = network(1)
-    sim.settle(40)  # until every link estimate has risen to its end
+    sim.settle(150)  # until every link estimate has risen to its end
     for _ in range(60):
         sim.settle(1)
         assert not list(faults(sim.nodes, sim.now, 1))

@@ -15,7 +15,7 @@ from zonal import mesh
 from zonal.errors import ClosedError, MeshError, PacketError, PositionError, TopicError
 from zonal.geo import Area, Box, Circle, Point
 from zonal.mesh.envelope import Envelope
-from zonal.mesh.topics import channels_for, channels_of
+from zonal.mesh.topics import channels_for, channels_of, check_pattern, topic_matches
 
 QUICK = mesh.MeshConfig(
     period=0.15, lease_floor=0.6, acknowledged=True, ack_timeout=0.05, write_back=6
@@ -132,7 +132,9 @@ def test_own_messages_reach_own_subscribers() -> None:
 def test_errors_say_what_is_wrong() -> None:
     with mesh.open(5) as node:
         with pytest.raises(TopicError, match="wildcard"):
-            node.declare_subscriber("city/*")
+            node.put("city/*", b"to whom?")
+        with pytest.raises(TopicError, match="no key expression"):
+            node.declare_subscriber("city//*")
         with pytest.raises(PositionError, match="needs a position"):
             node.declare_subscriber(TOPIC, area=Circle(radius_m=10))
         with pytest.raises(MeshError, match="exceeds the 1024"):
@@ -147,6 +149,33 @@ def test_channels_never_miss_what_the_area_contains(area: Area, point: Point) ->
     if area.contains(point):
         assert channels_for(TOPIC, area) & set(channels_of(TOPIC, point))
     assert 1 <= len(channels_for(TOPIC, area)) <= 24
+
+
+def test_wildcards_and_area_choose_who_hears(line: list[mesh.MeshSession]) -> None:
+    any_street = line[3].declare_subscriber("city/*/noise", area=Circle(DUOMO, radius_m=500))
+    all_below = line[2].declare_subscriber("city/north/**")
+    settled(line)
+    line[0].put("city/north/noise", b"both", location=DUOMO)
+    line[0].put("city/south/noise", b"elsewhere", location=NAVIGLI)
+    line[0].put("city/north/light", b"north only", location=DUOMO)
+    line[0].put("city/south/noise", b"street only", location=DUOMO)
+    assert {any_street.recv(10).payload for _ in range(2)} == {b"both", b"street only"}
+    assert {all_below.recv(10).payload for _ in range(2)} == {b"both", b"north only"}
+    assert any_street.recv(0.3) is None
+    assert all_below.recv(0.3) is None
+
+
+chunks = st.sampled_from(("a", "b", "ab", "c"))
+wild_chunks = st.one_of(chunks, st.sampled_from(("*", "**", "a$*")))
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.lists(wild_chunks, min_size=1, max_size=5), st.lists(chunks, min_size=1, max_size=5))
+def test_channels_never_miss_what_a_wildcard_matches(pattern: list[str], topic: list[str]) -> None:
+    wanted, name = check_pattern("/".join(pattern)), "/".join(topic)
+    if topic_matches(wanted, name):
+        assert channels_for(wanted, None) & set(channels_of(name, None))
+    assert len(channels_of(name, DUOMO)) <= 9
 
 
 @settings(max_examples=200, deadline=None)

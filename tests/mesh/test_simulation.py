@@ -173,3 +173,26 @@ def test_beacons_are_sent_once_a_period_when_nothing_changes() -> None:
     before = sim.sent[Beacon]
     sim.settle(50)
     assert sim.sent[Beacon] - before == pytest.approx(200, rel=0.05)
+
+
+def test_weak_links_get_more_tries() -> None:
+    weak = {(0, 1): ([0.0], [0.55]), (1, 0): ([0.0], [0.55])}
+    config = MeshConfig(acknowledged=True, write_back=10, cautious=True)
+    sim = Simulation(TraceChannel(weak, seed=3), config)
+    sim.subscribe(1, 1)
+    sim.settle(60)
+    records = []
+    for _ in range(60):
+        records.append(sim.publish(0, 1))
+        sim.settle(3)
+    # Four tries would leave (1 - 0.55)^4 = 4 % undelivered, apart from beacons that get lost.
+    assert sum(len(r.deliveries) for r in records) >= 59
+    assert sum(n.counters.repeats for n in sim.nodes.values()) > 60
+
+
+def test_best_ways_are_those_that_most_packets_survive() -> None:
+    steady = {(0, 1): 0.9, (1, 2): 0.9, (0, 2): 0.5, (2, 0): 1.0}
+    channel = TraceChannel({pair: ([0.0], [ratio]) for pair, ratio in steady.items()})
+    found = channel.best_ways(0, 10.0)
+    assert found == pytest.approx({0: 1.0, 1: 0.9, 2: 0.81})
+    assert channel.best_ways(1, 10.0) == pytest.approx({1: 1.0, 2: 0.9, 0: 0.9})

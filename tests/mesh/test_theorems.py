@@ -92,6 +92,8 @@ def test_every_scheme_reaches_every_subscriber(
     ):
         assert set(scheme.publish(publisher).hops) == wanted
     assert set(near_optimal.hops) == wanted
+    by_chance = SourceTrees(graph, subscribers, random.Random(1)).publish(publisher)
+    assert by_chance.hops == near_optimal.hops
     shortest = depths(bfs_tree(graph, publisher))
     assert all(near_optimal.hops[n] == shortest[n] for n in wanted)
     assert all(ours.hops[n] >= shortest[n] for n in wanted)

@@ -11,7 +11,7 @@ from zonal.mesh.packets import Ack, Beacon, Interest, Link, Packet, Pub, Sub, Vi
 
 numbers = st.integers(0, wire.MAX_NUMBER)
 lists = st.lists(numbers, max_size=12).map(tuple)
-links = st.builds(Link, numbers, st.integers(0, 15), st.booleans())
+links = st.builds(Link, numbers, st.integers(0, 127), st.booleans())
 views = st.builds(
     View, numbers, numbers, numbers, numbers, numbers, numbers, lists, lists,
     st.lists(links, max_size=12).map(tuple),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -58,16 +59,17 @@ def fig7(
     from zonal.lab.psvr_tasks import message_gain
 
     sizes = (20, 50, 100) if quick else (20, 50, 100, 200, 500, 1000)
+    graphs = {20: 80, 50: 80, 100: 80, 200: 12, 500: 4, 1000: 2}
     counts = (1, 2, 5, 10, 20, 50, 100, 200, 500)
     tasks = []
     for n in sizes:
-        share = [max(p, 2.2 / n) for p in ((0.1, 0.3) if quick else (0.05, 0.1, 0.2, 0.4))]
+        share = [max(p, 2.5 / n) for p in ((0.1, 0.3) if quick else (0.05, 0.1, 0.2, 0.4))]
         if n >= 500:
             share = [0.01, 0.02, 0.05]
         densities = sorted({round(p, 3) for p in share})
-        repeat = 3 if quick else max(3, 1500 // n)
+        repeat = 3 if quick else graphs[n]
         fits = [s for s in counts if s <= n]
-        tasks += _tasks(seed + n, repeat, n=(n,), p=densities, s=fits, publishers=(20,))
+        tasks += _tasks(seed + n, repeat, n=(n,), p=densities, s=fits, publishers=(10,))
     rows = sweep(message_gain, tasks, "figure 7", master=_master(master))
     out.mkdir(parents=True, exist_ok=True)
     _finish(out, "fig7", rows, figure_7(rows, out / "mesh-fig7.png"), seed)
@@ -84,12 +86,12 @@ def fig8(
 
     tasks = _tasks(
         seed,
-        1 if quick else 3,
+        1 if quick else 2,
         n=(20,) if quick else (50,),
         s=(5,) if quick else (10,),
         side=(25, 35) if quick else (50, 60, 70, 80),
         warm=(90,) if quick else (120,),
-        publications=(20,) if quick else (80,),
+        publications=(20,) if quick else (60,),
     )
     both = [task | {"scheme": scheme} for task in tasks for scheme in ("psvr", "shen")]
     rows = sweep(radio_delivery, both, "figure 8", master=_master(master))
@@ -124,24 +126,32 @@ def fig10(
     from zonal.lab.psvr_sweep import sweep
     from zonal.lab.psvr_tasks import density_gain
 
-    repeat = 4 if quick else 20
+    repeat = 4 if quick else 10
     ranges = (0.25, 0.4) if quick else (0.15, 0.2, 0.25, 0.3, 0.4, 0.5)
     n = 40 if quick else 100
     tasks = _tasks(seed, repeat, model=("plane",), n=(n,), range=ranges, s=(1,), draws=(40,))
-    sides = (30,) if quick else (40, 50, 60, 70)
+    sides = (30,) if quick else (40, 55, 70)
     radio = _tasks(
-        seed + 1000, 2 if quick else 4, model=("radio",), n=(20 if quick else 50,), side=sides,
-        warm=(90,), s=(1,), draws=(40,),
+        seed + 1000, 2, model=("radio",), n=(20 if quick else 50,), side=sides,
+        max_links=(8,) if quick else (8, 16), warm=(90,), s=(1,), draws=(40,),
     )  # fmt: skip
     rows = sweep(density_gain, tasks + radio, "figure 10", master=_master(master))
-    sentence = figure_10(rows, _picture(out, "mesh-fig10.png"))
-    same = [{"range": 0, "side": 0, "warm": 0, **row} for row in rows]
+    same = [{"range": 0, "side": 0, "warm": 0, "max_links": 0, **row} for row in rows]
+    sentence = figure_10(same, _picture(out, "mesh-fig10.png"))
     _finish(out, "fig10", same, sentence, seed)
 
 
 def _picture(out: Path, name: str) -> Path:
     out.mkdir(parents=True, exist_ok=True)
     return out / name
+
+
+class Part(StrEnum):
+    """What of figure 11 to run: an hour of processes and ten hours of trace need not be one run."""
+
+    ALL = "all"
+    TRACE = "trace"
+    PROCESSES = "processes"
 
 
 @app.command()
@@ -151,48 +161,73 @@ def fig11(
     trace: Trace = _TRACE,
     master: Master = "local[*]",
     seed: Seed = 11,
-    hours: Annotated[float, typer.Option(help="length of the long run")] = 10.0,
-    tests: Annotated[int, typer.Option(help="tests per number of processes")] = 4,
+    hours: Annotated[float, typer.Option(help="length of the long run")] = 1.0,
+    tests: Annotated[int, typer.Option(help="tests per number of processes")] = 2,
+    nodes: Annotated[
+        list[int] | None, typer.Option(help="numbers of nodes, else 10, 20, 50")
+    ] = None,
+    part: Annotated[Part, typer.Option(help="the long runs, the processes, or both")] = Part.ALL,
 ) -> None:
-    """Delivery of real processes with link faults, and long runs on the recorded trace."""
+    """Delivery of real processes with link faults, and long runs on the recorded trace.
+
+    The picture and the sentence are made of all data in the folder, so parts add up.
+    """
     from zonal.lab.psvr_figures import figure_11
-    from zonal.lab.psvr_fleet import fleet_test
-    from zonal.lab.psvr_sweep import sweep
-    from zonal.lab.psvr_tasks import trace_run
+    from zonal.lab.psvr_sweep import read_rows
 
     path = _trace_or_made(trace, out)
-    sizes = (10,) if quick else (10, 20, 50)
-    runs = _long_runs(path, 0.05 if quick else hours, quick=quick, seed=seed, nodes=sizes)
-    long_runs = sweep(trace_run, runs, "figure 11, trace", master=_master(master))
-    fleets = _tasks(
-        seed, 1 if quick else tests, n=sizes, acknowledged=(False, True),
-        seconds=(8 if quick else 40,), trace=(str(path),),
-    )  # fmt: skip
-    measured = sweep(fleet_test, fleets, "figure 11, processes", master=None)
+    sizes = tuple(nodes or ((10,) if quick else (10, 20, 50)))
+    for n in sizes:
+        if part is not Part.PROCESSES:
+            _trace_part(out, path, 0.05 if quick else hours, _master(master), n, quick, seed)
+        if part is not Part.TRACE:
+            _process_part(out, path, 1 if quick else tests, n, quick, seed)
+    long_runs = [row for data in sorted(out.glob("fig11-trace-*.csv")) for row in read_rows(data)]
+    measured = [row for data in sorted(out.glob("fig11-nodes-*.csv")) for row in read_rows(data)]
     sentence = figure_11(measured, long_runs, _picture(out, "mesh-fig11.png"))
-    _finish(out, "fig11-trace", long_runs, sentence, seed)
-    _finish(out, "fig11", measured, sentence, seed)
+    (out / "fig11.txt").write_text(sentence + "\n", encoding="utf-8")
+    Console().print(f"fig11: {sentence}", highlight=False)
 
 
-def _long_runs(
-    path: Path, hours: float, *, quick: bool, seed: int, nodes: tuple[int, ...]
-) -> list[Row]:
+def _trace_part(
+    out: Path, path: Path, hours: float, master: str | None, n: int, quick: bool, seed: int
+) -> None:
+    from zonal.lab.psvr_sweep import sweep, write_rows
+    from zonal.lab.psvr_tasks import trace_run
+
+    runs = _long_runs(path, hours, quick=quick, seed=seed, n=n)
+    rows = sweep(trace_run, runs, f"figure 11, trace, {n} nodes", master=master)
+    command = f"zonal lab psvr fig11 --part trace --nodes {n} --hours {hours:g}"
+    write_rows(out, f"fig11-trace-{n}", rows, command, seed)
+
+
+def _process_part(out: Path, path: Path, tests: int, n: int, quick: bool, seed: int) -> None:
+    from zonal.lab.psvr_fleet import fleet_test
+    from zonal.lab.psvr_sweep import sweep, write_rows
+
+    tasks = _tasks(
+        seed, tests, n=(n,), acknowledged=(False, True), seconds=(8 if quick else 30,),
+        trace=(str(path),),
+    )  # fmt: skip
+    rows = sweep(fleet_test, tasks, f"figure 11, {n} processes", master=None)
+    command = f"zonal lab psvr fig11 --part processes --nodes {n} --tests {tests}"
+    write_rows(out, f"fig11-nodes-{n}", rows, command, seed)
+
+
+def _long_runs(path: Path, hours: float, *, quick: bool, seed: int, n: int) -> list[Row]:
     common = {
-        "trace": str(path), "start": 9200.0 if "grenoble" in path.name else 0.0, "warm": 120.0,
+        "trace": str(path), "start": 9200.0 if "grenoble" in path.name else 0.0, "warm": 600.0,
         "seconds": hours * 3600, "window": 60.0 if quick else 600.0,
-        "every": 5.0 if quick else 20.0, "seed": seed,
+        "every": 5.0 if quick else 20.0, "seed": seed, "n": n,
     }  # fmt: skip
-    tasks = [
-        common | {"n": n, "acknowledged": ack, "channel": None, "radio": "16 channels"}
-        for n in nodes
+    radios: tuple[int | None, ...] = (None, 20) if n == 50 and not quick else (None,)
+    return [
+        common
+        | {"acknowledged": ack, "channel": channel or 0}
+        | {"radio": f"channel {channel}" if channel else "16 channels"}
+        for channel in radios
         for ack in (False, True)
     ]
-    if not quick:
-        tasks += [
-            common | {"n": 50, "acknowledged": ack, "channel": 20, "radio": "channel 20"}
-            for ack in (False, True)
-        ]
-    return tasks
 
 
 def _trace_or_made(trace: Path, out: Path) -> Path:

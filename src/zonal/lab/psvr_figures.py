@@ -65,25 +65,38 @@ def figure_7(rows: Sequence[Row], path: Path) -> str:
         axes.legend(fontsize=8)
     figure.axes[0].set_ylabel("message gain of PSVR in %")
     figure.savefig(path, dpi=110)
-    few = [r for r in rows if r["n"] <= 100 and r["s"] >= 10]
+    few = [r for r in rows if r["n"] <= 100 and 10 <= r["s"] < r["n"]]
     told = []
     for scheme, name in (
         ("psvr", "shortcuts as in the paper's figure 4"),
         ("wide", "all shortcuts"),
         ("hub", "all shortcuts and a well-linked root"),
     ):
-        worst, (n, s) = max(
-            (gain_of(group, scheme, "td"), key) for key, group in grouped(few, "n", "s").items()
-        )
-        single = max(gain_of(g, scheme, "td") for g in grouped(few, "n", "s", "p").values())
-        told.append(
-            f"{name}: {gain_of(few, scheme, 'td'):.1f} % over all, at worst {worst:.1f} % "
-            f"(n = {n}, s = {s}), {single:.1f} % at the worst single density"
-        )
+        parts = [f"{tree} {_cells(few, scheme, key)}" for key, tree in _READINGS]
+        told.append(f"{name}: {'; '.join(parts)}")
     return (
-        "Paper: below 8 % more messages than T_D for n ≤ 100 and s ≥ 10. Ours, "
-        + "; ".join(told)
+        "Paper: below 8 % more messages than T_D for n ≤ 100 and s ≥ 10. Ours, mean of each cell "
+        "(n, p, s < n): "
+        + ". ".join(told)
         + f". The older algorithm needs {gain_of(few, 'older', 'td'):.0f} % more than T_D."
+    )
+
+
+_READINGS = (
+    ("td_any", "against T_D with any of the possible parents"),
+    ("td", "against T_D with the parent first reached"),
+)
+
+
+def _cells(rows: Sequence[Row], scheme: str, other: str) -> str:
+    """The mean over all cells, the worst cell, and how many are below the paper's 8 %."""
+    found = {k: gain_of(group, scheme, other) for k, group in grouped(rows, "n", "p", "s").items()}
+    worst = max(found, key=lambda key: found[key])
+    below = sum(value < 8 for value in found.values())
+    n, p, s = worst
+    return (
+        f"{mean(found.values()):.1f} %, at worst {found[worst]:.1f} % "
+        f"(n = {n}, p = {p:g}, s = {s}), {below} of {len(found)} cells below 8 %"
     )
 
 
@@ -153,9 +166,9 @@ def figure_9(rows: Sequence[Row], path: Path) -> str:
 def figure_10(rows: Sequence[Row], path: Path) -> str:
     """Messages saved against Shen by density, as boxes."""
     figure = _figure(11)
-    models = grouped([r for r in rows if r["shen"]], "model")
+    models = grouped([r for r in rows if r["shen"]], "model", "max_links")
     ends = []
-    for axes, ((model,), part) in zip(
+    for axes, ((model, most), part) in zip(
         figure.subplots(1, len(models), squeeze=False)[0], models.items(), strict=True
     ):
         key = "side" if model == "radio" else "range"
@@ -169,8 +182,9 @@ def figure_10(rows: Sequence[Row], path: Path) -> str:
         axes.axhline(0, color=_GREY, linewidth=0.8)
         unit = "side in m" if model == "radio" else "range"
         axes.set_xlabel(f"{unit}, and links per node")
-        axes.set_title("radio model" if model == "radio" else "points in the unit square")
-        ends.append((model, median(saved[0]), median(saved[-1])))
+        name = f"radio, C_N = {most}" if model == "radio" else "points in the unit square"
+        axes.set_title(name)
+        ends.append((name, median(saved[0]), median(saved[-1])))
     figure.axes[0].set_ylabel("messages saved against Shen in %")
     figure.savefig(path, dpi=110)
     told = "; ".join(f"{model}: {low:.0f} % to {high:.0f} %" for model, low, high in ends)
@@ -186,9 +200,10 @@ def figure_11(tests: Sequence[Row], long_runs: Sequence[Row], path: Path) -> str
     left, right = figure.subplots(1, 2)
     by_n = grouped(tests, "n", "acknowledged")
     shares = {key: [100 * r["got"] / r["wanted"] for r in group] for key, group in by_n.items()}
-    left.boxplot(
-        list(shares.values()), tick_labels=[f"{n}{' ack' if a else ''}" for n, a in shares]
-    )
+    if shares:
+        left.boxplot(
+            list(shares.values()), tick_labels=[f"{n}{' ack' if a else ''}" for n, a in shares]
+        )
     left.axhspan(80, 90, color=_GREY, alpha=0.2)
     left.set_ylim(0, 102)
     left.set_xlabel("real processes (grey: the paper's 80 to 90 %)")
@@ -203,7 +218,8 @@ def figure_11(tests: Sequence[Row], long_runs: Sequence[Row], path: Path) -> str
         )
     right.set_ylim(0, 102)
     right.set_xlabel("hours on the Grenoble trace (simulated time)")
-    right.legend(fontsize=7)
+    if long_runs:
+        right.legend(fontsize=7)
     figure.savefig(path, dpi=110)
     boxes = "; ".join(
         f"{n} processes{' with acknowledgement' if a else ''} {mean(values):.1f} %"
@@ -217,7 +233,15 @@ def trace_sentence(rows: Sequence[Row]) -> str:
     told = []
     for (n, channel, ack), part in grouped(rows, "n", "radio", "acknowledged").items():
         share = 100 * sum(r["got"] for r in part) / max(sum(r["possible"] for r in part), 1)
-        told.append(f"{n} nodes, {channel}, {'with' if ack else 'without'} ack {share:.1f} %")
+        best = 100 * sum(r["bound"] for r in part) / max(sum(r["possible"] for r in part), 1)
+        told.append(
+            f"{n} nodes, {channel}, "
+            + (
+                f"with ack {share:.1f} %"
+                if ack
+                else f"without {share:.1f} % of at best {best:.1f} %"
+            )
+        )
     return "On the recorded Grenoble links: " + "; ".join(told) + "."
 
 

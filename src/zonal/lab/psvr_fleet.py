@@ -15,7 +15,8 @@ from zonal.mesh.traces import read_k7
 
 Row = dict[str, Any]
 CHANNEL = 1
-_PERIOD = 1.0  # seconds to a beacon
+_PERIOD = 0.5  # seconds to a beacon
+_SETUP = 60  # beacons before the first publication; the paper grants ten minutes
 _START = 9200.0
 
 
@@ -54,7 +55,7 @@ def fleet_test(task: Row) -> Row:
         subscribers = set(rng.sample(fleet.names, max(task["n"] // 3, 2)))
         for node in subscribers:
             fleet.subscribe(node, CHANNEL)
-        fleet.run(35 * _PERIOD + 0.1 * task["n"])  # the set-up phase
+        fleet.run(_SETUP * _PERIOD)
         links = spare_links(losses)
         cut: list[tuple[int, int]] = []
         for step in range(int(task["seconds"] / _PERIOD)):

@@ -9,16 +9,18 @@ import platform
 import subprocess
 import sys
 import time
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
-from rich.progress import track
+from rich.progress import Progress, track
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
 Row = dict[str, Any]
+_MOST_PARTS = 400
 
 
 def sweep(
@@ -51,7 +53,7 @@ def _on_spark(
     master: str,
     out: Console,
 ) -> list[Row | list[Row]]:
-    """One task per partition, so that a long one holds up nobody but itself."""
+    """Few tasks to a part, so that a long one holds up nobody but itself."""
     from pyspark.sql import SparkSession  # only sweeps need Spark
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -65,15 +67,26 @@ def _on_spark(
         .getOrCreate()
     )
     try:
-        context = spark.sparkContext
-        parts = min(len(tasks), 8 * context.defaultParallelism)
-        job = context.parallelize(list(tasks), parts).map(work)
-        answers: list[Row | list[Row]] = []
-        for answer in track(job.toLocalIterator(True), what, total=len(tasks), console=out):
-            answers.append(answer)  # noqa: PERF402 — the loop shows the progress
-        return answers
+        parts = min(len(tasks), _MOST_PARTS)
+        job = spark.sparkContext.parallelize(list(tasks), parts).map(work)
+        return _collected(job, parts, what, out)
     finally:
         spark.stop()
+
+
+def _collected(job: Any, parts: int, what: str, out: Console) -> list[Row | list[Row]]:
+    """All answers of a job whose parts run on all cores there are, with progress meanwhile."""
+    tracker = job.context.statusTracker()
+    with ThreadPoolExecutor(1) as waiting, Progress(console=out) as progress:
+        answers: Future[list[Row | list[Row]]] = waiting.submit(job.collect)
+        line = progress.add_task(what, total=parts)
+        while not answers.done():
+            stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
+            done = sum(stage.numCompletedTasks for stage in stages if stage is not None)
+            progress.update(line, completed=max(done, progress.tasks[line].completed))
+            wait([answers], timeout=0.5)
+        progress.update(line, completed=parts)
+        return answers.result()
 
 
 def write_rows(folder: Path, name: str, rows: Iterable[Row], command: str, seed: int) -> None:
@@ -95,6 +108,23 @@ def write_rows(folder: Path, name: str, rows: Iterable[Row], command: str, seed:
         "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
     }
     (folder / f"{name}.manifest.json").write_text(json.dumps(manifest, indent=2) + "\n")
+
+
+def read_rows(path: Path) -> list[Row]:
+    """The rows of a CSV file of `write_rows`, numbers and truth values as such."""
+    with path.open(newline="", encoding="utf-8") as handle:
+        return [{key: _value(text) for key, text in row.items()} for row in csv.DictReader(handle)]
+
+
+def _value(text: str) -> Any:
+    if text in {"True", "False"}:
+        return text == "True"
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
 
 
 def _commit() -> str:

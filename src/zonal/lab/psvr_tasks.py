@@ -41,7 +41,8 @@ def message_gain(task: Row) -> Row:
     """Figure 7: messages of PSVR, [14], T_D and T_S for the same publications on one G(n, p).
 
     ``psvr`` has the shortcuts of the paper's figure 4 and any node as its root, ``wide`` all the
-    shortcuts there are, ``hub`` moreover a root with many links.
+    shortcuts there are, ``hub`` moreover a root with many links. ``td`` takes of several possible
+    parents the one first reached, ``td_any`` any.
     """
     rng = random.Random(task["seed"])
     graph = connected_gnp(task["n"], task["p"], rng)
@@ -57,6 +58,7 @@ def message_gain(task: Row) -> Row:
         "hub": PsvrScheme(graph, subscribers, hub, wide=True),
         "older": OlderScheme(graph, subscribers, layout),
         "td": SourceTrees(graph, subscribers),
+        "td_any": SourceTrees(graph, subscribers, random.Random(task["seed"])),
         "ts": TreeScheme(bfs_tree(graph, _central(graph, rng)), subscribers),
     }
     row = dict(task)
@@ -112,7 +114,8 @@ def settled_radio(task: Row) -> tuple[Graph, Layout] | None:
     """The links and the tree that a radio network has settled on (its largest part)."""
     rng = random.Random(task["seed"])
     points = random_points(task["n"], task["side"], rng)
-    sim = Simulation(RadioChannel(points, seed=task["seed"]), MeshConfig())
+    config = MeshConfig(max_links=task.get("max_links", MeshConfig().max_links))
+    sim = Simulation(RadioChannel(points, seed=task["seed"]), config)
     sim.run(task["warm"])
     return _snapshot(sim)
 
@@ -199,7 +202,7 @@ def _connected_points(nodes: int, reach: float, rng: random.Random) -> Graph:
 
 def trace_run(task: Row) -> list[Row]:
     """Figure 11, right: a long run on the recorded trace; one row per window of time."""
-    whole = read_k7(Path(task["trace"]), channel=task["channel"])
+    whole = read_k7(Path(task["trace"]), channel=task["channel"] or None)
     chosen = connected_nodes(read_k7(Path(task["trace"])), task["n"], task["start"])
     series = {pair: known for pair, known in whole.items() if chosen.issuperset(pair)}
     config = MeshConfig(write_back=8, acknowledged=task["acknowledged"])
@@ -224,10 +227,19 @@ def trace_run(task: Row) -> list[Row]:
                 "wanted": sum(len(subscribers - {r.origin}) for r in records),
                 "possible": sum(len((subscribers - {r.origin}) & parts[r.origin]) for r in records),
                 "got": sum(len(r.deliveries) for r in records),
+                "bound": _bound(sim, subscribers, records),
                 "events": sim.events,
             }
         )
     return rows
+
+
+def _bound(sim: Simulation, subscribers: set[int], records: list[Published]) -> float:
+    """Deliveries to expect if every publication took the best way there is, without repetition."""
+    channel = sim.channel
+    assert isinstance(channel, TraceChannel)
+    best = {origin: channel.best_ways(origin, sim.now) for origin in {r.origin for r in records}}
+    return sum(best[r.origin].get(node, 0.0) for r in records for node in subscribers - {r.origin})
 
 
 def _parts(sim: Simulation) -> dict[int, set[int]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
+from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -131,6 +132,24 @@ class TraceChannel(GraphChannel):
             if other == b:
                 return ratios[max(bisect_right(times, self.start + now) - 1, 0)]
         return 0.0
+
+    def best_ways(self, origin: int, now: float) -> dict[int, float]:
+        """To each node, the share of packets that survives the best way from ``origin``.
+
+        No routing delivers more without repeating packets or sending several copies.
+        """
+        found: dict[int, float] = {}
+        queue = [(-1.0, origin)]
+        while queue:
+            share, node = heappop(queue)
+            if node in found:
+                continue
+            found[node] = -share
+            for other, times, ratios in self.out.get(node, ()):
+                ratio = ratios[max(bisect_right(times, self.start + now) - 1, 0)]
+                if ratio and other not in found:
+                    heappush(queue, (share * ratio, other))
+        return found
 
     def receivers(self, sent: Transmission) -> Sequence[int]:
         """Whoever the recorded ratio lets hear it."""

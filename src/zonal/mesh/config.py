@@ -34,14 +34,14 @@ class MeshConfig:
     """A link may be as bad as this if it leads to another root, or if one end has few links."""
     min_links: int = 3
     """Up to this many links a node has few."""
-    shortcut_quality: float = 0.7
+    shortcut_quality: float = 0.85
     """A link that is worse carries the tree if it must, but no shortcuts."""
     better_by: float = 0.15
     """A full table swaps a link only for one that is better by this much."""
     silence: int = 6
     """Beacons in a row that may be missed before a neighbour counts as gone; more on a link that is
     known to lose much, up to four times as many."""
-    memory: float = 0.9
+    memory: float = 0.97
     """Weight of the past in the link estimate (WMEWMA, Woo, Tong and Culler 2003)."""
 
     max_depth: int = 64
@@ -68,6 +68,7 @@ class MeshConfig:
     """Hop-by-hop acknowledgement of publications, with repetition and a way around."""
     ack_timeout: float = 0.06
     ack_tries: int = 4
+    """Tries over a good link; over a weak one as many as it needs, up to four times as many."""
     ttl: int = 255
     """How often a publication may be forwarded at most, whatever state it meets."""
     pending: int = 64

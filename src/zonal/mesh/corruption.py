@@ -78,6 +78,7 @@ class Corruption:
             heard_at=self._time(now),
             inbound=rng.uniform(-1, 2),
             samples=rng.randrange(-5, 100),
+            streak=rng.randrange(-5, 100),
             quality=rng.random(),
             cost=self._number(),
             keeps_me=rng.random() < 0.5,
@@ -111,7 +112,12 @@ class Corruption:
                   self._name(), self._number(), b"ghost")  # fmt: skip
         relay.pending = {
             rng.randrange(0x10000): Pending(
-                self._name(), pub, self._number(), rng.randrange(9), self._time(now)
+                self._name(),
+                pub,
+                self._number(),
+                rng.randrange(9),
+                self._time(now),
+                rng.randrange(40),
             )
             for _ in range(rng.randrange(4))
         }

@@ -85,6 +85,15 @@ def bfs_tree(graph: Graph, root: int) -> Tree:
     return tree
 
 
+def any_bfs_tree(graph: Graph, root: int, rng: random.Random) -> Tree:
+    """A breadth-first tree; of several possible parents any, by chance."""
+    depth = depths(bfs_tree(graph, root))
+    return {
+        node: rng.choice([o for o in graph[node] if depth[o] == depth[node] - 1] or [node])
+        for node in graph
+    }
+
+
 def component(graph: Graph, node: int) -> set[int]:
     """All nodes that can be reached from one."""
     return set(bfs_tree(graph, node))

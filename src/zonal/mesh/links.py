@@ -18,19 +18,28 @@ if TYPE_CHECKING:
     from zonal.mesh.config import MeshConfig
 
 _SEQ = 0xFFFF
+_LINKS = View._fields.index("links")  # the layers above read only what stands before it
 _LOST_TRACK = 64  # a jump of the sequence number beyond this is a restart, not loss
-_ONE_IN_A_THOUSAND = math.log(1e-3)
+_BY_CHANCE = math.log(1e-5)
+_HOP, _LOSS = 5, 100  # a hop costs as much as a link that loses 2.5 % each way
+_NEAR_BEST, _FAR_FROM_BEST = 0.8, 0.5
+_UNBELIEVABLE = 1e-4
+_PRIOR = 0.9  # what a link is taken for before it was watched: near to good ones, whose costs …
+_TRIAL = 3  # … then hardly move; but this many beacons must be counted before one is taken in
+_RESTART = 8  # samples that a contradicted estimate still counts for
+_WELL_KNOWN = 20  # beacons after which its quality says what can be had here
 _MATURE = 4  # beacons after which a neighbour's quality is known well enough to drop it
 _PATIENCE = 4  # periods a link is kept without being kept by the other end, and then refused
 
 
 def link_cost(quality: float) -> int:
-    """What the spanning tree pays for a link: 10 for a perfect one, rising with its loss squared.
+    """What the spanning tree pays for a link of this two-way delivery ratio.
 
-    The square makes a detour over good links cheaper than one that loses every other packet,
-    because publications are not repeated unless acknowledgement is on.
+    The logarithm of the ratio, so that the cheapest way is the one that most publications survive
+    (they are not repeated unless acknowledgement is on), and a little for the hop itself, so that
+    of equally good ways the shorter is taken.
     """
-    return min(int(10 / max(quality, 0.05) ** 2 + 0.5), 4000)
+    return min(int(_HOP - _LOSS * math.log(max(quality, 0.01)) + 0.5), 4000)
 
 
 @dataclass(slots=True)
@@ -41,8 +50,9 @@ class Neighbour:
     view: View
     seq: int
     heard_at: float
-    inbound: float = 0.5
+    inbound: float = _PRIOR
     samples: int = 0
+    streak: int = 0
     quality: float = 0.0
     cost: int = 0
     keeps_me: bool = False
@@ -59,6 +69,7 @@ class LinkTable:
         self.config = config
         self.entries: dict[int, Neighbour] = {}
         self.used: dict[int, Neighbour] = {}
+        self._usual = 1.0
 
     def heard(self, beacon: Beacon, now: float) -> bool:
         """Take a beacon in; whether it tells the layers above anything new."""
@@ -70,11 +81,22 @@ class LinkTable:
         entry.heard_at = now
         if gap != 1 or entry.inbound < 0.999:
             self._estimate(entry, gap)
-        view = beacon.view
-        if view is entry.view or view == entry.view:
+        view, known = beacon.view, entry.view
+        if view is known or view == known:
             return False
         entry.view = view
-        return entry.kept and self._read(entry, now)
+        if not entry.kept:
+            return False
+        before = self._matters(entry)
+        self._read(entry, now)
+        return self._matters(entry) != before or (
+            entry.node in self.used and view[:_LINKS] != known[:_LINKS]
+        )
+
+    def _matters(self, entry: Neighbour) -> tuple[bool, int, bool]:
+        """What the layers above read of a neighbour, beside its view of tree and ring."""
+        good = entry.quality >= self.config.shortcut_quality
+        return entry.node in self.used, entry.cost, good
 
     def _admit(self, beacon: Beacon, now: float) -> bool:
         if beacon.sender == self.me:
@@ -110,25 +132,42 @@ class LinkTable:
         """Exponentially weighted delivery ratio; nearer to a plain mean while there is little."""
         quality = min(max(entry.inbound, 0.0), 1.0)
         if gap == 0 or gap > _LOST_TRACK:
-            gap, quality, entry.samples = 1, 0.5, 0
+            gap, quality, entry.samples = 1, _PRIOR, 0
         entry.samples = max(entry.samples, 0)
+        entry.streak = max(entry.streak, 0) + 1 if gap == 1 else 0
+        if self._is_contradicted(quality, entry.streak, gap - 1):
+            entry.samples = min(entry.samples, _RESTART)
         for missed in range(gap - 1, -1, -1):
             weight = max(1 - self.config.memory, 1 / (entry.samples + 2))
             quality += ((0 if missed else 1) - quality) * weight
             entry.samples += 1
         entry.inbound = quality
 
-    def _read(self, entry: Neighbour, now: float) -> bool:
-        """What the neighbour says of this node; true if its view matters to the upper layers."""
-        me, config = self.me, self.config
+    def _inbound(self, entry: Neighbour, now: float) -> float:
+        """The estimate as it would be if what is overdue were lost: few samples fade fast."""
+        estimate = min(max(entry.inbound, 0.0), 1.0)
+        missed = int((now - entry.heard_at) / self.config.period - 0.5)
+        if missed < 1:
+            return estimate
+        known = max(entry.samples, 0) + 1
+        return estimate * min(self.config.memory**missed, known / (known + missed))
+
+    def _is_contradicted(self, quality: float, streak: int, missed: int) -> bool:
+        """Whether so many beacons in a row, or so many missed, are not to be believed of it.
+
+        A long memory makes estimates calm; this makes them follow a link that has changed.
+        """
+        return quality**streak < _UNBELIEVABLE or (1 - quality) ** missed < _UNBELIEVABLE
+
+    def _read(self, entry: Neighbour, now: float) -> None:
+        """What the neighbour says of this node: how well it hears it, and whether it keeps it."""
+        me = self.me
         outbound, entry.keeps_me = 0, False
         for link in entry.view.links:
             if link.node == me:
                 outbound, entry.keeps_me = link.quality, link.kept
                 break
-        missed = max(int((now - entry.heard_at) / config.period - 0.5), 0)
-        inbound = min(max(entry.inbound, 0.0), 1.0) * config.memory**missed
-        entry.quality = inbound * outbound / ON_AIR_LEVELS
+        entry.quality = self._inbound(entry, now) * outbound / ON_AIR_LEVELS
         cost = link_cost(entry.quality)
         if not 0.7 * cost <= entry.cost <= 1.4 * cost:  # small changes do not move the tree
             entry.cost = cost
@@ -138,12 +177,12 @@ class LinkTable:
             self.used[entry.node] = entry
         elif was_used and not used:
             del self.used[entry.node]
-        return used or was_used
 
     def review(self, now: float, root: int, tree: Collection[int]) -> None:
         """Once a period: recompute everything derived, let bad links go, take better ones in."""
         config = self.config
         rich = sum(n.kept for n in self.entries.values()) > config.min_links
+        self._usual = self._find_usual()
         for node, entry in list(self.entries.items()):
             entry.heard_at = min(entry.heard_at, now)  # a time stamp from the future is corrupt
             silent = (now - entry.heard_at) / config.period
@@ -157,24 +196,36 @@ class LinkTable:
         entries = self.entries.values()
         self.used = {n.node: n for n in entries if n.kept and n.keeps_me}
 
+    def _find_usual(self) -> float:
+        """The quality of the ``min_links``-th best neighbour: what can be had here.
+
+        Where nobody is heard well, thresholds made for good links would leave a node with whatever
+        it met first; so they sink with what there is.
+        """
+        known = sorted(n.quality for n in self.entries.values() if n.samples >= _WELL_KNOWN)
+        return known[-self.config.min_links] if len(known) >= self.config.min_links else 1.0
+
     def _patience(self, entry: Neighbour) -> float:
-        """Periods of silence after which a neighbour is gone, but for one case in a thousand."""
+        """Periods of silence after which a neighbour is gone, not just unheard by chance.
+
+        One case in 100,000: a network of fifty weak links has a run of bad luck every few periods
+        otherwise, and every link of the tree that goes moves the ring.
+        """
         usual = self.config.silence
         loss = 1 - min(max(entry.inbound, 0.0), 0.999)
-        return (
-            min(max(usual, _ONE_IN_A_THOUSAND / math.log(loss)), 4 * usual) if loss < 1 else usual
-        )
+        return min(max(usual, _BY_CHANCE / math.log(loss)), 6 * usual) if loss < 1 else usual
 
     def _should_leave(
         self, entry: Neighbour, now: float, tree: Collection[int], *, rich: bool
     ) -> bool:
         """Gone bad, or kept by one end only for too long."""
         config = self.config
-        if entry.quality >= config.leave_quality and entry.keeps_me:
+        leave = min(config.leave_quality, _FAR_FROM_BEST * self._usual)
+        if entry.quality >= leave and entry.keeps_me:
             entry.kept_at = now
             return False
         needed = entry.node in tree or not rich or self._is_poor(entry)
-        bound = 0.6 * config.bridge_quality if needed else config.leave_quality
+        bound = min(0.6 * config.bridge_quality, leave) if needed else leave
         if entry.quality >= bound and entry.keeps_me:
             entry.kept_at = now
             return False
@@ -189,7 +240,9 @@ class LinkTable:
 
     def _may_enter(self, entry: Neighbour, root: int, *, rich: bool) -> bool:
         config = self.config
-        if entry.quality >= config.enter_quality:
+        if entry.samples < _TRIAL:
+            return False
+        if entry.quality >= min(config.enter_quality, _NEAR_BEST * self._usual):
             return True
         if entry.quality < config.bridge_quality:
             return False
@@ -238,9 +291,9 @@ class LinkTable:
     def _is_alone(self, entry: Neighbour) -> bool:
         return sum(link.kept for link in entry.view.links) < 2
 
-    def told(self) -> tuple[Link, ...]:
+    def told(self, now: float) -> tuple[Link, ...]:
         """The table as the beacon tells it."""
         return tuple(
-            Link(n.node, int(min(max(n.inbound, 0), 1) * ON_AIR_LEVELS + 0.5), n.kept)
+            Link(n.node, int(self._inbound(n, now) * ON_AIR_LEVELS + 0.5), n.kept)
             for n in self.entries.values()
         )

@@ -79,7 +79,7 @@ class MeshNode:
         self.size = 1
         self.place: Place | None = None
         self.routing = routing(node_id, self.config, self.rng)
-        self.relay = Relay(node_id, self.config, self.counters)
+        self.relay = Relay(node_id, self.config, self.counters, self.links)
         self.view = View(node_id, 0, node_id, 0, 1, 1, (0,), (), ())
         self.seq = self.rng.randrange(0x10000)
         self.serial = self.rng.randrange(2**31)
@@ -202,7 +202,7 @@ class MeshNode:
         return effects
 
     def _beacon(self, now: float) -> Send:
-        links = self.links.told()
+        links = self.links.told(now)
         if links != self.view.links:
             self.view = self.view._replace(links=links)
         self.seq = (self.seq + 1) & 0xFFFF

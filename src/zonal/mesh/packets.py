@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple, TypeAlias
 
-ON_AIR_LEVELS = 15
-"""Link quality travels in four bits: 0 is dead, 15 is perfect."""
+ON_AIR_LEVELS = 127
+"""Link quality travels in seven bits: 0 is dead, 127 is perfect. A chain of ten links at 98 %
+delivers 82 %, at 93 % only 48 %: four bits could not tell the two apart."""
 
 
 class Link(NamedTuple):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING
@@ -13,9 +14,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from zonal.mesh.config import MeshConfig
+    from zonal.mesh.links import LinkTable
     from zonal.mesh.node import Counters
 
 _REMEMBERED = 512
+_LONGEST = 3  # doublings of the time to wait for an acknowledgement
 
 
 @dataclass(slots=True)
@@ -27,6 +30,8 @@ class Pending:
     position: int
     tries: int
     due: float
+    most: int
+    """Tries in all, by the quality of the link."""
 
 
 class Recent:
@@ -49,10 +54,11 @@ class Recent:
 class Relay:
     """Sends PUBs and, where acknowledgement is on, watches over them."""
 
-    def __init__(self, me: int, config: MeshConfig, counters: Counters) -> None:
+    def __init__(self, me: int, config: MeshConfig, counters: Counters, links: LinkTable) -> None:
         self.me = me
         self.config = config
         self.counters = counters
+        self.links = links
         self.hop = 0
         self.pending: dict[int, Pending] = {}
         self.publications = Recent()
@@ -79,9 +85,20 @@ class Relay:
         )
         if self.config.acknowledged and len(self.pending) < self.config.pending:
             due = now + self.config.ack_timeout
-            self.pending[self.hop] = Pending(forward.to, sent, forward.position, 1, due)
+            self.pending[self.hop] = Pending(
+                forward.to, sent, forward.position, 1, due, self._tries(forward.to)
+            )
             self.wake_at = min(self.wake_at, due)
         return Send(forward.to, sent)
+
+    def _tries(self, to: int) -> int:
+        """Tries after which a link of this quality fails in one case in a thousand, within bounds.
+
+        What counts is the way there and back: the acknowledgement must arrive as well.
+        """
+        usual, link = self.config.ack_tries, self.links.used.get(to)
+        loss = 1 - min(max(link.quality if link else 0.5, 0.01), 0.99)
+        return min(max(usual, math.ceil(math.log(1e-3) / math.log(loss))), 4 * usual)
 
     def acknowledged(self, ack: Ack) -> None:
         """The neighbour has it."""
@@ -92,13 +109,13 @@ class Relay:
     def tick(self, now: float, place: Place | None) -> list[Effect]:
         """Repeat what is overdue; after the last try go around the neighbour that is silent."""
         effects: list[Effect] = []
-        limit = now + self.config.ack_timeout * 2 ** (self.config.ack_tries + 1)
+        limit = now + self.config.ack_timeout * 2 ** (_LONGEST + 1)
         for hop, entry in list(self.pending.items()):
             if now < entry.due <= limit:
                 continue
-            if entry.tries < self.config.ack_tries:
+            if entry.tries < min(entry.most, 4 * self.config.ack_tries):
                 entry.tries += 1
-                entry.due = now + self.config.ack_timeout * 2 ** (entry.tries - 1)
+                entry.due = now + self.config.ack_timeout * 2 ** min(entry.tries - 1, _LONGEST)
                 self.counters.repeats += 1
                 effects.append(Send(entry.to, entry.pub))
                 continue

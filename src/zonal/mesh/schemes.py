@@ -11,12 +11,13 @@ from bisect import bisect_right
 from collections import deque
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from zonal.mesh.graphs import Graph, Tree, bfs_tree, centre
+from zonal.mesh.graphs import Graph, Tree, any_bfs_tree, bfs_tree, centre
 from zonal.mesh.layout import Layout, lay_out, places
 from zonal.mesh.place import forwards
 from zonal.mesh.ring import Reach, between
 
 if TYPE_CHECKING:
+    import random
     from collections.abc import Collection, Iterable
 
 
@@ -201,15 +202,26 @@ class TreeScheme:
 
 
 class SourceTrees:
-    """T_D: a breadth-first tree from each publisher, pruned to its subscribers."""
+    """T_D: a breadth-first tree from each publisher, pruned to its subscribers.
 
-    def __init__(self, graph: Graph, subscribers: Collection[int]) -> None:
+    The paper leaves open which of several possible parents a node takes. The first reached (the
+    default) bundles the ways in few nodes and so needs fewest messages; with ``ties`` it is any.
+    """
+
+    def __init__(
+        self, graph: Graph, subscribers: Collection[int], ties: random.Random | None = None
+    ) -> None:
         self.graph = graph
         self.subscribers = frozenset(subscribers)
+        self.ties = ties
 
     def publish(self, publisher: int) -> Outcome:
         """Publish along the publisher's own tree."""
-        return TreeScheme(bfs_tree(self.graph, publisher), self.subscribers).publish(publisher)
+        if self.ties is None:
+            tree = bfs_tree(self.graph, publisher)
+        else:
+            tree = any_bfs_tree(self.graph, publisher, self.ties)
+        return TreeScheme(tree, self.subscribers).publish(publisher)
 
 
 def shen_scheme(

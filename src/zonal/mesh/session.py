@@ -16,7 +16,13 @@ from zonal.geo import Area, Circle, Point
 from zonal.mesh.config import MeshConfig
 from zonal.mesh.envelope import Envelope
 from zonal.mesh.node import MeshNode
-from zonal.mesh.topics import channels_for, channels_of, check_topic
+from zonal.mesh.topics import (
+    channels_for,
+    channels_of,
+    check_pattern,
+    check_topic,
+    topic_matches,
+)
 from zonal.mesh.udp import Address, Peer, UdpDriver
 from zonal.session.mailbox import Mailbox
 
@@ -70,7 +76,7 @@ class MeshSubscriber:
 
     def accepts(self, message: Envelope, own: Point | None) -> bool:
         """Topic, then consumer geofence, then producer geofence; exact, whatever the channels."""
-        if message.topic != self.topic:
+        if not topic_matches(self.topic, message.topic):
             return False
         if self.area is not None and (
             message.location is None or not self.area.contains(message.location)
@@ -189,12 +195,13 @@ class MeshSession:
     ) -> MeshSubscriber:
         """Receive the messages of a topic that come from an area; without one, all of them.
 
+        The topic may have Zenoh's wildcards (`city/*/noise`, `city/**`).
         Messages with a geofence are heard by those inside it, or with ``fenced`` by everybody. A
         `Circle` without a centre follows the node: call `update_position` when it moved.
         """
         if area is not None and not isinstance(area, Area):
             raise GeometryError(f"an area is a Circle, Box, Polygon, …, not {area!r}")
-        subscriber = MeshSubscriber(self, check_topic(key), area, fenced=fenced)
+        subscriber = MeshSubscriber(self, check_pattern(key), area, fenced=fenced)
         self._check_open()
         with self._lock:
             self._place(subscriber)

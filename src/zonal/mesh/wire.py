@@ -18,7 +18,7 @@ from zonal.mesh.packets import Ack, Beacon, Interest, Link, Packet, Pub, Sub, Vi
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-VERSION = 1
+VERSION = 2
 MAX_PACKET = 1400
 MAX_LIST = 255
 MAX_NUMBER = 2**32 - 1
@@ -113,8 +113,6 @@ def _read_beacon(sender: int, src: _Reader) -> Beacon:
     links = []
     for node in nodes:
         octet = src.octet()
-        if octet > 0x1F:
-            raise PacketError(f"link octet {octet:#x} has unknown bits")
         links.append(Link(node, octet >> 1, bool(octet & 1)))
     view = View(root, depth, parent, cost, size, length, positions, children, tuple(links))
     return Beacon(sender, seq, view)
