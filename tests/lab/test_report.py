@@ -136,7 +136,7 @@ def test_verdicts_follow_the_numbers(results: Results) -> None:
 def test_the_report_is_one_page_with_its_pictures(results: Results, tmp_path: Path) -> None:
     row = BloomRow(0.3, 256, 2, {**EXPECTED, 6: 9}, {**EXPECTED, 8: 5}, dict(EXPECTED))
     results.add_bloom_table([row])
-    page = write_report(results, tmp_path / "page", summary=summarize(results))
+    page = write_report(results, tmp_path / "page", by_spark=False)
     text = page.read_text()
     for name in ("zoning", "near-field", "far-field"):
         assert f"location-{name}-tcp-100.png" in text

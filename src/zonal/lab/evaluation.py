@@ -127,7 +127,7 @@ class Evaluation:
             # All techniques of a round meet the same stretch of the trace.
             skip_ms = round(case.round * self._plan.seconds * 1000)
             try:
-                outcome = scene.run(case, self._plan.seconds, skip_ms=skip_ms)
+                outcome = scene.run(case, self._plan.seconds_of(case), skip_ms=skip_ms)
             except EmulationError as error:
                 self.failures.append(f"{case.name}: {error}")
                 return cases[number + 1 :], [case], done + number + 1

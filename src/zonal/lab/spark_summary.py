@@ -12,18 +12,20 @@ from zonal.lab.summary import (
     Summary,
     doubled_messages,
     expected_messages,
+    first_messages,
 )
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from zonal.lab.results import Results
+    from zonal.lab.summary import Limits
 
 _GROUP = ("scenario", "transport", "cpu_percent", "subscriber")
 _SEPARATOR = "|"
 
 
-def summarize_by_spark(results: Results) -> Summary:
+def summarize_by_spark(results: Results, first_s: float | None = None) -> Summary:
     """The same figures as `zonal.lab.summary.summarize`, from as many samples as Spark can take.
 
     Latencies are pooled over the rounds of a subscriber; throughput is the mean of its rounds.
@@ -34,11 +36,12 @@ def summarize_by_spark(results: Results) -> Summary:
         app="zonal-lab", conf={"spark.sql.shuffle.partitions": "4"}
     )
     nodes = results.nodes()
-    expected = expected_messages(nodes)
-    samples = spark.read.parquet(*map(str, results.samples()))
+    limits = None if first_s is None else first_messages(nodes, first_s)
+    expected = expected_messages(nodes, first_s)
+    samples = _first(spark.read.parquet(*map(str, results.samples())), limits)
     pooled = {_key(row): row for row in job(_messages(samples, *_GROUP)).collect()}
     rates = _rates(job(_messages(samples, *_GROUP, "round")).collect())
-    doubles = doubled_messages(results)
+    doubles = doubled_messages(results, limits)
     rows = [
         _figures(key, row, expected[key], rates.get(key, []), doubles[key])
         for key, row in sorted(pooled.items())
@@ -54,6 +57,16 @@ def spark_is_there() -> bool:
     except (ImportError, ZonalError):
         return False
     return True
+
+
+def _first(samples: DataFrame, limits: Limits | None) -> DataFrame:
+    """The samples of the first seconds of their runs."""
+    if limits is None:
+        return samples
+    rows = [(scenario, publisher, most) for (scenario, publisher), most in limits.items()]
+    columns = "scenario STRING, publisher SMALLINT, most BIGINT"
+    due = samples.sparkSession.createDataFrame(rows, columns)
+    return samples.join(due, ["scenario", "publisher"]).where("number < most")
 
 
 def _messages(samples: DataFrame, *run: str) -> DataFrame:

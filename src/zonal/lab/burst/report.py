@@ -13,7 +13,7 @@ import numpy as np
 
 from zonal.lab.burst.plan import LINK_LOSS, PACED_COUNT, PACED_HZ, TITLES
 from zonal.lab.claims import Verdict
-from zonal.lab.pages import how_it_was_run, table, verdicts
+from zonal.lab.pages import how_it_was_run, table, verdicts, write_page
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,9 +35,7 @@ def write_burst_report(results: BurstResults, folder: Path, name: str = "reliabi
     folder.mkdir(parents=True, exist_ok=True)
     found = results.figures()
     _draw(found, folder / f"{name}.png")
-    page = folder / f"{name}.md"
-    page.write_text("\n".join(_page(results.manifest(), found, name)) + "\n", encoding="utf-8")
-    return page
+    return write_page(_page(results.manifest(), found, name), folder, name)
 
 
 def _page(manifest: dict[str, Any], found: Figures, name: str) -> Iterator[str]:

@@ -9,7 +9,7 @@ from zonal.lab.echo.pictures import draw_scenario
 from zonal.lab.echo.scenarios import SCENARIOS
 from zonal.lab.echo.stacks import STACKS
 from zonal.lab.echo.summary import THEIRS, EchoSummary
-from zonal.lab.pages import how_it_was_run, table, verdicts
+from zonal.lab.pages import how_it_was_run, table, verdicts, write_page
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,10 +35,7 @@ def write_echo_report(results: EchoResults, folder: Path, name: str = "latency")
     summary = EchoSummary(results.echoes())
     for scenario in summary.scenarios():
         draw_scenario(summary, scenario, folder / f"{name}-{scenario}.png")
-    page = folder / f"{name}.md"
-    lines = _page(results.manifest(), summary, name)
-    page.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return page
+    return write_page(_page(results.manifest(), summary, name), folder, name)
 
 
 def _page(manifest: dict[str, Any], summary: EchoSummary, name: str) -> Iterator[str]:
