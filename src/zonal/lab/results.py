@@ -115,6 +115,10 @@ class Results:
         files = sorted((self.folder / "samples").glob("*.parquet"))
         return [path for path in files if path.name in finished]
 
+    def rows(self) -> int:
+        """How many raw samples there are."""
+        return sum(pq.read_metadata(path).num_rows for path in self.samples())
+
     def nodes(self) -> pa.Table:
         """The counts of all nodes in all cases."""
         files = sorted((self.folder / "nodes").glob("*.parquet"))

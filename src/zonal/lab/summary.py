@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from zonal.errors import PlanError
 from zonal.lab.results import CASE_COLUMNS
 
 if TYPE_CHECKING:
@@ -178,6 +179,22 @@ def summarize(results: Results, first_s: float | None = None) -> Summary:
         for figures in _figures(_first(pq.read_table(paths), limits), expected)
     ]
     return Summary(rows, nodes)
+
+
+def greatest_difference_ms(one: Summary, other: Summary) -> float:
+    """By how much the latencies of two summaries of the same runs differ at most."""
+    mine, theirs = ({_key(row): row for row in each.rows} for each in (one, other))
+    if mine.keys() != theirs.keys():
+        raise PlanError("the two summaries are not of the same runs")
+    names = ("mean_ms", "std_ms", "p50_ms", "p95_ms", "p99_ms", "max_ms")
+    pairs = (
+        (getattr(mine[key], name), getattr(theirs[key], name)) for key in mine for name in names
+    )
+    return max((abs(a - b) for a, b in pairs), default=0.0)
+
+
+def _key(row: SubscriberFigures) -> Key:
+    return row.scenario, row.transport, row.cpu_percent, row.technique, row.subscriber
 
 
 Key = tuple[str, str, int, str, int]

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 PORT = 7447
 _PATIENCE_S = 40.0
-# What is missing is lost when nothing more came for so long. A query for missing messages that is
-# itself lost is given up after Zenoh's 10 s, and asked again: with recovery the wait is longer.
+# What is missing is lost when nothing more came for so long. With recovery missing messages are
+# asked for again and again, and Zenoh gives them up after 10 s.
 _QUIET_S, _RECOVERY_QUIET_S, _DRAIN_S = 0.8, 12.0, 60.0
 
 

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 _LINKS = {
     "wifi": "wireless cards follow a made-up Wi-Fi trace (802.11n, a channel shared with others: "
-    "free in 80 % of all milliseconds, 29 Mbit/s on average, now and then gone for up to 20 ms; "
-    "every direction of every card has its own). The trace's grain is a millisecond: what a stack "
-    "costs beneath that shows only with `--links wired`",
+    "a turn every 1.25 ms on average, at random moments, 29 Mbit/s, now and then gone for up to 20 "
+    "ms; every direction of every card has its own, and all stacks of a round meet the same "
+    "stretch)",
     "lte": "wireless cards follow a cellular trace, each way",
     "wired": "no link is wireless or limited, so the software alone is compared",
 }
@@ -109,13 +109,17 @@ def _scenario(summary: EchoSummary, scenario: str, name: str) -> Iterator[str]:
     yield f"![round trips in {entry.sign}]({name}-{scenario}.png)"
     yield ""
     yield from table(
-        ("", "echoes", "lost", "median", "mean", "quartiles", "99 % lie in", "bytes an echo"),
+        (
+            *("", "echoes", "lost", "median", "its 95 % interval", "mean", "quartiles"),
+            *("99 % lie in", "bytes an echo"),
+        ),
         (
             (
                 STACKS[row.stack].title,
                 str(row.count),
                 str(row.lost),
                 f"{row.median:.3f}",
+                f"{row.median_range[0]:.3f} – {row.median_range[1]:.3f}",
                 f"{row.mean:.3f}",
                 f"{row.quartiles[0]:.2f} – {row.quartiles[1]:.2f}",
                 f"{row.range99[0]:.2f} – {row.range99[1]:.2f}",
