@@ -5,15 +5,15 @@ from __future__ import annotations
 FIGURE_ZONING = (
     "The encodings do confine the load to its zone: no message goes astray, and zone 01's "
     "routers are idle. What is left is mostly the wait for the publisher's own packet trace, "
-    "which no technique can shorten. On clients without the trace the figure holds: see the "
-    "page on plain clients."
+    "which no technique can shorten, while the baselines' queues take tens of seconds to fill: "
+    "runs of less than about 20 s are too short for it. On clients without the trace it holds in "
+    "runs of any length."
 )
 
 FIGURE_FAR = (
     "The encodings send fewer bytes than the baselines (see the table), so what is above is "
     "not the network's doing: on a machine with this load, runs whose latencies are a few "
-    "milliseconds depend on the processor time that they happen to get. To be repeated on a "
-    "quiet machine."
+    "milliseconds depend on the processor time that they happen to get."
 )
 
 ZONING_THROUGHPUT = (
@@ -83,6 +83,5 @@ UDP_MGRS = (
 FIGURE_NEAR = (
     "The encodings send fewer bytes than the baselines (see the table), so what is above is "
     "not the network's doing: on a machine with this load, runs whose latencies are a few "
-    "milliseconds depend on the processor time that they happen to get. To be repeated on a "
-    "quiet machine."
+    "milliseconds depend on the processor time that they happen to get."
 )
