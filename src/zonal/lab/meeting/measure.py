@@ -157,12 +157,12 @@ def _page(rows: list[Met]) -> Iterator[str]:
         ),
     )
     yield (
-        "*Mesh*: four applications in a square, each in the mode of a router, so that they pass "
-        "messages on for one another (half a second of *open* is Zenoh's `scouting/delay`, which "
-        "routers wait for when they start). In the thesis peers did that themselves "
-        "(`routing/peer/mode` set to `linkstate`). Zenoh 1.9 took that mode out: the setting is "
-        "read and ignored, and peers hear only those they are linked to. *Peers in a row* shows it on the version "
-        "here: three peers with that setting and with gossip over several hops that links nobody; "
-        "the last hears nothing of the first, and plain Zenoh does the same. Peers that may link "
-        "to one another form a clique and hear everything."
+        "*Mesh*: four applications in a square, each in the mode of a router, so that they pass"
+        " messages on for one another (half a second of *open* is Zenoh's `scouting/delay`, "
+        "which routers wait for when they start). In the thesis peers did that themselves "
+        "(`routing/peer/mode` set to `linkstate`). Zenoh 1.9 took that mode out: the setting is"
+        " read and ignored, and peers hear only those they are linked to. *Peers in a row* "
+        "shows it on the version here: three peers with that setting and with gossip over "
+        "several hops that links nobody; the last hears nothing of the first, and plain Zenoh "
+        "does the same. Peers that may link to one another form a clique and hear everything."
     )
