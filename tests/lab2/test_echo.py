@@ -29,15 +29,18 @@ def stored(folder: Path, medians: dict[tuple[str, str], float]) -> EchoResults:
 
 
 def test_every_stack_takes_turns_and_mqtt_needs_a_middle() -> None:
-    plan = EchoPlan(echoes=10, delayed_echoes=4, rounds=2, scenarios=("beta", "delta"))
+    plan = EchoPlan(
+        echoes=10, acknowledged_echoes=6, delayed_echoes=4, rounds=2, scenarios=("beta", "delta")
+    )
     first, second = (
         [case.stack for case in plan.cases("beta") if case.round == number] for number in (0, 1)
     )
     assert set(first) == set(second) == set(STACKS)
     assert first[0] != second[0]
     assert {case.stack.partition("-")[0] for case in plan.cases("delta")} == {"zenoh", "session"}
-    assert plan.echoes_in("beta") == 5
-    assert plan.echoes_in("beta-delay") == 2
+    assert plan.echoes_of(EchoCase("beta", "mqtt-0", 0)) == 5
+    assert plan.echoes_of(EchoCase("beta", "mqtt-2", 0)) == 3
+    assert plan.echoes_of(EchoCase("beta-delay", "mqtt-2", 0)) == 2
 
 
 @pytest.mark.parametrize(
@@ -117,7 +120,12 @@ def test_the_report_says_when_the_session_is_too_slow(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("emulating")
 def test_all_stacks_echo_through_two_routers_or_brokers(tmp_path: Path) -> None:
     plan = EchoPlan(
-        echoes=5, delayed_echoes=1, rounds=1, links="wired", scenarios=("gamma", "delta")
+        echoes=5,
+        acknowledged_echoes=5,
+        delayed_echoes=1,
+        rounds=1,
+        links="wired",
+        scenarios=("gamma", "delta"),
     )
     results = EchoResults(tmp_path)
     evaluation = EchoEvaluation(plan, results)
