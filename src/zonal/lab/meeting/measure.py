@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from zonal.lab.worker import Worker
 
 PORT = 7447
-_PATIENCE_S, _SILENT_PATIENCE_S = 15.0, 3.0
+_PATIENCE_S = 15.0
+_SILENT_PATIENCE_S, _SILENT_ROUNDS = 3.0, 2
 _HOSTS = 4
 
 
@@ -107,7 +108,7 @@ def _met(
     tell(f"{way.name}, {way.scouting}")
     opened, first = [], []
     last = len(way.modes) - 1
-    for _ in range(rounds):
+    for _ in range(min(rounds, _SILENT_ROUNDS) if way.silent else rounds):
         # Whoever is told to connect to another comes after it.
         for number in sorted(range(last), key=lambda each: (way.modes[each] == "client", each)):
             order = "beacon" if number == 0 else "route"
