@@ -13,6 +13,7 @@ from zonal.lab.summary import (
     doubled_messages,
     expected_messages,
     first_messages,
+    measured_subscribers,
 )
 
 if TYPE_CHECKING:
@@ -38,12 +39,13 @@ def summarize_by_spark(results: Results, first_s: float | None = None) -> Summar
     nodes = results.nodes()
     limits = None if first_s is None else first_messages(nodes, first_s)
     expected = expected_messages(nodes, first_s)
-    samples = _first(spark.read.parquet(*map(str, results.samples())), limits)
-    pooled = {_key(row): row for row in job(_messages(samples, *_GROUP)).collect()}
-    rates = _rates(job(_messages(samples, *_GROUP, "round")).collect())
+    samples = spark.read.parquet(*map(str, results.samples()))
+    samples = _first(samples.where(_measured(measured_subscribers(nodes))), limits)
+    pooled = {_key(row): row for row in job(_messages(samples)).collect()}
+    rates = _rates(samples)
     doubles = doubled_messages(results, limits)
     rows = [
-        _figures(key, row, expected[key], rates.get(key, []), doubles[key])
+        _figures(key, row, expected[key], rates[key], doubles[key])
         for key, row in sorted(pooled.items())
     ]
     return Summary(rows, nodes, computed_by="the pipeline's summary job on Spark")
@@ -69,12 +71,21 @@ def _first(samples: DataFrame, limits: Limits | None) -> DataFrame:
     return samples.join(due, ["scenario", "publisher"]).where("number < most")
 
 
-def _messages(samples: DataFrame, *run: str) -> DataFrame:
-    """The samples as the summary job reads them, with these columns as the name of a run."""
+def _measured(subscribers: dict[str, set[int]]) -> str:
+    """The condition that a sample is of a subscriber that is measured."""
+    each = (
+        f"scenario = '{scenario}' AND subscriber IN ({', '.join(map(str, sorted(ids)))})"
+        for scenario, ids in subscribers.items()
+    )
+    return " OR ".join(f"({condition})" for condition in each)
+
+
+def _messages(samples: DataFrame) -> DataFrame:
+    """The samples as the summary job reads them: a run is all rounds of a subscriber."""
     from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's own guide gives it
 
     return samples.select(
-        F.concat_ws(_SEPARATOR, *(F.col(name).cast("string") for name in run)).alias("run"),
+        F.concat_ws(_SEPARATOR, *(F.col(name).cast("string") for name in _GROUP)).alias("run"),
         "technique",
         F.col("subscriber").cast("string").alias("subscriber"),
         (F.col("sent_ns") / 1e9).alias("sent_s"),
@@ -87,11 +98,18 @@ def _key(row: Any) -> Key:
     return scenario, transport, int(cpu), row.technique, int(subscriber)
 
 
-def _rates(rows: list[Any]) -> dict[Key, list[float]]:
-    """The throughput of each round, by subscriber; 0 where a single message has no duration."""
+def _rates(samples: DataFrame) -> dict[Key, list[float]]:
+    """The throughput of each round (equation 7.2); 0 where a single message has no duration."""
+    from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's own guide gives it
+
+    span_s = (F.max("received_ns") - F.min("received_ns")) / 1e9
+    rounds = samples.groupBy(*_GROUP, "technique", "round").agg(
+        F.when(span_s > 0, F.count("*") / span_s).alias("rate")
+    )
     collected: dict[Key, list[float]] = {}
-    for row in rows:
-        collected.setdefault(_key(row), []).append(row.throughput or 0.0)
+    for row in rounds.collect():
+        key = (row.scenario, row.transport, row.cpu_percent, row.technique, row.subscriber)
+        collected.setdefault(key, []).append(row.rate or 0.0)
     return collected
 
 

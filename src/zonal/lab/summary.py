@@ -91,7 +91,6 @@ class Summary:
         self.rows = rows
         self.computed_by = computed_by
         self._nodes = nodes.to_pylist()
-        self._measured = {(n["scenario"], n["node"]) for n in self._nodes if n["measured"]}
 
     def conditions(self) -> list[Condition]:
         """The conditions, in the order of the thesis."""
@@ -106,7 +105,6 @@ class Summary:
             for row in self.rows
             if (row.scenario, row.transport, row.cpu_percent) == condition
             and row.technique == technique
-            and (row.scenario, row.subscriber) in self._measured
         ]
 
     def totals(self, condition: Condition, technique: str) -> Totals | None:
@@ -172,13 +170,23 @@ def summarize(results: Results, first_s: float | None = None) -> Summary:
     grouped: dict[str, list[Path]] = defaultdict(list)
     for path in results.samples():
         grouped[path.stem.rpartition("-")[0]].append(path)  # all rounds of a technique together
-    expected = expected_messages(nodes, first_s)
+    expected, measured = expected_messages(nodes, first_s), measured_subscribers(nodes)
     rows = [
         figures
         for paths in grouped.values()
         for figures in _figures(_first(pq.read_table(paths), limits), expected)
+        if figures.subscriber in measured[figures.scenario]
     ]
     return Summary(rows, nodes)
+
+
+def measured_subscribers(nodes: pa.Table) -> dict[str, set[int]]:
+    """The subscribers of each scenario whose latency is measured, as in the thesis."""
+    measured: dict[str, set[int]] = defaultdict(set)
+    for node in nodes.to_pylist():
+        if node["measured"]:
+            measured[node["scenario"]].add(node["node"])
+    return measured
 
 
 def greatest_difference_ms(one: Summary, other: Summary) -> float:
