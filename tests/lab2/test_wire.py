@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from zonal.lab.meeting.measure import WAYS, Met, write_meeting_report
+from zonal.lab.meeting.measure import measure as measure_meetings
 from zonal.lab.wire.capture import tcp_payload
 from zonal.lab.wire.measure import KINDS, OnTheWire, measure, write_wire_report
 
@@ -69,3 +70,11 @@ def test_a_place_costs_bytes_and_every_message_is_heard() -> None:
         assert rows[kind].heard == 20
     assert rows["zenoh"].tcp_bytes < rows["s2"].tcp_bytes < rows["zenoh"].tcp_bytes + 80
     assert rows["mqtt-0"].tcp_bytes > 64
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("emulating")
+def test_every_topology_delivers_but_peers_that_are_not_linked() -> None:
+    met = measure_meetings(rounds=1)
+    for way, row in zip(WAYS, met, strict=True):
+        assert (row.first_ms == [None]) == way.silent, way

@@ -32,9 +32,11 @@ def summarize_by_spark(results: Results, first_s: float | None = None) -> Summar
     Latencies are pooled over the rounds of a subscriber; throughput is the mean of its rounds.
     """
     job = import_module("zonal.pipeline.summary").summarize
-    # A few million rows and some hundred groups: more partitions would only cost start-up.
+    # Millions of rows and some hundred groups: more partitions would only cost start-up. Exact
+    # percentiles hold the values of a group in memory.
+    conf = {"spark.sql.shuffle.partitions": "8", "spark.driver.memory": "4g"}
     spark: SparkSession = import_module("zonal.pipeline.spark").open_spark(
-        app="zonal-lab", conf={"spark.sql.shuffle.partitions": "4"}
+        app="zonal-lab", conf=conf
     )
     nodes = results.nodes()
     limits = None if first_s is None else first_messages(nodes, first_s)
