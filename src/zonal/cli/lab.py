@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from datetime import UTC, datetime
 from importlib.util import find_spec
 from pathlib import Path
@@ -110,9 +109,7 @@ def location(
     stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
     results = Results(into or Path("out/lab") / f"location-{stamp}")
     folders = (traces,) if traces else _TRACE_FOLDERS
-    begun = time.monotonic()
     _run(plan, results, folders)
-    results.note(minutes=round((time.monotonic() - begun) / 60, 1))
     if "bloom" in plan.techniques:
         typer.echo("false positives of Bloom filters …")
         results.add_bloom_table(run_bloom_table())

@@ -80,6 +80,12 @@ class Evaluation:
         """Run all cases; one that fails is tried again on a fresh network, then noted."""
         self._results.begin(self._plan)
         self._note_traces()
+        with self._results.timed():
+            self._run_scenarios()
+        if self.failures:
+            self._results.note(failures=self.failures)
+
+    def _run_scenarios(self) -> None:
         done = 0
         for scenario in self._plan.scenarios:
             cases = list(self._plan.cases(scenario))
@@ -87,8 +93,6 @@ class Evaluation:
             for _ in range(_TRIES):
                 left = self._run_scenario(scenario, left, done + len(cases) - len(left))
             done += len(cases)
-        if self.failures:
-            self._results.note(failures=self.failures)
 
     def _note_traces(self) -> None:
         """Which trace the clients are on, and what it alone costs in each scenario."""
