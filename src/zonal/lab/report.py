@@ -123,9 +123,10 @@ def _introduction(manifest: dict[str, Any]) -> Iterator[str]:
     if plan["client_links"] == "trace":
         links = f"on the packet trace {trace} (publishers outward, subscribers inward)"
     yield (
-        f"{plan['rounds']} round{'s' * (plan['rounds'] > 1)} of {plan['seconds']:g} s a case; the thesis ran 12 of 180 s "
-        "(`--rounds 12 --seconds 180`). Every router's one card carries 5 Mbit/s each way, clients "
-        f"are {links}. All techniques of a round run one after the other on the same network and "
+        f"{plan['rounds']} round{'s' * (plan['rounds'] > 1)} of {plan['seconds']:g} s a case; the "
+        "thesis ran 12 of 180 s (`--rounds 12 --seconds 180`). Every router's one card carries 5 "
+        f"Mbit/s each way, clients are {links}. All techniques of a round run one after the "
+        "other on the same network and "
         "meet the same stretch of the trace. Every message is numbered and stamped with the "
         "machine's monotonic clock where it is sent and where the application gets it; nothing is "
         "left out of the figures. A figure of several subscribers is the mean of theirs."
