@@ -71,7 +71,7 @@ def _page(manifest: dict[str, Any], found: Figures, name: str) -> Iterator[str]:
         f"that loses {LINK_LOSS:.0%} of all frames loses questions for missing messages and "
         "answers to them, too. Asked once (on a heartbeat, Zenoh's other way), such a question "
         "holds back all that follows for 10 s and is then given up, with everything that was lost "
-        f"meanwhile: 1 % of the messages in every other sample here. Asked every "
+        "meanwhile: 1 % of the messages in every other sample that was tried. Asked every "
         f"{ASK_AGAIN.total_seconds() * 1000:g} ms, as in these runs, a gap is filled by the next "
         "answer."
     )
