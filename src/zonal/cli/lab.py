@@ -144,10 +144,14 @@ def report(
     folder: Annotated[Path, typer.Argument(help="folder of results")],
     to: Annotated[Path | None, typer.Option(help="folder of the page (default: the same)")] = None,
     name: Annotated[str, typer.Option(help="name of the page and its pictures")] = "location",
+    *,
+    spark: Annotated[
+        bool | None, typer.Option(help="compute on Spark or not (default: where a Java is there)")
+    ] = None,
 ) -> None:
     """Write the report of stored results; needs neither root nor a network."""
     _require_packages()
     from zonal.lab.report import write_report
     from zonal.lab.results import Results
 
-    typer.echo(f"report: {write_report(Results(folder), to or folder, name)}")
+    typer.echo(f"report: {write_report(Results(folder), to or folder, name, by_spark=spark)}")
