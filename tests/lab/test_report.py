@@ -14,7 +14,13 @@ from zonal.lab.report import grade, write_report
 from zonal.lab.results import Results
 from zonal.lab.scene import Outcome
 from zonal.lab.spark_summary import spark_is_there, summarize_by_spark
-from zonal.lab.summary import Condition, SubscriberFigures, Totals, summarize
+from zonal.lab.summary import (
+    Condition,
+    SubscriberFigures,
+    Totals,
+    greatest_difference_ms,
+    summarize,
+)
 from zonal.lab.techniques import BASELINES, TECHNIQUES
 from zonal.lab.topology import Topology, layout
 
@@ -107,7 +113,13 @@ def test_loss_and_doubles_are_counted(tmp_path: Path) -> None:
 def test_sparks_figures_are_the_same(results: Results) -> None:
     if not spark_is_there():
         pytest.skip("no pipeline, or no Java for it")
-    ours, theirs = summarize(results).rows, summarize_by_spark(results).rows
+    for first_s in (None, 0.5):
+        both = summarize(results, first_s), summarize_by_spark(results, first_s)
+        assert greatest_difference_ms(*both) < 1e-3
+        assert_alike(both[0].rows, both[1].rows)
+
+
+def assert_alike(ours: list[SubscriberFigures], theirs: list[SubscriberFigures]) -> None:
     assert len(ours) == len(theirs) > 0
 
     def order(row: SubscriberFigures) -> tuple[str, str, int]:
@@ -116,6 +128,17 @@ def test_sparks_figures_are_the_same(results: Results) -> None:
     for mine, spark in zip(sorted(ours, key=order), sorted(theirs, key=order), strict=True):
         for name, value in vars(mine).items():
             assert vars(spark)[name] == pytest.approx(value, abs=1e-3), (order(mine), name)
+
+
+def test_the_first_seconds_of_a_run_count_its_first_messages(results: Results) -> None:
+    whole, half = summarize(results), summarize(results, first_s=0.5)
+    share = 0.5 / PLAN.seconds
+    assert [row.expected for row in half.rows] == [
+        round(row.expected * share) for row in whole.rows
+    ]
+    assert sum(row.messages for row in half.rows) == pytest.approx(
+        share * sum(row.messages for row in whole.rows), rel=0.02
+    )
 
 
 def test_verdicts_follow_the_numbers(results: Results) -> None:
@@ -136,7 +159,7 @@ def test_verdicts_follow_the_numbers(results: Results) -> None:
 def test_the_report_is_one_page_with_its_pictures(results: Results, tmp_path: Path) -> None:
     row = BloomRow(0.3, 256, 2, {**EXPECTED, 6: 9}, {**EXPECTED, 8: 5}, dict(EXPECTED))
     results.add_bloom_table([row])
-    page = write_report(results, tmp_path / "page", summary=summarize(results))
+    page = write_report(results, tmp_path / "page", by_spark=False)
     text = page.read_text()
     for name in ("zoning", "near-field", "far-field"):
         assert f"location-{name}-tcp-100.png" in text

@@ -35,3 +35,17 @@ def test_reliable_and_block_lose_nothing_over_tcp(tmp_path: Path) -> None:
             assert found.copies == 0
     page = write_burst_report(results, tmp_path).read_text()
     assert "| TCP with block, reliable: nothing lost | TARGETS D | holds |" in page
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("emulating")
+def test_recovery_loses_nothing_at_a_rate_that_the_link_carries(tmp_path: Path) -> None:
+    plan = BurstPlan(samples=3, sizes=(), transports=("udp",), stacks=("recovery",))
+    results = BurstResults(tmp_path)
+    BurstEvaluation(plan, results, on_case=lambda _: None).run()
+    found = results.figures()
+    assert {case.link_loss for case in found} == {0.0, 0.01}
+    for case, each in found.items():
+        assert each.lost == [0.0, 0.0, 0.0], case.name
+        # A question that is lost holds nothing back until it is given up.
+        assert each.round_trips[-1] < 5000, case.name

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from zonal.lab.meeting.measure import WAYS, Met, write_meeting_report
+from zonal.lab.meeting.measure import measure as measure_meetings
 from zonal.lab.wire.capture import tcp_payload
 from zonal.lab.wire.measure import KINDS, OnTheWire, measure, write_wire_report
 
@@ -46,7 +47,7 @@ def test_nodes_are_told_only_of_nodes_that_are_there() -> None:
             assert ("listen" in config) == (way.modes[number] != "client")
         # Who scouts by nothing must be told, or it would never meet anybody.
         if way.scouting == "told":
-            assert way.told[-1] >= 0
+            assert way.told[-1]
 
 
 def test_the_pages_show_what_was_measured(tmp_path: Path) -> None:
@@ -69,3 +70,11 @@ def test_a_place_costs_bytes_and_every_message_is_heard() -> None:
         assert rows[kind].heard == 20
     assert rows["zenoh"].tcp_bytes < rows["s2"].tcp_bytes < rows["zenoh"].tcp_bytes + 80
     assert rows["mqtt-0"].tcp_bytes > 64
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("emulating")
+def test_every_topology_delivers_but_peers_that_are_not_linked() -> None:
+    met = measure_meetings(rounds=1)
+    for way, row in zip(WAYS, met, strict=True):
+        assert (row.first_ms == [None]) == way.silent, way

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from datetime import UTC, datetime
 from importlib.util import find_spec
 from pathlib import Path
@@ -72,6 +71,10 @@ def location(
     quick: Annotated[bool, typer.Option(help="one round of a few seconds a case")] = False,
     rounds: Annotated[int, typer.Option(help="runs of every case")] = 12,
     seconds: Annotated[float, typer.Option(help="length of a run")] = 180.0,
+    variant_seconds: Annotated[
+        float | None,
+        typer.Option(help="… of one over UDP or with slow routers (default: the same)"),
+    ] = None,
     scenarios: Annotated[str, typer.Option(help="comma-separated")] = "zoning,near-field,far-field",
     transports: Annotated[str, typer.Option(help="comma-separated")] = "tcp,udp",
     cpu: Annotated[str, typer.Option(help="routers' shares in percent")] = "100,20",
@@ -101,13 +104,12 @@ def location(
         cpu_percents=tuple(int(each) for each in cpu.split(",")),
         techniques=tuple(techniques.split(",")),  # type: ignore[arg-type] # the plan checks
         client_links="plain" if plain_clients else "trace",
+        variant_seconds=None if quick else variant_seconds,
     )
     stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
     results = Results(into or Path("out/lab") / f"location-{stamp}")
     folders = (traces,) if traces else _TRACE_FOLDERS
-    begun = time.monotonic()
     _run(plan, results, folders)
-    results.note(minutes=round((time.monotonic() - begun) / 60, 1))
     if "bloom" in plan.techniques:
         typer.echo("false positives of Bloom filters …")
         results.add_bloom_table(run_bloom_table())
@@ -124,38 +126,15 @@ def _require_packages() -> None:
 
 
 def _run(plan: Plan, results: Results, folders: tuple[Path, ...]) -> None:
-    """Run with a progress bar."""
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeRemainingColumn,
-    )
-
+    """Run, showing progress; what is there already is not run again."""
     from zonal.lab.evaluation import Evaluation
-    from zonal.lab.machine import examine_machine
-    from zonal.lab.signals import ending_in_order
+    from zonal.lab.progress import showing_progress
 
-    examine_machine().require()
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-    )
-    with ending_in_order(), Progress(*columns) as progress:
-        task = progress.add_task("starting", total=plan.count)
+    with showing_progress(plan.count) as tell:
         evaluation = Evaluation(
-            plan,
-            results,
-            folders,
-            on_case=lambda case, number: progress.update(
-                task, description=case.name, completed=number
-            ),
+            plan, results, folders, on_case=lambda case, number: tell(case.name, number)
         )
         evaluation.run()
-        progress.update(task, completed=plan.count, description="done")
     for each in evaluation.failures:
         typer.echo(f"failed: {each}", err=True)
 
@@ -165,10 +144,14 @@ def report(
     folder: Annotated[Path, typer.Argument(help="folder of results")],
     to: Annotated[Path | None, typer.Option(help="folder of the page (default: the same)")] = None,
     name: Annotated[str, typer.Option(help="name of the page and its pictures")] = "location",
+    *,
+    spark: Annotated[
+        bool | None, typer.Option(help="compute on Spark or not (default: where a Java is there)")
+    ] = None,
 ) -> None:
     """Write the report of stored results; needs neither root nor a network."""
     _require_packages()
     from zonal.lab.report import write_report
     from zonal.lab.results import Results
 
-    typer.echo(f"report: {write_report(Results(folder), to or folder, name)}")
+    typer.echo(f"report: {write_report(Results(folder), to or folder, name, by_spark=spark)}")

@@ -15,6 +15,7 @@ def latency(
     *,
     quick: Annotated[bool, typer.Option(help="few echoes, one round: a few minutes")] = False,
     echoes: Annotated[int, typer.Option(help="echoes of every case")] = 1000,
+    acknowledged_echoes: Annotated[int, typer.Option(help="… of MQTT at QoS 1 and 2")] = 1000,
     delayed_echoes: Annotated[int, typer.Option(help="… where 200 ms are added")] = 1000,
     rounds: Annotated[int, typer.Option(help="the echoes are spread over so many turns")] = 10,
     links: Annotated[str, typer.Option(help="wireless cards: wifi, lte or wired")] = "wifi",
@@ -37,6 +38,7 @@ def latency(
 
     plan = EchoPlan(
         echoes=100 if quick else echoes,
+        acknowledged_echoes=30 if quick else acknowledged_echoes,
         delayed_echoes=6 if quick else delayed_echoes,
         rounds=1 if quick else rounds,
         links=links,  # type: ignore[arg-type] # the plan checks

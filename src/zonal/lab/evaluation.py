@@ -80,6 +80,12 @@ class Evaluation:
         """Run all cases; one that fails is tried again on a fresh network, then noted."""
         self._results.begin(self._plan)
         self._note_traces()
+        with self._results.timed():
+            self._run_scenarios()
+        if self.failures:
+            self._results.note(failures=self.failures)
+
+    def _run_scenarios(self) -> None:
         done = 0
         for scenario in self._plan.scenarios:
             cases = list(self._plan.cases(scenario))
@@ -87,8 +93,6 @@ class Evaluation:
             for _ in range(_TRIES):
                 left = self._run_scenario(scenario, left, done + len(cases) - len(left))
             done += len(cases)
-        if self.failures:
-            self._results.note(failures=self.failures)
 
     def _note_traces(self) -> None:
         """Which trace the clients are on, and what it alone costs in each scenario."""
@@ -127,7 +131,7 @@ class Evaluation:
             # All techniques of a round meet the same stretch of the trace.
             skip_ms = round(case.round * self._plan.seconds * 1000)
             try:
-                outcome = scene.run(case, self._plan.seconds, skip_ms=skip_ms)
+                outcome = scene.run(case, self._plan.seconds_of(case), skip_ms=skip_ms)
             except EmulationError as error:
                 self.failures.append(f"{case.name}: {error}")
                 return cases[number + 1 :], [case], done + number + 1

@@ -10,6 +10,8 @@ from bisect import bisect_left
 from collections import deque
 from typing import TYPE_CHECKING, Protocol
 
+import numpy as np
+
 from zonal.lab.trace import OPPORTUNITY_BYTES
 
 if TYPE_CHECKING:
@@ -67,7 +69,8 @@ class TraceGate:
     """
 
     def __init__(self, trace: Trace) -> None:
-        self._times_ns: list[int] = (trace.opportunities_ms * NS_PER_MS).tolist()
+        times = np.rint(trace.opportunities_ms * NS_PER_MS)
+        self._times_ns: list[int] = times.astype(np.int64).tolist()
         self._period_ns = trace.period_ms * NS_PER_MS
         self.restart(0)
 

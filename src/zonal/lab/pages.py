@@ -3,13 +3,30 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
     from typing import Any
 
+    from _typeshed import DataclassInstance
+
     from zonal.lab.claims import Verdict
+
+
+def write_page(
+    lines: Iterable[str], folder: Path, name: str, rows: Sequence[DataclassInstance] = ()
+) -> Path:
+    """Write a page, and beside it the rows that it shows as JSON; return the page's path."""
+    folder.mkdir(parents=True, exist_ok=True)
+    if rows:
+        text = json.dumps([asdict(row) for row in rows], indent=1)
+        (folder / f"{name}.json").write_text(text + "\n", encoding="utf-8")
+    page = folder / f"{name}.md"
+    page.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return page
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:

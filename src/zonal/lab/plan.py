@@ -42,7 +42,12 @@ class Case:
 
 @dataclass(frozen=True)
 class Plan:
-    """A whole evaluation; the thesis' own is 12 rounds of 180 s."""
+    """A whole evaluation; the thesis' own is 12 rounds of 180 s.
+
+    `variant_seconds` shortens the runs over UDP and with slow routers (sections 7.6 and 7.7), of
+    which there are three times as many. Queues take tens of seconds to fill, so conditions of
+    different length are compared by the first `variant_seconds` of each.
+    """
 
     rounds: int = 12
     seconds: float = 180.0
@@ -51,11 +56,17 @@ class Plan:
     cpu_percents: tuple[int, ...] = CPU_PERCENT
     techniques: tuple[TechniqueName, ...] = TECHNIQUES
     client_links: Literal["trace", "plain"] = "trace"
+    variant_seconds: float | None = None
 
     def __post_init__(self) -> None:
         if self.rounds < 1 or self.seconds <= 0:
             raise PlanError(
                 f"a plan needs rounds and seconds above 0, not {self.rounds}, {self.seconds}"
+            )
+        if self.variant_seconds is not None and not 0 < self.variant_seconds <= self.seconds:
+            raise PlanError(
+                f"variants last up to the {self.seconds:g} s of the others, not "
+                f"{self.variant_seconds:g} s"
             )
         _among("technique", self.techniques, TECHNIQUES)
         _among("transport", self.transports, TRANSPORTS)
@@ -74,6 +85,12 @@ class Plan:
                 turn = (*turn, FINE_BLOOM)
             for name in turn:
                 yield Case(scenario, transport, percent, name, number)
+
+    def seconds_of(self, case: Case) -> float:
+        """How long a case lasts."""
+        if self.variant_seconds is None or (case.transport, case.cpu_percent) == ("tcp", 100):
+            return self.seconds
+        return self.variant_seconds
 
     @property
     def count(self) -> int:

@@ -5,15 +5,16 @@ from __future__ import annotations
 FIGURE_ZONING = (
     "The encodings do confine the load to its zone: no message goes astray, and zone 01's "
     "routers are idle. What is left is mostly the wait for the publisher's own packet trace, "
-    "which no technique can shorten. On clients without the trace the figure holds: see the "
-    "page on plain clients."
+    "which no technique can shorten, while the baselines' queues take tens of seconds to fill: "
+    "runs of less than about 20 s are too short for it. On clients without the trace it holds in "
+    "runs of any length."
 )
 
 FIGURE_FAR = (
-    "The encodings send fewer bytes than the baselines (see the table), so what is above is "
-    "not the network's doing: on a machine with this load, runs whose latencies are a few "
-    "milliseconds depend on the processor time that they happen to get. To be repeated on a "
-    "quiet machine."
+    "The encodings send fewer bytes than the baselines (see the table) once their keys are "
+    "declared. Until a key has been heard some times it travels as text: for the first half "
+    "second with bloom, whose keys are the longest, and in a run of a few seconds that shows in "
+    "the mean. Where latencies are a few milliseconds, so does a busy machine (see the loads)."
 )
 
 ZONING_THROUGHPUT = (
@@ -65,14 +66,14 @@ CPU_FAR = (
 
 UDP_LATENCY = (
     "Over UDP Zenoh sends messages on their own where a busy TCP link collects them into full "
-    "packets; so routers send more packets and need two to five times the processor time "
-    "(last column of the tables). Two cores that also had other work (see the loads) were "
-    "then short of processor time, and a longer queue was the result."
+    "packets. Each then has headers of its own, so the busiest links come close to their 5 Mbit/s "
+    "(see the tables), and routers need two to five times the processor time (last column): on two "
+    "cores for all of them both make longer queues than TCP's acknowledgements do."
 )
 
 UDP_LOSS = (
-    "Lost is what meets a full queue. TOPIC has the longest messages here, and bloom only "
-    "until its keys are declared; the rest is the shortage of processor time (see the loads)."
+    "Lost is what meets a full queue, and that is the baselines first: their messages are the "
+    "longest here and go everywhere. Base64 and Bloom are numbers once their keys are declared."
 )
 
 UDP_MGRS = (
@@ -80,9 +81,4 @@ UDP_MGRS = (
     "conditions is the processor time that they happened to get (see the loads)."
 )
 
-FIGURE_NEAR = (
-    "The encodings send fewer bytes than the baselines (see the table), so what is above is "
-    "not the network's doing: on a machine with this load, runs whose latencies are a few "
-    "milliseconds depend on the processor time that they happen to get. To be repeated on a "
-    "quiet machine."
-)
+FIGURE_NEAR = FIGURE_FAR

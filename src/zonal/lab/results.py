@@ -10,11 +10,13 @@ A case's files appear whole or not at all, so a stopped evaluation can be contin
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import platform
 import subprocess
 import sys
+import time
 from dataclasses import asdict
 from datetime import UTC, datetime
 from importlib import metadata
@@ -28,7 +30,7 @@ import pyarrow.parquet as pq
 from zonal.errors import PlanError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from zonal.lab.bloom_table import BloomRow
     from zonal.lab.plan import Case, Plan
@@ -83,6 +85,16 @@ class Results:
         path = self.folder / "manifest.json"
         path.write_text(json.dumps({**self.manifest(), **details}, indent=2) + "\n")
 
+    @contextlib.contextmanager
+    def timed(self) -> Iterator[None]:
+        """Add to the minutes that the plan has taken, also when it is interrupted."""
+        begun = time.monotonic()
+        try:
+            yield
+        finally:
+            before = self.manifest().get("minutes", 0.0)
+            self.note(minutes=round(before + (time.monotonic() - begun) / 60, 1))
+
     def has(self, case: Case) -> bool:
         """Whether the case has already been run."""
         return (self.folder / "nodes" / f"{case.name}.parquet").exists()
@@ -114,6 +126,10 @@ class Results:
         finished = {path.name for path in (self.folder / "nodes").glob("*.parquet")}
         files = sorted((self.folder / "samples").glob("*.parquet"))
         return [path for path in files if path.name in finished]
+
+    def rows(self) -> int:
+        """How many raw samples there are."""
+        return sum(pq.read_metadata(path).num_rows for path in self.samples())
 
     def nodes(self) -> pa.Table:
         """The counts of all nodes in all cases."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from zonal.errors import PlanError
 from zonal.lab.results import CASE_COLUMNS
 
 if TYPE_CHECKING:
@@ -90,7 +91,6 @@ class Summary:
         self.rows = rows
         self.computed_by = computed_by
         self._nodes = nodes.to_pylist()
-        self._measured = {(n["scenario"], n["node"]) for n in self._nodes if n["measured"]}
 
     def conditions(self) -> list[Condition]:
         """The conditions, in the order of the thesis."""
@@ -105,7 +105,6 @@ class Summary:
             for row in self.rows
             if (row.scenario, row.transport, row.cpu_percent) == condition
             and row.technique == technique
-            and (row.scenario, row.subscriber) in self._measured
         ]
 
     def totals(self, condition: Condition, technique: str) -> Totals | None:
@@ -138,6 +137,18 @@ class Summary:
             router_cpu=sum(n["cpu_seconds"] for n in routers) / seconds,
         )
 
+    def for_others(self, technique: str) -> int:
+        """Messages that concern some subscriber not, counted once for each such subscriber."""
+        sent: dict[tuple[Any, ...], int] = defaultdict(int)
+        wanted: dict[tuple[Any, ...], list[int]] = defaultdict(list)
+        for node in self._nodes:
+            if node["technique"] == technique:
+                case = tuple(node[name] for name in CASE_COLUMNS)
+                sent[case] += node["sent"]
+                if node["role"] == "subscriber":
+                    wanted[case].append(node["expected"])
+        return sum(sent[case] - each for case, mine in wanted.items() for each in mine)
+
     def load(self, condition: Condition) -> tuple[float, float]:
         """The machine's lowest and highest load while this condition was run."""
         loads = [
@@ -152,40 +163,94 @@ class Summary:
         return pa.Table.from_pylist([{**asdict(row), "loss": row.loss} for row in self.rows])
 
 
-def summarize(results: Results) -> Summary:
-    """Compute the figures of all finished runs."""
+def summarize(results: Results, first_s: float | None = None) -> Summary:
+    """Compute the figures of all finished runs, or of the first seconds of each."""
     nodes = results.nodes()
+    limits = None if first_s is None else first_messages(nodes, first_s)
     grouped: dict[str, list[Path]] = defaultdict(list)
     for path in results.samples():
         grouped[path.stem.rpartition("-")[0]].append(path)  # all rounds of a technique together
-    expected = expected_messages(nodes)
+    expected, measured = expected_messages(nodes, first_s), measured_subscribers(nodes)
     rows = [
         figures
         for paths in grouped.values()
-        for figures in _figures(pq.read_table(paths), expected)
+        for figures in _figures(_first(pq.read_table(paths), limits), expected)
+        if figures.subscriber in measured[figures.scenario]
     ]
     return Summary(rows, nodes)
+
+
+def measured_subscribers(nodes: pa.Table) -> dict[str, set[int]]:
+    """The subscribers of each scenario whose latency is measured, as in the thesis."""
+    measured: dict[str, set[int]] = defaultdict(set)
+    for node in nodes.to_pylist():
+        if node["measured"]:
+            measured[node["scenario"]].add(node["node"])
+    return measured
+
+
+def greatest_difference_ms(one: Summary, other: Summary) -> float:
+    """By how much the latencies of two summaries of the same runs differ at most."""
+    mine, theirs = ({_key(row): row for row in each.rows} for each in (one, other))
+    if mine.keys() != theirs.keys():
+        raise PlanError("the two summaries are not of the same runs")
+    names = ("mean_ms", "std_ms", "p50_ms", "p95_ms", "p99_ms", "max_ms")
+    pairs = (
+        (getattr(mine[key], name), getattr(theirs[key], name)) for key in mine for name in names
+    )
+    return max((abs(a - b) for a, b in pairs), default=0.0)
+
+
+def _key(row: SubscriberFigures) -> Key:
+    return row.scenario, row.transport, row.cpu_percent, row.technique, row.subscriber
 
 
 Key = tuple[str, str, int, str, int]
 _IDENTITY = ("subscriber", "round", "publisher", "number")
 
 
-def expected_messages(nodes: pa.Table) -> dict[Key, int]:
+Limits = dict[tuple[str, int], int]
+
+
+def expected_messages(nodes: pa.Table, first_s: float | None = None) -> dict[Key, int]:
     """How many messages each subscriber should have got, all rounds together."""
     total: dict[Key, int] = defaultdict(int)
     for node in nodes.to_pylist():
         if node["role"] == "subscriber":
             conditions = (node["scenario"], node["transport"], node["cpu_percent"])
-            total[(*conditions, node["technique"], node["node"])] += node["expected"]
+            share = 1.0 if first_s is None else min(first_s / node["seconds"], 1.0)
+            key = (*conditions, node["technique"], node["node"])
+            total[key] += round(node["expected"] * share)
     return total
 
 
-def doubled_messages(results: Results) -> dict[Key, int]:
+def first_messages(nodes: pa.Table, first_s: float) -> Limits:
+    """How many messages each publisher of a scenario sends in the first seconds of a run."""
+    return {
+        (node["scenario"], node["node"]): round(node["sent"] / node["seconds"] * first_s)
+        for node in nodes.to_pylist()
+        if node["role"] == "publisher"
+    }
+
+
+def _first(samples: pa.Table, limits: Limits | None) -> pa.Table:
+    """The samples of the first seconds of their runs; messages are numbered as they are due."""
+    if limits is None or samples.num_rows == 0:
+        return samples
+    scenario = samples["scenario"][0].as_py()
+    publishers, numbers = samples["publisher"].to_numpy(), samples["number"].to_numpy()
+    most = np.zeros_like(numbers)
+    for publisher in np.unique(publishers).tolist():
+        most[publishers == publisher] = limits[scenario, publisher]
+    return samples.filter(pa.array(numbers < most))
+
+
+def doubled_messages(results: Results, limits: Limits | None = None) -> dict[Key, int]:
     """How many messages came more than once, by subscriber."""
     doubled: dict[Key, int] = defaultdict(int)
     for path in results.samples():
-        table = pq.read_table(path, columns=[*CASE_COLUMNS, *_IDENTITY[:1], *_IDENTITY[2:]])
+        columns_read = [*CASE_COLUMNS, *_IDENTITY[:1], *_IDENTITY[2:]]
+        table = _first(pq.read_table(path, columns=columns_read), limits)
         if table.num_rows == 0:
             continue
         scenario, transport, cpu, technique, _ = (table[name][0].as_py() for name in CASE_COLUMNS)

@@ -2,6 +2,7 @@
 
 One line per delivery opportunity, in milliseconds since the start; each carries 1500 bytes; the
 last time stamp is the period after which the trace starts again (Netravali et al., ATC 2015).
+Mahimahi knows whole milliseconds only; traces of our own may have decimals.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ class Trace:
     """Delivery opportunities of one link, in milliseconds, ascending; repeats after `period_ms`."""
 
     name: str
-    opportunities_ms: NDArray[np.int64]
+    opportunities_ms: NDArray[np.int64] | NDArray[np.float64]
 
     def __post_init__(self) -> None:
         times = self.opportunities_ms
@@ -54,18 +55,23 @@ def read_trace(path: Path) -> Trace:
     """Read a Mahimahi trace file."""
     try:
         lines = path.read_text(encoding="ascii").split()
-        return Trace(path.name, np.array([int(line) for line in lines], dtype=np.int64))
+        kind = float if any("." in line for line in lines) else int
+        return Trace(path.name, np.array([kind(line) for line in lines]))
     except OSError as error:
         raise TraceError(f"trace {path} cannot be read: {error.strerror}") from error
     except ValueError as error:
         if isinstance(error, TraceError):
             raise
-        raise TraceError(f"trace {path} must hold one whole number a line: {error}") from error
+        raise TraceError(
+            f"trace {path} must hold one number of milliseconds a line: {error}"
+        ) from error
 
 
 def write_trace(trace: Trace, path: Path) -> None:
     """Write a trace in Mahimahi's format."""
-    path.write_text("\n".join(map(str, trace.opportunities_ms.tolist())) + "\n", encoding="ascii")
+    times = trace.opportunities_ms
+    pattern = "%d" if np.issubdtype(times.dtype, np.integer) else "%.3f"
+    path.write_text("".join(f"{pattern}\n" % time for time in times.tolist()), encoding="ascii")
 
 
 def made_up_lte(seed: int = 1, seconds: int = 180) -> Trace:

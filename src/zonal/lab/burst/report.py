@@ -11,9 +11,10 @@ mpl.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 
+from zonal.lab.burst.peers import ASK_AGAIN
 from zonal.lab.burst.plan import LINK_LOSS, PACED_COUNT, PACED_HZ, TITLES
 from zonal.lab.claims import Verdict
-from zonal.lab.pages import how_it_was_run, table, verdicts
+from zonal.lab.pages import how_it_was_run, table, verdicts, write_page
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,9 +36,7 @@ def write_burst_report(results: BurstResults, folder: Path, name: str = "reliabi
     folder.mkdir(parents=True, exist_ok=True)
     found = results.figures()
     _draw(found, folder / f"{name}.png")
-    page = folder / f"{name}.md"
-    page.write_text("\n".join(_page(results.manifest(), found, name)) + "\n", encoding="utf-8")
-    return page
+    return write_page(_page(results.manifest(), found, name), folder, name)
 
 
 def _page(manifest: dict[str, Any], found: Figures, name: str) -> Iterator[str]:
@@ -70,8 +69,13 @@ def _page(manifest: dict[str, Any], found: Figures, name: str) -> Iterator[str]:
     yield (
         f"{PACED_COUNT} messages of 1000 bytes at {PACED_HZ:g} a second; reliable, block. A link "
         f"that loses {LINK_LOSS:.0%} of all frames loses questions for missing messages and "
-        "answers to them, too: what follows a gap is held back until the question is "
-        "answered or given up after 10 s."
+        "answers to them, too. Asked once (on a heartbeat), such a question holds back all that "
+        "follows for 10 s and is then given up, with everything that was lost meanwhile: 1 % of "
+        "the messages in every other sample that was tried. Asked every "
+        f"{ASK_AGAIN.total_seconds() * 1000:g} ms, as in these runs, a gap is filled by the next "
+        "answer. The bursts above recover on heartbeats: a repeated question asks for all that has "
+        "not come yet, also for what is only on its way, and 5 MB that were asked for so took 2 to "
+        "34 s (nothing was lost)."
     )
     yield ""
     for loss in (0.0, LINK_LOSS):

@@ -10,7 +10,7 @@ from zonal.lab.echo.scenarios import SCENARIOS
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from zonal.lab.echo.summary import EchoSummary
+    from zonal.lab.echo.summary import EchoFigures, EchoSummary
 
 MOST_RATIO = 1.15
 _ZENOH = ("zenoh-best-effort", "zenoh-reliable")
@@ -42,14 +42,23 @@ class EchoJudge:
                 )
 
     def _below_mqtt(self, scenario: str, ours: tuple[str, ...], claim: str) -> Iterator[Verdict]:
-        try:
-            mine = max(self._summary.median(scenario, each) for each in ours)
-            theirs = [self._summary.median(scenario, each) for each in _MQTT]
-        except LookupError:
+        own = [row for each in ours if (row := self._summary.get(scenario, each)) is not None]
+        theirs = [row for each in _MQTT if (row := self._summary.get(scenario, each)) is not None]
+        if len(own) < len(ours) or not theirs:
             return
-        listed = ", ".join(f"{each:.2f}" for each in theirs)
+        mine = max(own, key=lambda row: row.median)
+        best = min(theirs, key=lambda row: row.median)
+        overlap = (
+            mine.median_range[1] >= best.median_range[0]
+            and best.median_range[1] >= mine.median_range[0]
+        )
+        listed = ", ".join(f"{row.stack} {row.median:.3f}" for row in theirs)
         yield Verdict(
-            SCENARIOS[scenario].sign, claim, mine < min(theirs), f"{mine:.2f} against {listed} ms"
+            SCENARIOS[scenario].sign,
+            claim,
+            mine.median < best.median,
+            f"{mine.stack} {mine.median:.3f} ({_range(mine)}) against {listed} ms (the best: "
+            f"{_range(best)}); these 95 % intervals {'overlap' if overlap else 'are apart'}",
         )
 
     def claims(self) -> Iterator[Verdict]:
@@ -105,3 +114,7 @@ class EchoJudge:
 
     def _hop(self, stack: str) -> float:
         return self._summary.median("gamma", stack) - self._summary.median("beta", stack)
+
+
+def _range(row: EchoFigures) -> str:
+    return f"{row.median_range[0]:.3f} to {row.median_range[1]:.3f}"

@@ -73,7 +73,7 @@ class EchoEvaluation:
         for number, case in enumerate(cases):
             self._on_case(case)
             try:
-                echoes = hosts.run(case, self._plan.echoes_in(case.scenario), self._plan.size)
+                echoes = hosts.run(case, self._plan.echoes_of(case), self._plan.size)
             except EmulationError as error:
                 self.failures.append(f"{case.name}: {error}")
                 return cases[number + 1 :]

@@ -25,6 +25,7 @@ _BROKER = "from zonal.cli.broker import app; app()"
 _PATIENCE_S = 40.0
 # A lost echo is given up after this long; no link here holds a message back for longer.
 _LOST_AFTER_S = 15.0
+_STRETCH_MS = 5000
 
 
 @dataclass(frozen=True)
@@ -106,6 +107,8 @@ class EchoHosts:
             places = where[chosen.family]
             worker.ask({"do": "open", "stack": case.stack, "where": places}, _PATIENCE_S)
         self._near.ask({"do": "probe"}, _PATIENCE_S)
+        # All stacks of a round meet the same stretch of the trace.
+        self._network.restart_traces(case.round * _STRETCH_MS)
         echoes = self._measure(case, count, size)
         for each in (self._near, self._far, self._bridge if bridged else None):
             if each is not None:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import sys
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from zonal.lab.network import CARD, EmulatedNetwork
-from zonal.lab.pages import table
+from zonal.lab.pages import table, write_page
 from zonal.lab.topology import Card, Node, Topology
 
 if TYPE_CHECKING:
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
 
 PORT = 7447
 _PATIENCE_S = 15.0
+_SILENT_PATIENCE_S, _SILENT_ROUNDS = 3.0, 2
 _HOSTS = 4
 
 
@@ -28,22 +28,23 @@ _HOSTS = 4
 class Way:
     """A topology and how its nodes find one another.
 
-    Nodes stand in a row: the beacon first, the subscriber last, others between. `told` says which
-    of its predecessors each node is told to connect to (by number, from 0); nobody for -1.
+    The beacon comes first, the subscriber last, others between. `told` says which nodes each one is
+    told to connect to (by number, from 0). In a `silent` one nobody is expected to hear anything.
     """
 
     name: str
     scouting: str
     modes: tuple[str, ...]
-    told: tuple[int, ...]
+    told: tuple[tuple[int, ...], ...]
+    silent: bool = False
 
     def config(self, number: int, addresses: list[str]) -> dict[str, Any]:
         """The configuration of one node."""
-        mode, to = self.modes[number], self.told[number]
+        mode = self.modes[number]
         multicast, gossip = self.scouting == "multicast", self.scouting in {"gossip", "multicast"}
         config: dict[str, Any] = {
             "mode": mode,
-            "connect": {"endpoints": [f"tcp/{addresses[to]}:{PORT}"] if to >= 0 else []},
+            "connect": {"endpoints": [f"tcp/{addresses[to]}:{PORT}" for to in self.told[number]]},
             "scouting": {
                 "multicast": {"enabled": multicast, "interface": CARD},
                 "gossip": {"enabled": gossip},
@@ -51,28 +52,34 @@ class Way:
         }
         if mode != "client":
             config["listen"] = {"endpoints": [f"tcp/{addresses[number]}:{PORT}"]}
-        if self.name == "mesh":
-            # Peers that pass messages on for one another. They gossip about links, and link to none
-            # of whom they hear so: a row stays a row.
+        if self.silent:
+            # Peers that hear of one another and do not link: the row stays a row.
             config["routing"] = {"peer": {"mode": "linkstate"}}
-            config["scouting"]["gossip"] = {"enabled": True, "autoconnect": {"peer": []}}
+            config["scouting"]["gossip"] = {
+                "enabled": True,
+                "multihop": True,
+                "autoconnect": {"peer": []},
+            }
         return config
 
 
+_PEERS, _ROW = ("peer", "peer", "peer"), ((), (0,), (1,))
 WAYS = (
-    Way("clique", "multicast", ("peer", "peer", "peer"), (-1, -1, -1)),
-    Way("clique", "gossip", ("peer", "peer", "peer"), (-1, 0, 1)),
-    Way("mesh", "told", ("peer", "peer", "peer"), (-1, 0, 1)),
-    Way("brokered", "multicast", ("client", "router", "client"), (-1, -1, -1)),
-    Way("brokered", "told", ("client", "router", "client"), (1, -1, 1)),
-    Way("routed", "multicast", ("client", "router", "router", "client"), (-1, -1, 1, -1)),
-    Way("routed", "told", ("client", "router", "router", "client"), (1, -1, 1, 2)),
+    Way("clique", "multicast", _PEERS, ((), (), ())),
+    Way("clique", "gossip", _PEERS, _ROW),
+    # Applications pass messages on for others in the mode of a router; here two ways lead across.
+    Way("mesh", "told", ("router",) * 4, ((), (0,), (0,), (1, 2))),
+    Way("peers in a row", "told", _PEERS, _ROW, silent=True),
+    Way("brokered", "multicast", ("client", "router", "client"), ((), (), ())),
+    Way("brokered", "told", ("client", "router", "client"), ((1,), (), (1,))),
+    Way("routed", "multicast", ("client", "router", "router", "client"), ((), (), (1,), ())),
+    Way("routed", "told", ("client", "router", "router", "client"), ((1,), (), (1,), (2,))),
 )
 
 
 @dataclass(frozen=True)
 class Met:
-    """The times of one way, in milliseconds; None: nothing was heard in 15 s."""
+    """The times of one way, in milliseconds; None: nothing was heard."""
 
     name: str
     scouting: str
@@ -101,14 +108,15 @@ def _met(
     tell(f"{way.name}, {way.scouting}")
     opened, first = [], []
     last = len(way.modes) - 1
-    for _ in range(rounds):
+    for _ in range(min(rounds, _SILENT_ROUNDS) if way.silent else rounds):
         # Whoever is told to connect to another comes after it.
         for number in sorted(range(last), key=lambda each: (way.modes[each] == "client", each)):
             order = "beacon" if number == 0 else "route"
             config = way.config(number, addresses)
             workers[number].ask({"do": order, "config": config}, 40)
         config = way.config(last, addresses)
-        answer = workers[last].ask({"do": "meet", "config": config, "patience_s": _PATIENCE_S}, 60)
+        patience_s = _SILENT_PATIENCE_S if way.silent else _PATIENCE_S
+        answer = workers[last].ask({"do": "meet", "config": config, "patience_s": patience_s}, 60)
         opened.append(float(answer["open_ms"]))
         first.append(answer["first_ms"])
         for number in range(last, -1, -1):
@@ -118,12 +126,7 @@ def _met(
 
 def write_meeting_report(rows: list[Met], folder: Path, name: str = "discovery") -> Path:
     """The table of times."""
-    folder.mkdir(parents=True, exist_ok=True)
-    text = json.dumps([asdict(row) for row in rows], indent=1)
-    (folder / f"{name}.json").write_text(text + "\n")
-    page = folder / f"{name}.md"
-    page.write_text("\n".join(_page(rows)) + "\n", encoding="utf-8")
-    return page
+    return write_page(_page(rows), folder, name, rows)
 
 
 def _page(rows: list[Met]) -> Iterator[str]:
@@ -154,9 +157,13 @@ def _page(rows: list[Met]) -> Iterator[str]:
             for heard in [[each for each in row.first_ms if each is not None]]
         ),
     )
-    if any(row.name == "mesh" and None in row.first_ms for row in rows):
-        yield (
-            "In the mesh (three peers in a row, `routing/peer/mode` set to `linkstate`, gossip "
-            "that links nobody) the middle peer passed nothing on. Plain Zenoh 1.10.2 on "
-            "loopback does the same: there, a row of peers needs a router."
-        )
+    yield (
+        "*Mesh*: four applications in a square, each in the mode of a router, so that they pass"
+        " messages on for one another (half a second of *open* is Zenoh's `scouting/delay`, "
+        "which routers wait for when they start). In the thesis peers did that themselves "
+        "(`routing/peer/mode` set to `linkstate`). Zenoh 1.9 took that mode out: the setting is"
+        " read and ignored, and peers hear only those they are linked to. *Peers in a row* "
+        "shows it on the version here: three peers with that setting and with gossip over "
+        "several hops that links nobody; the last hears nothing of the first, and plain Zenoh "
+        "does the same. Peers that may link to one another form a clique and hear everything."
+    )

@@ -11,7 +11,7 @@ import zenoh
 
 import zonal
 from zonal.geo import Circle, Point
-from zonal.lab.roles.node import serve
+from zonal.lab.roles.node import EndRole, serve
 
 if TYPE_CHECKING:
     from zonal.lab.roles.node import Answer
@@ -21,34 +21,32 @@ AT = Point(45.4642, 9.1900)
 _BEACON_S = 0.01
 
 
-class MeetingRole:
+class MeetingRole(EndRole):
     """Any node of a meeting."""
 
     def __init__(self) -> None:
-        self._session: Any = None
+        super().__init__()
         self._beacon: threading.Thread | None = None
 
-    def obey(self, order: str, **details: Any) -> dict[str, Any]:
-        """Orders: route, beacon, meet, close."""
-        answers: dict[str, Answer] = {
+    def orders(self) -> dict[str, Answer]:
+        """What it is told to do."""
+        return {
             "route": self._route,
             "beacon": self._start_beacon,
             "meet": self._meet,
-            "close": self._close,
         }
-        return answers[order](**details)
 
     def _route(self, config: dict[str, Any]) -> dict[str, Any]:
-        self._session = zenoh.open(zenoh.Config.from_json5(json.dumps(config)))
+        self._end = zenoh.open(zenoh.Config.from_json5(json.dumps(config)))
         return {}
 
     def _start_beacon(self, config: dict[str, Any]) -> dict[str, Any]:
         session = zonal.open(zenoh.Config.from_json5(json.dumps(config)), position=AT)
         publisher = session.declare_publisher(TOPIC, location=AT)
-        self._session = session
+        self._end = session
 
         def publish() -> None:
-            while self._session is session:
+            while self._end is session:
                 publisher.put(b"here")
                 time.sleep(_BEACON_S)
 
@@ -64,17 +62,18 @@ class MeetingRole:
         subscriber = session.declare_subscriber(TOPIC, area=Circle(AT, radius_m=2000))
         sample = subscriber.recv(patience_s)
         heard = time.monotonic()
-        self._session = session
+        self._end = session
         first = None if sample is None else (heard - begun) * 1000
         return {"open_ms": (opened - begun) * 1000, "first_ms": first}
 
-    def _close(self) -> dict[str, Any]:
-        session, self._session = self._session, None
+    def close(self) -> dict[str, Any]:
+        """Close the session; a beacon stops first, since its session is no longer held."""
+        end, self._end = self._end, None
         if self._beacon is not None:
             self._beacon.join(5)
             self._beacon = None
-        if session is not None:
-            session.close()
+        if end is not None:
+            end.close()
         return {}
 
 

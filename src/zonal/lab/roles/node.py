@@ -24,6 +24,29 @@ class Role(Protocol):
         """Carry an order out."""
 
 
+class EndRole:
+    """A role that holds one end of a connection, if any; besides its orders: read and close."""
+
+    def __init__(self) -> None:
+        self._end: Any = None
+
+    def orders(self) -> dict[str, Answer]:
+        """The method for each order."""
+        raise NotImplementedError
+
+    def obey(self, order: str, **details: Any) -> dict[str, Any]:
+        """Carry an order out."""
+        known = {"read": read_counters, "close": self.close, **self.orders()}
+        return known[order](**details)
+
+    def close(self) -> dict[str, Any]:
+        """Close the end."""
+        end, self._end = self._end, None
+        if end is not None:
+            end.close()
+        return {}
+
+
 def serve(role: Role) -> None:
     """Answer orders from standard input until it ends; errors are answers too."""
     for line in sys.stdin:

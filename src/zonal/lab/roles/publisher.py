@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from zonal.lab.message import MEASURED, PROBE, Message
 from zonal.lab.pacing import send_paced
-from zonal.lab.roles.node import READY_KEY, node_config, read_counters, serve
+from zonal.lab.roles.node import READY_KEY, EndRole, node_config, serve
 from zonal.lab.techniques import technique
 
 if TYPE_CHECKING:
@@ -16,30 +16,27 @@ if TYPE_CHECKING:
     from zonal.lab.techniques import Send
 
 
-class PublisherRole:
+class PublisherRole(EndRole):
     """Publishes numbered messages at one place with one technique."""
 
     def __init__(self) -> None:
-        self._session: Any = None
+        super().__init__()
         self._send: Send | None = None
         self._id = 0
 
-    def obey(self, order: str, **details: Any) -> dict[str, Any]:
-        """Orders: open, probe, publish, read, close."""
-        answers: dict[str, Answer] = {
+    def orders(self) -> dict[str, Answer]:
+        """What it is told to do."""
+        return {
             "open": self._open,
             "probe": self._probe,
             "publish": self._publish,
-            "read": read_counters,
-            "close": self._close,
         }
-        return answers[order](**details)
 
     def _open(self, id: int, name: str, connect: str, at: list[float]) -> dict[str, Any]:  # noqa: A002 - the order's word
         self._id = id
         self._technique = technique(name)
-        self._session = self._technique.open(node_config("client", connect=[connect]))
-        self._send = self._technique.outlet(self._session, (at[0], at[1]))
+        self._end = self._technique.open(node_config("client", connect=[connect]))
+        self._send = self._technique.outlet(self._end, (at[0], at[1]))
         return {}
 
     def _probe(self) -> dict[str, Any]:
@@ -47,7 +44,7 @@ class PublisherRole:
         assert self._send is not None
         probe = Message(self._id, PROBE, 0, time.monotonic_ns()).pack()
         self._send(probe)
-        self._technique.plain(self._session).put(READY_KEY, probe)
+        self._technique.plain(self._end).put(READY_KEY, probe)
         return {}
 
     def _publish(self, rate_hz: float, start_ns: int, seconds: float) -> dict[str, Any]:
@@ -59,12 +56,6 @@ class PublisherRole:
 
         pace = send_paced(send_one, rate_hz=rate_hz, start_ns=start_ns, seconds=seconds)
         return asdict(pace)
-
-    def _close(self) -> dict[str, Any]:
-        if self._session is not None:
-            self._session.close()
-            self._session = None
-        return {}
 
 
 if __name__ == "__main__":

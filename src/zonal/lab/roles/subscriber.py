@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import zenoh
 
 from zonal.lab.message import PROBE, unpack_message
-from zonal.lab.roles.node import READY_KEY, node_config, read_counters, serve
+from zonal.lab.roles.node import READY_KEY, EndRole, node_config, serve
 from zonal.lab.techniques import technique
 
 if TYPE_CHECKING:
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from zonal.lab.techniques import Inlet
 
 
-class SubscriberRole:
+class SubscriberRole(EndRole):
     """Receives with one technique in a thread of its own; the main thread answers the lab."""
 
     def __init__(self) -> None:
-        self._session: Any = None
+        super().__init__()
         self._inlet: Inlet | None = None
         self._reader: threading.Thread | None = None
         self._forget()
@@ -37,18 +37,15 @@ class SubscriberRole:
         self._ready: set[int] = set()
         self._base = 0
 
-    def obey(self, order: str, **details: Any) -> dict[str, Any]:
-        """Orders: open, heard, mark, count, keep, read, close."""
-        answers: dict[str, Answer] = {
+    def orders(self) -> dict[str, Answer]:
+        """What it is told to do."""
+        return {
             "open": self._open,
             "heard": self._heard,
             "mark": self._mark,
             "count": self._count,
             "keep": self._keep,
-            "read": read_counters,
-            "close": self._close,
         }
-        return answers[order](**details)
 
     def _heard(self) -> dict[str, Any]:
         return {"probed": sorted(self._probed), "ready": sorted(self._ready)}
@@ -56,10 +53,10 @@ class SubscriberRole:
     def _open(self, name: str, connect: str, area: list[float]) -> dict[str, Any]:
         self._forget()
         how = technique(name)
-        self._session = how.open(node_config("client", connect=[connect]))
-        self._inlet = how.inlet(self._session, (area[0], area[1], area[2], area[3]))
+        self._end = how.open(node_config("client", connect=[connect]))
+        self._inlet = how.inlet(self._end, (area[0], area[1], area[2], area[3]))
         # Declared after the measured subscription: who hears this has passed that one on, too.
-        how.plain(self._session).declare_subscriber(READY_KEY, self._hear_ready)
+        how.plain(self._end).declare_subscriber(READY_KEY, self._hear_ready)
         self._reader = threading.Thread(target=self._read, args=(self._inlet,), daemon=True)
         self._reader.start()
         return {}
@@ -104,14 +101,13 @@ class SubscriberRole:
             self._kept.tofile(file)
         return self._count()
 
-    def _close(self) -> dict[str, Any]:
-        if self._session is not None:
-            self._session.close()
-            self._session = None
+    def close(self) -> dict[str, Any]:
+        """Close the session, and wait for the reading thread."""
+        answer = super().close()
         if self._reader is not None:
             self._reader.join(5)
             self._reader = None
-        return {}
+        return answer
 
 
 if __name__ == "__main__":

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import sys
 import tempfile
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +15,7 @@ from zonal.errors import EmulationError
 from zonal.lab.echo.hosts import BROKER_PORT, MOSQUITTO_PORT, ZENOH_PORT
 from zonal.lab.echo.mqtt_end import PASSWORD, USER
 from zonal.lab.network import EmulatedNetwork
-from zonal.lab.pages import table
+from zonal.lab.pages import table, write_page
 from zonal.lab.topology import Card, Node, Topology
 
 if TYPE_CHECKING:
@@ -119,12 +118,7 @@ def _measured(
 
 def write_wire_report(rows: list[OnTheWire], folder: Path, name: str = "wire") -> Path:
     """The table of bytes per message."""
-    folder.mkdir(parents=True, exist_ok=True)
-    text = json.dumps([asdict(row) for row in rows], indent=1)
-    (folder / f"{name}.json").write_text(text + "\n")
-    page = folder / f"{name}.md"
-    page.write_text("\n".join(_page(rows)) + "\n", encoding="utf-8")
-    return page
+    return write_page(_page(rows), folder, name, rows)
 
 
 def _page(rows: list[OnTheWire]) -> Iterator[str]:

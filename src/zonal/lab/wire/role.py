@@ -13,7 +13,7 @@ from zonal.geo import Circle, Point
 from zonal.lab.echo.mqtt_end import MqttEnd
 from zonal.lab.echo.stacks import stack
 from zonal.lab.network import CARD
-from zonal.lab.roles.node import node_config, serve
+from zonal.lab.roles.node import EndRole, node_config, serve
 from zonal.lab.wire.capture import Capture
 
 if TYPE_CHECKING:
@@ -27,24 +27,23 @@ REACH_M = 2000.0
 _APART_S = 0.004
 
 
-class WireRole:
+class WireRole(EndRole):
     """Listens, or sends messages one by one while its card is watched."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._close_session: Callable[[], None] = lambda: None
         self._put: Callable[[bytes], Any] = lambda _: None
         self._heard = 0
 
-    def obey(self, order: str, **details: Any) -> dict[str, Any]:
-        """Orders: listen, open, send, heard, close."""
-        answers: dict[str, Answer] = {
+    def orders(self) -> dict[str, Answer]:
+        """What it is told to do."""
+        return {
             "listen": self._listen,
             "open": self._open,
             "send": self._send,
             "heard": lambda: {"heard": self._heard},
-            "close": self._close,
         }
-        return answers[order](**details)
 
     def _hear(self, _: Any) -> None:
         self._heard += 1
@@ -88,7 +87,8 @@ class WireRole:
             time.sleep(_APART_S)
         return asdict(capture.stop())
 
-    def _close(self) -> dict[str, Any]:
+    def close(self) -> dict[str, Any]:
+        """Close the session or the connection to a broker."""
         self._close_session()
         self._close_session = lambda: None
         return {}

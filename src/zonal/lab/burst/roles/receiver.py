@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from zonal.lab.burst.peers import Peer
 from zonal.lab.burst.roles.sender import PROBE
-from zonal.lab.roles.node import read_counters, serve
+from zonal.lab.roles.node import EndRole, serve
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -14,30 +14,27 @@ if TYPE_CHECKING:
     from zonal.lab.roles.node import Answer
 
 
-class ReceiverRole:
+class ReceiverRole(EndRole):
     """Counts the numbers it hears."""
 
     def __init__(self) -> None:
-        self._peer: Peer | None = None
+        super().__init__()
         self._answer: Callable[[bytes], None] | None = None
         self._seen = bytearray(PROBE)
         self._copies = 0
 
-    def obey(self, order: str, **details: Any) -> dict[str, Any]:
-        """Orders: open, forget, count, read, close."""
-        answers: dict[str, Answer] = {
+    def orders(self) -> dict[str, Answer]:
+        """What it is told to do."""
+        return {
             "open": self._open,
             "forget": self._forget,
             "count": self._count,
-            "read": read_counters,
-            "close": self._close,
         }
-        return answers[order](**details)
 
-    def _open(self, stack: str, listen: list[str]) -> dict[str, Any]:
-        self._peer = Peer(stack, listen, [])
-        self._answer = self._peer.answer_outlet()
-        self._peer.hear_data(self._hear)
+    def _open(self, stack: str, listen: list[str], ask_again: bool) -> dict[str, Any]:
+        self._end = Peer(stack, listen, [])
+        self._answer = self._end.answer_outlet()
+        self._end.hear_data(self._hear, ask_again=ask_again)
         return {}
 
     def _hear(self, payload: bytes) -> None:
@@ -55,12 +52,6 @@ class ReceiverRole:
 
     def _count(self) -> dict[str, Any]:
         return {"received": sum(self._seen), "copies": self._copies}
-
-    def _close(self) -> dict[str, Any]:
-        if self._peer is not None:
-            self._peer.close()
-            self._peer = None
-        return {}
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from zonal.errors import EmulationError
 from zonal.lab.burst.peers import Peer
-from zonal.lab.roles.node import read_counters, serve
+from zonal.lab.roles.node import EndRole, serve
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,34 +19,31 @@ PROBE = 0xFFFF
 _PATIENCE_S = 20.0
 
 
-class SenderRole:
+class SenderRole(EndRole):
     """Sends, and notes when each answer comes."""
 
     def __init__(self) -> None:
-        self._peer: Peer | None = None
+        super().__init__()
         self._put: Callable[[bytes], None] | None = None
         self._answered: list[int] = []
         self._sent: list[int] = []
         self._probed = threading.Event()
 
-    def obey(self, order: str, **details: Any) -> dict[str, Any]:
-        """Orders: open, probe, burst, answers, read, close."""
-        answers: dict[str, Answer] = {
+    def orders(self) -> dict[str, Answer]:
+        """What it is told to do."""
+        return {
             "open": self._open,
             "probe": self._probe,
             "burst": self._burst,
             "answers": self._answers,
-            "read": read_counters,
-            "close": self._close,
         }
-        return answers[order](**details)
 
     def _open(
         self, stack: str, connect: list[str], reliable: bool, block: bool, cache: int
     ) -> dict[str, Any]:
-        self._peer = Peer(stack, [], connect)
-        self._peer.hear_answers(self._hear)
-        self._put = self._peer.data_outlet(reliable=reliable, block=block, cache=cache)
+        self._end = Peer(stack, [], connect)
+        self._end.hear_answers(self._hear)
+        self._put = self._end.data_outlet(reliable=reliable, block=block, cache=cache)
         return {}
 
     def _probe(self) -> dict[str, Any]:
@@ -86,12 +83,6 @@ class SenderRole:
         """Round trips in milliseconds of those that were answered."""
         pairs = zip(self._sent, self._answered, strict=True)
         return {"rtt_ms": [round((got - sent) / 1e6, 3) for sent, got in pairs if got]}
-
-    def _close(self) -> dict[str, Any]:
-        if self._peer is not None:
-            self._peer.close()
-            self._peer = None
-        return {}
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from paho.mqtt.enums import CallbackAPIVersion
 
 from zonal.errors import EmulationError
 from zonal.lab.echo.mqtt_end import join
-from zonal.lab.roles.node import read_counters, serve
+from zonal.lab.roles.node import EndRole, serve
 
 if TYPE_CHECKING:
     from zonal.lab.roles.node import Answer
@@ -22,20 +22,18 @@ _WAYS = ("lab/echo/out", "lab/echo/back")
 _PATIENCE_S = 20.0
 
 
-class BridgeRole:
+class BridgeRole(EndRole):
     """Two paho clients; what one hears the other publishes."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._clients: list[paho.Client] = []
 
-    def obey(self, order: str, **details: Any) -> dict[str, Any]:
-        """Orders: open, read, close."""
-        answers: dict[str, Answer] = {
+    def orders(self) -> dict[str, Answer]:
+        """What it is told to do."""
+        return {
             "open": self._open,
-            "read": read_counters,
-            "close": self._close,
         }
-        return answers[order](**details)
 
     def _open(self, brokers: list[tuple[str, int]], qos: int) -> dict[str, Any]:
         self._clients = [paho.Client(CallbackAPIVersion.VERSION2) for _ in brokers]
@@ -63,7 +61,8 @@ class BridgeRole:
         if not ready.wait(_PATIENCE_S):
             raise EmulationError(f"{host}:{port} acknowledged no subscription of the bridge")
 
-    def _close(self) -> dict[str, Any]:
+    def close(self) -> dict[str, Any]:
+        """Leave both brokers."""
         for client in self._clients:
             client.disconnect()
             client.loop_stop()

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from zonal.errors import EmulationError
 from zonal.lab.echo.ends import open_end
-from zonal.lab.roles.node import read_counters, serve
+from zonal.lab.roles.node import EndRole, serve
 
 if TYPE_CHECKING:
-    from zonal.lab.echo.ends import End
     from zonal.lab.roles.node import Answer
 
 _PATIENCE_S = 20.0
@@ -19,11 +18,11 @@ _PROBE_S = 0.5
 _PROBE = 0xFFFF
 
 
-class NearRole:
+class NearRole(EndRole):
     """Sends the next message as soon as the echo of the last is there, as the thesis does."""
 
     def __init__(self) -> None:
-        self._end: End | None = None
+        super().__init__()
         self._begin(0, b"")
         self._probed = threading.Event()
 
@@ -34,16 +33,13 @@ class NearRole:
         self._number = -1
         self._over = threading.Event()
 
-    def obey(self, order: str, **details: Any) -> dict[str, Any]:
-        """Orders: open, probe, echo, read, close."""
-        answers: dict[str, Answer] = {
+    def orders(self) -> dict[str, Answer]:
+        """What it is told to do."""
+        return {
             "open": self._open,
             "probe": self._probe,
             "echo": self._echo,
-            "read": read_counters,
-            "close": self._close,
         }
-        return answers[order](**details)
 
     def _open(self, stack: str, where: dict[str, Any]) -> dict[str, Any]:
         self._end = open_end(stack, where, self._hear, near=True)
@@ -93,12 +89,6 @@ class NearRole:
                 self._send_next()
         pairs = zip(self._sent, self._got, strict=True)
         return {"rtt_ns": [got - sent if got else None for sent, got in pairs]}
-
-    def _close(self) -> dict[str, Any]:
-        if self._end is not None:
-            self._end.close()
-            self._end = None
-        return {}
 
 
 if __name__ == "__main__":
