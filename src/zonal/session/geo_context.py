@@ -128,6 +128,15 @@ class GeoContext(NamedTuple):
                 f"cannot read an attachment of {len(data)} bytes: {error}"
             ) from error
 
+    @classmethod
+    def at_point(cls, data: bytes, place: Point, stamp_origin: int | None = None) -> GeoContext:
+        """That of an attachment in POINT_BYTES whose point is known: that place, and a source."""
+        try:
+            origin, sequence, _ = _read_source(data, data[0], stamp_origin)
+        except IndexError as error:
+            raise AttachmentError(f"an attachment of {len(data)} bytes is too short") from error
+        return cls(origin, sequence, place)
+
 
 def _read(data: bytes, expression: str, stamp_origin: int | None) -> GeoContext:
     first = data[0]

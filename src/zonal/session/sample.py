@@ -45,7 +45,7 @@ class Sample:
     def context(self) -> GeoContext | None:
         """The whole geo-context; None for a plain message. Read when first asked for."""
         if not self._is_read:
-            self._context = context_of(self.zenoh)
+            self._context = _context_at(self.zenoh, self.place)
             self._is_read = True
         return self._context
 
@@ -132,6 +132,16 @@ def context_of(sample: zenoh.Sample) -> GeoContext | None:
     if "/@" in key:
         raise AttachmentError(f"a location key without a geo-context: {key}")
     return None
+
+
+def _context_at(sample: zenoh.Sample, place: Place | None) -> GeoContext | None:
+    """The same for a sample whose place was read, when there is nothing else but its source."""
+    attachment = sample.attachment
+    if attachment is None or not isinstance(place, Point):
+        return context_of(sample)
+    stamp = sample.timestamp
+    origin = None if stamp is None else origin_of(str(stamp.get_id()))
+    return GeoContext.at_point(attachment.to_bytes(), place, origin)
 
 
 @lru_cache(maxsize=4096)
