@@ -13,15 +13,15 @@ FIGURE = Path(__file__).parents[1] / "docs" / "figures" / "pipeline-bench.png"
 
 
 def draw(results: dict[str, dict[str, float]]) -> None:
-    figure, axes = plt.subplots(1, 4, figsize=(14, 3.2), layout="constrained")
+    figure, axes = plt.subplots(1, 5, figsize=(16, 3.2), layout="constrained")
     panels: list[tuple[str, dict[str, float], float | None, str]] = []
     if "stream" in results:
         one = results["stream"]
         values = {
-            "log→silver→gold": one["rows_per_2_cpu_s"],
-            "Parquet stream,\none aggregate": one["native_rows_per_2_cpu_s"],
+            "log→silver→gold": one["rows_per_s"],
+            "Parquet stream,\none aggregate": one["native_rows_per_s"],
         }
-        panels.append(("rows/s on two free cores", values, 80_000, "linear"))
+        panels.append(("rows/s on local[2]", values, 80_000, "linear"))
     if "recorder" in results:
         values = {"recorder": results["recorder"]["messages_per_s"]}
         panels.append(("messages/s through a router", values, 30_000, "linear"))
@@ -29,7 +29,7 @@ def draw(results: dict[str, dict[str, float]]) -> None:
         one = results["deliveries"]
         values = {
             "cell join": one["join_s"],
-            "shapely,\none process": one["shapely_s_extrapolated"],
+            "GeoPandas,\none process": one["geopandas_s_extrapolated"],
             "cross join": one["cross_join_s_extrapolated"],
         }
         panels.append(("deliveries: seconds", values, None, "log"))
@@ -37,6 +37,12 @@ def draw(results: dict[str, dict[str, float]]) -> None:
         one = results["history"]
         values = {"area + hour": one["query_s"], "full scan": one["full_scan_s"]}
         panels.append(("history: seconds", values, None, "log"))
+    if "cluster" in results:
+        one = results["cluster"]
+        values = {"one executor": one["one_s"], "two": one["two_s"]}
+        panels.append(("bronze to silver: seconds", values, None, "linear"))
+    for axis in axes[len(panels) :]:
+        axis.remove()
     for axis, (title, values, target, scale) in zip(axes, panels, strict=False):
         bars = axis.bar(list(values), list(values.values()), color="#4c78a8", width=0.6)
         axis.bar_label(

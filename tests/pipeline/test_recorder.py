@@ -146,9 +146,9 @@ def test_a_slow_disk_overflows_into_a_counter_and_loses_nothing_older(
             assert recorder.counters.write_errors > 0
         finally:
             full = False
-        eventually(lambda: recorder.counters.waiting == 0)
+        eventually(lambda: recorder.counters.written + recorder.counters.overflowed == 201)
         counters = recorder.counters
-        assert counters.written + counters.overflowed == 201
+        assert counters.waiting == 0
     payloads = Log(tmp_path).to_table()["payload"].to_pylist()
     assert payloads[0] == b"first"
     assert len(payloads) == counters.written
@@ -190,14 +190,18 @@ def test_a_recorder_that_cannot_write_says_so_when_closed(
     def append(*_: Any) -> Any:
         raise OSError(28, "No space left on device")
 
-    def record_one() -> None:
-        with recording(endpoint, tmp_path, "t") as (recorder, publisher):
-            publisher.put("t", b"x", location=MILANO)
+    plan = RecorderPlan(flush_s=0.05, buffer_rows=2)  # the others wait before it
+
+    def record() -> None:
+        with recording(endpoint, tmp_path, "t", plan=plan) as (recorder, publisher):
+            for _ in range(10):
+                publisher.put("t", b"x", location=MILANO)
             eventually(lambda: recorder.last_error is not None)
+            eventually(lambda: recorder.counters.received == 10)
 
     monkeypatch.setattr(LogWriter, "append", append)
-    with pytest.raises(LogError, match="1 messages could not be written"):
-        record_one()
+    with pytest.raises(LogError, match="10 messages could not be written"):
+        record()
     LogWriter(tmp_path).close()  # the lock was let go
 
 

@@ -36,6 +36,17 @@ def test_a_context_reads_back_what_it_wrote(
     assert GeoContext.from_bytes(context.to_bytes()) == context
 
 
+@given(st.integers(0, 2**64 - 1), st.integers(0, 2**32 - 1), points, st.booleans())
+def test_a_known_point_reads_back_with_its_source(
+    origin: int, sequence: int, place: Point, stamped: bool
+) -> None:
+    context = GeoContext(origin, sequence, place)
+    data = context.to_bytes(stamped=stamped)
+    assert GeoContext.at_point(data, place, origin) == context
+    with pytest.raises(AttachmentError, match="too short"):
+        GeoContext.at_point(data[:1], place, origin)
+
+
 @given(st.binary(max_size=200))
 def test_any_bytes_are_a_context_or_a_clear_error(data: bytes) -> None:
     try:

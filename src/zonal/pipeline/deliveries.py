@@ -15,7 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's own
 from zonal.errors import DeclarationError
 from zonal.geo import Cell
 from zonal.pipeline.cells import cover_ranges, parent_sql, signed, unsigned
-from zonal.pipeline.matching import Wanted, match
+from zonal.pipeline.matching import Wanted, match, match_counts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -182,7 +182,7 @@ def _pairs(messages: pa.Table, subscriptions: pa.Table) -> pa.Table:
 
 
 def _counts(messages: pa.Table, subscriptions: pa.Table) -> pa.Table:
-    found = [(one.subscriber, len(one.messages)) for one in match(messages, subscriptions)]
+    found = list(match_counts(messages, subscriptions))
     return pa.table(
         {
             "subscriber": pa.array([name for name, _ in found], pa.string()),

@@ -2,8 +2,8 @@
 
 GeoBroker's order (Hasenburg and Bermbach, "GeoBroker: Leveraging geo-contexts for IoT data
 distribution", 2020): content, consumer geofence, producer geofence. Messages are sorted by S2
-cell, so a cell of a subscription's cover is one slice of them; what lies in the slices is then
-tested exactly, with the same predicate that sessions use.
+cell, so a cell of a subscription's cover is one slice of them; what lies there is then tested
+exactly, with the predicate that sessions use, except where that cannot change anything (`blocks`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ import numpy as np
 import pyarrow as pa
 import shapely
 
+from zonal.geo import Circle
 from zonal.geo.circle import EDGE_TOLERANCE_M
+from zonal.pipeline.blocks import Blocks, Split
 from zonal.pipeline.lake import micros
 from zonal.pipeline.shapes import area_from_columns
 from zonal.pipeline.tracks import distances_m
@@ -26,6 +28,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from zonal.geo import Area
+
+
+Ranges = list[tuple[int, int]]
+"""Ranges of leaf cells, both ends included."""
+_ALWAYS = 1 << 62
 
 
 class Pairs(NamedTuple):
@@ -47,6 +54,11 @@ class Wanted:
     since_us: int
     until_us: int
 
+    @property
+    def is_limited(self) -> bool:
+        """Whether it stood for a part of the time only."""
+        return self.since_us > -_ALWAYS or self.until_us < _ALWAYS
+
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> Wanted:
         """A row of a table of subscriptions."""
@@ -56,8 +68,8 @@ class Wanted:
             area_from_columns(row["area"], row["area_radius_m"]),
             row["latitude"],
             row["longitude"],
-            _micros(row["since"], -(1 << 62)),
-            _micros(row["until"], 1 << 62),
+            _micros(row["since"], -_ALWAYS),
+            _micros(row["until"], _ALWAYS),
         )
 
 
@@ -75,26 +87,56 @@ class Messages:
         self._lons = table["longitude"].to_numpy()
         self._topics, self._topic_of = _coded(table["topic"])
         self._fences = _Fences(table["geofence"], table["geofence_radius_m"])
+        self._blocks = Blocks(self._lats, self._lons)
         self._allowed: dict[str, NDArray[np.bool_]] = {}
+        self._per_block: dict[str, NDArray[np.int64]] = {}
 
-    def wanted_by(self, one: Wanted, ranges: list[tuple[int, int]]) -> Pairs:
+    def wanted_by(self, one: Wanted, ranges: Ranges) -> Pairs:
         """The messages that this subscription gets."""
-        found = self._slices(ranges) if ranges else np.arange(len(self.ids))
+        blocks, places = self._placed(one.area, ranges)
+        found = np.concatenate([self._blocks.rows(blocks), places])
         found = found[self._content(one.topic)[self._topic_of[found]]]
-        if one.since_us > -(1 << 62) or one.until_us < 1 << 62:
+        if one.is_limited:
             times = self.times[found]
             found = found[(times >= one.since_us) & (times < one.until_us)]
-        if one.area is not None and len(found):
-            found = found[~np.isnan(self._lats[found])]
-            found = found[one.area.contains_many(self._lats[found], self._lons[found])]
         if self._fences.any and len(found):
             found = found[self._fences.hold(found, one.latitude, one.longitude)]
         return Pairs(one.subscriber, self.ids[found])
 
-    def _slices(self, ranges: list[tuple[int, int]]) -> NDArray[np.intp]:
+    def count_for(self, one: Wanted, ranges: Ranges) -> int:
+        """How many messages this subscription gets: of whole blocks without looking at each."""
+        if one.is_limited or self._fences.any:
+            return len(self.wanted_by(one, ranges).messages)
+        blocks, places = self._placed(one.area, ranges)
+        single = np.count_nonzero(self._content(one.topic)[self._topic_of[places]])
+        return int(self._content_per_block(one.topic)[blocks].sum()) + int(single)
+
+    def _placed(self, area: Area | None, ranges: Ranges) -> Split:
+        """The second check: whole blocks in the area, and single messages in it."""
+        blocks = self._touched(ranges)
+        if area is None:
+            return Split(blocks, np.zeros(0, np.int64))
+        if isinstance(area, Circle):
+            return self._blocks.inside(area, blocks)
+        rows = self._blocks.rows(blocks)
+        rows = rows[~np.isnan(self._lats[rows])]
+        held = area.contains_many(self._lats[rows], self._lons[rows])
+        return Split(np.zeros(0, np.int64), rows[held])
+
+    def _touched(self, ranges: Ranges) -> NDArray[np.int64]:
+        if not ranges:
+            return np.arange(len(self._blocks.starts))
         low = np.searchsorted(self._cells, [low for low, _ in ranges], side="left")
         high = np.searchsorted(self._cells, [high for _, high in ranges], side="right")
-        return np.concatenate([np.arange(a, b) for a, b in zip(low, high, strict=True)])
+        return self._blocks.touched(low, high)
+
+    def _content_per_block(self, expression: str) -> NDArray[np.int64]:
+        known = self._per_block.get(expression)
+        if known is None:
+            matching = self._content(expression)[self._topic_of].astype(np.int64)
+            known = np.add.reduceat(matching, self._blocks.starts)
+            self._per_block[expression] = known
+        return known
 
     def _content(self, expression: str) -> NDArray[np.bool_]:
         """Which of the topics that occur here a key expression matches."""
@@ -139,14 +181,27 @@ class _Fences:
 
 def match(messages: pa.Table, subscriptions: pa.Table) -> Iterator[Pairs]:
     """All deliveries between two tables (columns in `deliveries.MESSAGES`, `SUBSCRIPTIONS`)."""
-    if not messages.num_rows:
-        return
-    there = Messages(messages)
+    if messages.num_rows:
+        there = Messages(messages)
+        for one, ranges in _wanted(subscriptions):
+            pairs = there.wanted_by(one, ranges)
+            if len(pairs.messages):
+                yield pairs
+
+
+def match_counts(messages: pa.Table, subscriptions: pa.Table) -> Iterator[tuple[str, int]]:
+    """The subscribers with a delivery, and how many each has."""
+    if messages.num_rows:
+        there = Messages(messages)
+        for one, ranges in _wanted(subscriptions):
+            count = there.count_for(one, ranges)
+            if count:
+                yield one.subscriber, count
+
+
+def _wanted(subscriptions: pa.Table) -> Iterator[tuple[Wanted, Ranges]]:
     for row in subscriptions.to_pylist():
-        one = Wanted.from_row(row)
-        pairs = there.wanted_by(one, [(r["low"], r["high"]) for r in row["ranges"]])
-        if len(pairs.messages):
-            yield pairs
+        yield Wanted.from_row(row), [(r["low"], r["high"]) for r in row["ranges"]]
 
 
 def _coded(topics: pa.ChunkedArray) -> tuple[list[str], NDArray[np.int64]]:

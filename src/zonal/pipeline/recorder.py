@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Self
 
 import zenoh.ext
 
-from zonal.errors import LogError
+from zonal.errors import AttachmentError, LogError
 from zonal.pipeline.log import LogWriter, Retention
-from zonal.pipeline.rows import Row, identity_of, row_of, rows_to_table
+from zonal.pipeline.rows import Row, row_of, rows_to_table
 from zonal.session import Overflow
 
 if TYPE_CHECKING:
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 _LOGGER = logging.getLogger(__name__)
 _RETIRE_EVERY_S = 10.0
 _ROW_BYTES = 100
+# Messages that are taken over at a time: a lock for each would cost more than the message.
+_CHUNK = 1024
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.05, 5.0
 
 
@@ -82,10 +84,12 @@ class Recorder:
         self.log = LogWriter(log, retention=self.plan.retention)
         self._rows: list[Row] = []
         self._bytes = 0
-        self._writing = 0
+        self._reading = self._writing = 0
         self._changed = threading.Condition()
-        self._closing = False
-        self._written = self._doubles = self._segments = self._retired = self._errors = 0
+        self._draining = self._closing = False
+        self._written = self._doubles = self._malformed = self._segments = self._retired = (
+            self._errors
+        ) = 0
         self._last_error: OSError | None = None
         self._subscribers = [self._subscribe(session, topic, area) for topic in topics]
         self._threads = [
@@ -101,14 +105,15 @@ class Recorder:
         """What happened so far."""
         counted = [one.counters for one in self._subscribers]
         with self._changed:
-            waiting = len(self._rows) + self._writing + sum(one.waiting for one in counted)
+            waiting = self._reading + len(self._rows) + self._writing
+            waiting += sum(one.waiting for one in counted)
             return RecorderCounters(
                 received=sum(one.received for one in counted),
                 written=self._written,
                 waiting=waiting,
                 doubles=self._doubles + sum(one.duplicates for one in counted),
                 overflowed=sum(one.overflowed for one in counted),
-                malformed=sum(one.malformed for one in counted),
+                malformed=self._malformed + sum(one.malformed for one in counted),
                 segments=self._segments,
                 retired=self._retired,
                 write_errors=self._errors,
@@ -128,6 +133,9 @@ class Recorder:
         """Stop receiving, make everything that arrived durable, and let go of the log."""
         for subscriber in self._subscribers:
             subscriber.undeclare()
+        with self._changed:
+            self._draining = True  # no more can come than what the mailboxes hold
+            self._changed.notify_all()
         for thread in self._threads:
             thread.join()
         with self._changed:
@@ -160,23 +168,44 @@ class Recorder:
         )
 
     def _read(self, subscriber: Subscriber) -> None:
-        for sample in subscriber:
-            self._take(sample)
+        for samples in subscriber.batches():
+            with self._changed:
+                self._reading += len(samples)
+            for start in range(0, len(samples), _CHUNK):
+                self._take(self._rows_of(samples[start : start + _CHUNK]))
 
-    def _take(self, sample: Sample) -> None:
-        source, sequence = identity_of(sample)
-        row = row_of(sample, (source, sequence))
-        with self._changed:
-            while len(self._rows) >= self.plan.buffer_rows and not self._closing:
-                self._changed.wait()  # the mailbox fills meanwhile, and counts what it drops
-            known = source is not None and sequence is not None
-            if known and not self.log.seen.add(source, sequence):  # type: ignore[arg-type]
-                self._doubles += 1
-                return
-            self._rows.append(row)
-            self._bytes += len(row.payload) + _ROW_BYTES
-            if self._is_full():
-                self._changed.notify_all()
+    def _rows_of(self, samples: list[Sample]) -> list[Row]:
+        rows = []
+        for sample in samples:
+            try:
+                rows.append(row_of(sample))
+            except AttachmentError:  # a source that cannot be read; the others go on
+                with self._changed:
+                    self._malformed += 1
+                    self._reading -= 1
+        return rows
+
+    def _take(self, rows: list[Row]) -> None:
+        """Into the buffer, as room comes; the mailbox fills meanwhile, and counts what it drops."""
+        while rows:
+            with self._changed:
+                self._changed.wait_for(self._has_room)
+                room = len(rows) if self._draining else self.plan.buffer_rows - len(self._rows)
+                new = [row for row in rows[:room] if self._is_new(row)]
+                self._rows += new
+                self._bytes += sum(len(row.payload) for row in new) + _ROW_BYTES * len(new)
+                self._doubles += len(rows[:room]) - len(new)
+                self._reading -= len(rows[:room])
+                if self._is_full():
+                    self._changed.notify_all()
+            rows = rows[room:]
+
+    def _has_room(self) -> bool:
+        return self._draining or len(self._rows) < self.plan.buffer_rows
+
+    def _is_new(self, row: Row) -> bool:
+        source, sequence = row.source, row.sequence
+        return source is None or sequence is None or self.log.seen.add(source, sequence)
 
     def _is_full(self) -> bool:
         plan = self.plan
@@ -198,7 +227,7 @@ class Recorder:
             if self._closing and not self._rows:
                 return None
             rows, self._rows, self._bytes = self._rows, [], 0
-            self._writing = len(rows)
+            self._writing += len(rows)
             self._changed.notify_all()
             return rows
 
@@ -221,4 +250,4 @@ class Recorder:
             self._last_error = None
             self._written += len(table)
             self._segments += 1
-            self._writing = 0
+            self._writing -= len(table)

@@ -49,8 +49,9 @@ def identity_of(sample: Sample) -> Identity:
     return (source.id, source.sequence) if source else (None, None)
 
 
-def row_of(sample: Sample, identity: Identity) -> Row:
+def row_of(sample: Sample) -> Row:
     """What the log keeps of a sample that is received now."""
+    source, sequence = identity_of(sample)
     place, fence, stamp = sample.location, sample.geofence, sample.timestamp
     geofence, radius_m = area_to_columns(fence) if fence is not None else (None, None)
     return Row(
@@ -63,8 +64,8 @@ def row_of(sample: Sample, identity: Identity) -> Row:
         str(sample.content_encoding),
         "put" if sample.kind == zenoh.SampleKind.PUT else "delete",
         None if stamp is None else str(stamp),
-        identity[0],
-        identity[1],
+        source,
+        sequence,
         time.time_ns() // 1000,
     )
 

@@ -130,6 +130,15 @@ class GeoContext(NamedTuple):
                 f"cannot read an attachment of {len(data)} bytes: {error}"
             ) from error
 
+    @classmethod
+    def at_point(cls, data: bytes, place: Point, stamp_origin: int | None = None) -> GeoContext:
+        """That of an attachment in POINT_BYTES whose point is known: that place, and a source."""
+        try:
+            origin, sequence, _ = _read_source(data, data[0], stamp_origin)
+        except IndexError as error:
+            raise AttachmentError(f"an attachment of {len(data)} bytes is too short") from error
+        return cls(origin, sequence, place)
+
 
 def identity_of(data: bytes) -> int | None:
     """The identity of the message with this attachment, read from its first bytes alone."""
@@ -139,7 +148,7 @@ def identity_of(data: bytes) -> int | None:
         origin, sequence, _ = _read_source(data, data[0], None)
     except IndexError as error:
         raise AttachmentError(f"cannot read an attachment of {len(data)} bytes") from error
-    return None if origin is None else origin << 32 | sequence
+    return None if origin is None else origin << 64 | sequence
 
 
 def _read(data: bytes, expression: str, stamp_origin: int | None) -> GeoContext:

@@ -51,7 +51,7 @@ class Sample:
         """The whole geo-context; None for a plain message. Read when first asked for."""
         context = self._context
         if context is ...:
-            context = self._context = context_of(self.zenoh)
+            context = self._context = _context_at(self.zenoh, self.place)
         return context
 
     @property
@@ -126,7 +126,7 @@ def context_of(sample: zenoh.Sample) -> GeoContext | None:
     attachment = sample.attachment
     key = str(sample.key_expr)
     if is_exact(key):
-        return _context_of_exact_key(sample, *key.rsplit("/", 1))
+        return _stamped_context(sample, _place_of_exact_key(key))
     if attachment is not None:
         stamp = sample.timestamp
         origin = None if stamp is None else origin_of(str(stamp.get_id()))
@@ -146,13 +146,18 @@ def is_exact(key: str) -> bool:
     return key.rpartition("/")[2].startswith(EXACT_MARK) and "/@" in key
 
 
-def _context_of_exact_key(sample: zenoh.Sample, key: str, chunk: str) -> GeoContext:
-    """The place is in the key and the source in the time stamp; the attachment is the user's."""
-    stamp, attachment = sample.timestamp, sample.attachment
+@lru_cache(maxsize=65_536)
+def _place_of_exact_key(key: str) -> Point:
+    location_key, _, chunk = key.rpartition("/")
     try:
-        place = point_of_chunk(chunk, split(key)[1])
+        return point_of_chunk(chunk, split(location_key)[1])
     except LocationKeyError as error:
         raise AttachmentError(str(error)) from error
+
+
+def _stamped_context(sample: zenoh.Sample, place: Point) -> GeoContext:
+    """The place is in the key and the source in the time stamp; the attachment is the user's."""
+    stamp, attachment = sample.timestamp, sample.attachment
     time, _, clock = ("" if stamp is None else str(stamp)).partition("/")
     return GeoContext(
         origin=origin_of(clock) if clock else None,
@@ -160,6 +165,19 @@ def _context_of_exact_key(sample: zenoh.Sample, key: str, chunk: str) -> GeoCont
         place=place,
         user=None if attachment is None else attachment.to_bytes(),
     )
+
+
+def _context_at(sample: zenoh.Sample, place: Place | None) -> GeoContext | None:
+    """That of a sample whose place was read, when there is nothing else but its source."""
+    if not isinstance(place, Point):
+        return context_of(sample)
+    if is_exact(str(sample.key_expr)):
+        return _stamped_context(sample, place)
+    attachment, stamp = sample.attachment, sample.timestamp
+    if attachment is None:
+        return context_of(sample)
+    origin = None if stamp is None else origin_of(str(stamp.get_id()))
+    return GeoContext.at_point(attachment.to_bytes(), place, origin)
 
 
 @lru_cache(maxsize=4096)

@@ -150,6 +150,14 @@ class Subscriber:
     def __iter__(self) -> Iterator[Sample]:
         return iter(self._mailbox)
 
+    def batches(self) -> Iterator[list[Sample]]:
+        """All samples that are there at a time, until the end: for those who are in a hurry."""
+        while True:
+            try:
+                yield self._mailbox.take_all()
+            except ClosedError:
+                return
+
     def __aiter__(self) -> AsyncIterator[Sample]:
         return aiter(self._mailbox)
 
