@@ -10,13 +10,14 @@ from zonal.session.config import config
 from zonal.session.geo_context import GeoContext
 from zonal.session.liveliness import Liveliness, Presence, PresenceSubscriber
 from zonal.session.mailbox import Overflow
+from zonal.session.opening import open  # noqa: A004  (Zenoh's own name)
 from zonal.session.position import Position
 from zonal.session.publisher import Memory, Publisher
 from zonal.session.query import Querier, Query, Queryable
 from zonal.session.replies import Replies, ReplyFailure
 from zonal.session.router import Router
 from zonal.session.sample import Sample, Source
-from zonal.session.session import Session, open  # noqa: A004  (Zenoh's own name)
+from zonal.session.session import Session
 from zonal.session.subscriber import Counters, PullSubscriber, Subscriber
 
 __all__ = [

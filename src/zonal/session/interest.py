@@ -8,38 +8,34 @@ then told apart by their identity.
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import threading
 from collections import Counter, deque
-from itertools import islice, repeat
+from itertools import repeat
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
-
-import zenoh
 
 from zonal.errors import AttachmentError
 from zonal.geo import Point
 from zonal.index import InterestCover
 from zonal.keys.s2 import KEY_LEVEL, path_of_cell
 from zonal.session.audience import Audience
+from zonal.session.declaration import Declaration
 from zonal.session.geo_context import POINT_BYTES
-from zonal.session.lease import Lease
 from zonal.session.sample import Sample, context_of, is_exact
 from zonal.session.shorthand import Shorthands
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    import zenoh
+
     from zonal.geo import Area
     from zonal.session.geo_context import GeoContext
+    from zonal.session.lease import Lease
 
 logger = logging.getLogger(__name__)
 
-CHANNEL_CAPACITY = 8_192
-"""Samples that may wait, in Zenoh's own memory, for the reading thread of a key."""
-
-_BATCH = 256
 _KEY_OF = attrgetter("key_expr")
 _REMEMBERED = 65_536
 
@@ -101,8 +97,8 @@ class Interest:
         self._covered: dict[Listener, Area] = {}
         self._expressions: Counter[str] = Counter()
         self._expressions_of: dict[Listener, frozenset[str]] = {}
-        self._declared: dict[str, _Declaration] = {}
-        self._retired: list[_Declaration] = []
+        self._declared: dict[str, Declaration] = {}
+        self._retired: list[Declaration] = []
         self._cell_names: set[str] = set()
         self._retiring = 0
         # Places by key, or by key and what the attachment adds, with those who want messages from
@@ -175,7 +171,7 @@ class Interest:
         with self._lock:
             self._retiring += len(old)
         for key in sorted(new):
-            self._declared[key] = _Declaration(key, self)
+            self._declared[key] = Declaration(key, self)
         self._retired = [declaration for declaration in self._retired if declaration.is_reading]
         for key in sorted(old):
             self._retired.append(self._declared.pop(key))
@@ -332,67 +328,3 @@ class Interest:
         if len(self._seen_order) > _REMEMBERED:
             self._seen.discard(self._seen_order.popleft())
         return False
-
-
-class _Declaration:
-    """One declared key: Zenoh's subscriber with a bounded channel, and the thread that reads it."""
-
-    def __init__(self, key: str, interest: Interest) -> None:
-        self._interest = interest
-        self._subscriber = interest.declare(key, zenoh.handlers.FifoChannel(CHANNEL_CAPACITY))
-        self._handler = self._subscriber.handler
-        self._thread = threading.Thread(target=self._read, name=f"zonal-read {key}", daemon=True)
-        self._thread.start()
-
-    def undeclare(self) -> None:
-        self._subscriber.undeclare()
-
-    @property
-    def is_reading(self) -> bool:
-        return self._thread.is_alive()
-
-    def join(self) -> None:
-        if threading.current_thread() is not self._thread:
-            self._thread.join()
-
-    def _read(self) -> None:
-        receive, receive_more = self._handler.recv, self._handler.try_recv
-        open_ = True
-        while open_:
-            try:
-                batch = [receive()]
-            except zenoh.ZError:  # undeclared, and everything is read
-                break
-            try:
-                while len(batch) < _BATCH and (sample := receive_more()) is not None:
-                    batch.append(sample)
-            except zenoh.ZError:
-                open_ = False
-            try:
-                self._interest.process(batch)
-            except Exception:  # a reader that dies would silence the subscriber
-                logger.exception("failed to process %d samples", len(batch))
-            if len(batch) == _BATCH:
-                self._lend()
-        self._interest.retired()
-
-    def _lend(self) -> None:
-        """There is a backlog: whoever waits for its samples had better read it directly."""
-        reader = self._interest.only_listener
-        if reader is None:
-            return
-        lease: Lease[Sample] = Lease(lambda: self._read_for(reader))
-        if reader.lend(lease):
-            lease.wait()
-
-    def _read_for(self, reader: Listener) -> list[Sample] | None:
-        batch: list[zenoh.Sample] = []
-        with contextlib.suppress(zenoh.ZError):  # undeclared: the reading thread will notice
-            batch.extend(islice(iter(self._handler.try_recv, None), _BATCH))
-        if not batch:
-            return None
-        try:
-            return self._interest.process_for(reader, batch)
-        except Exception:  # it is not the user's error
-            logger.exception("failed to process %d samples", len(batch))
-            return []

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import logging
-import math
-import secrets
 import threading
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import zenoh
@@ -20,7 +17,6 @@ from zonal.session.interests import Interests
 from zonal.session.liveliness import Liveliness
 from zonal.session.mailbox import DEFAULT_CAPACITY, Overflow
 from zonal.session.mover import Mover
-from zonal.session.position import Position, PositionHandler
 from zonal.session.publisher import Delivery, Memory, Publisher
 from zonal.session.query import DEFAULT_TIMEOUT_S, Asking, Querier, Query, Queryable
 from zonal.session.routing import Origin, blurred, encodings_named, route
@@ -28,52 +24,16 @@ from zonal.session.sample import origin_of
 from zonal.session.subscriber import PullSubscriber, Subscriber
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable
 
     from zonal.keys import Encoding
+    from zonal.session.position import Position, PositionHandler
     from zonal.session.replies import Replies
     from zonal.session.sample import Sample
 
 logger = logging.getLogger(__name__)
 
 Handler: TypeAlias = "Callable[[Sample], Any] | tuple[Callable[[Sample], Any], Any] | None"
-
-
-def open(  # noqa: A001  (Zenoh's own name)
-    config: zenoh.Config | None = None,
-    *,
-    position: PositionHandler | Point | None = None,
-    lifetime: float = math.inf,
-    encoding: str = "s2",
-) -> Session:
-    """Open a location-aware session; use it as a context manager, so that it is always closed.
-
-    `position` is a fixed `Point`, or a handler that is asked when its last answer is older than
-    `lifetime` seconds. `encoding` is the default way of writing places into keys.
-    """
-    default = encoding_named(encoding)
-    place = Position(position, lifetime)
-    config = config or zenoh.Config()
-    with _defaults(config):
-        stamps = config.get_json("timestamping/enabled") == "true"
-        return Session(zenoh.open(config), place, default, stamps=stamps)
-
-
-@contextmanager
-def _defaults(config: zenoh.Config) -> Iterator[None]:
-    """Every message gets a time stamp, and the id in it has half of Zenoh's own length."""
-    defaults = {
-        "id": f'"{secrets.randbits(63) | 1 << 63:x}"',
-        "timestamping/enabled": "true",
-    }
-    ours = {path: value for path, value in defaults.items() if config.get_json(path) == "null"}
-    for path, value in ours.items():
-        config.insert_json5(path, value)
-    try:
-        yield
-    finally:  # the configuration is the user's, and may open further sessions
-        for path in ours:
-            config.insert_json5(path, "null")
 
 
 class Session:

@@ -1,0 +1,56 @@
+"""Opening a session: where we are, how places are written, and what Zenoh must do for us."""
+
+from __future__ import annotations
+
+import math
+import secrets
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import zenoh
+
+from zonal.keys import encoding_named
+from zonal.session.position import Position, PositionHandler
+from zonal.session.session import Session
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from zonal.geo import Point
+
+
+def open(  # noqa: A001  (Zenoh's own name)
+    config: zenoh.Config | None = None,
+    *,
+    position: PositionHandler | Point | None = None,
+    lifetime: float = math.inf,
+    encoding: str = "s2",
+) -> Session:
+    """Open a location-aware session; use it as a context manager, so that it is always closed.
+
+    `position` is a fixed `Point`, or a handler that is asked when its last answer is older than
+    `lifetime` seconds. `encoding` is the default way of writing places into keys.
+    """
+    default = encoding_named(encoding)
+    place = Position(position, lifetime)
+    config = config or zenoh.Config()
+    with _defaults(config):
+        stamps = config.get_json("timestamping/enabled") == "true"
+        return Session(zenoh.open(config), place, default, stamps=stamps)
+
+
+@contextmanager
+def _defaults(config: zenoh.Config) -> Iterator[None]:
+    """Every message gets a time stamp, and the id in it has half of Zenoh's own length."""
+    defaults = {
+        "id": f'"{secrets.randbits(63) | 1 << 63:x}"',
+        "timestamping/enabled": "true",
+    }
+    ours = {path: value for path, value in defaults.items() if config.get_json(path) == "null"}
+    for path, value in ours.items():
+        config.insert_json5(path, value)
+    try:
+        yield
+    finally:  # the configuration is the user's, and may open further sessions
+        for path in ours:
+            config.insert_json5(path, "null")
