@@ -121,7 +121,7 @@ def test_wildcards_in_the_topic_work_with_areas(near: Session, far: Session, top
         }
 
 
-def test_a_callback_runs_in_a_thread_of_the_subscribers_own(
+def test_a_callback_runs_in_a_thread_of_the_sessions_own(
     near: Session, far: Session, topic: str
 ) -> None:
     heard: list[tuple[str, str]] = []
@@ -136,7 +136,9 @@ def test_a_callback_runs_in_a_thread_of_the_subscribers_own(
     for text in ("bad", "good"):
         near.put(topic, text, location=DUOMO)
     eventually(lambda: heard)
-    assert heard == [("good", f"zonal-callback {topic}")]
+    ((text, thread),) = heard
+    assert text == "good"
+    assert thread.startswith(("zonal-callback ", "zonal-read "))  # never one of Zenoh's
     assert subscriber.counters.callback_errors == 1
 
 

@@ -62,7 +62,7 @@ class Declaration:
             except zenoh.ZError:
                 open_ = False
             try:
-                self._interest.process(batch)
+                self._interest.process(batch, self._read_meanwhile)
             except Exception:  # a reader that dies would silence the subscriber
                 logger.exception("failed to process %d samples", len(batch))
             if len(batch) == _BATCH:
@@ -79,9 +79,7 @@ class Declaration:
             lease.wait()
 
     def _read_for(self, reader: Listener) -> list[Sample] | None:
-        batch: list[zenoh.Sample] = []
-        with contextlib.suppress(zenoh.ZError):  # undeclared: the reading thread will notice
-            batch.extend(islice(iter(self._handler.try_recv, None), _BATCH))
+        batch = self._what_is_there()
         if not batch:
             return None
         try:
@@ -89,3 +87,14 @@ class Declaration:
         except Exception:  # it is not the user's error
             logger.exception("failed to process %d samples", len(batch))
             return []
+
+    def _read_meanwhile(self) -> None:
+        """Another thread reads, as this one is busy with a callback: nothing may pile up."""
+        while batch := self._what_is_there():
+            self._interest.process(batch)
+
+    def _what_is_there(self) -> list[zenoh.Sample]:
+        batch: list[zenoh.Sample] = []
+        with contextlib.suppress(zenoh.ZError):  # undeclared: the reading thread will notice
+            batch.extend(islice(iter(self._handler.try_recv, None), _BATCH))
+        return batch

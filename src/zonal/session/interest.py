@@ -65,6 +65,9 @@ class Listener(Protocol):
     def deliver(self, samples: list[Sample]) -> None:
         """Take samples that passed."""
 
+    def deliver_at_once(self, sample: Sample, read_meanwhile: Callable[[], object]) -> None:
+        """Take one that came alone; whoever is called back with it may take its time."""
+
     def accept(self, samples: list[Sample]) -> list[Sample]:
         """Count samples that passed and that its reader got without a delivery."""
 
@@ -226,9 +229,21 @@ class Interest:
                 return None
             return self._audience.only
 
-    def process(self, batch: list[zenoh.Sample]) -> None:
-        """Read, check and hand over the samples of one key."""
-        for listener, samples in self._sorted(batch).items():
+    def process(
+        self, batch: list[zenoh.Sample], read_meanwhile: Callable[[], object] | None = None
+    ) -> None:
+        """Read, check and hand over the samples of one key.
+
+        `read_meanwhile` reads the key's next ones in the place of this thread, if a callback
+        takes long; without it no callback is called here.
+        """
+        wanted = self._sorted(batch)
+        if read_meanwhile is not None and len(wanted) == 1:
+            ((listener, samples),) = wanted.items()
+            if len(samples) == 1:
+                listener.deliver_at_once(samples[0], read_meanwhile)
+                return
+        for listener, samples in wanted.items():
             listener.deliver(samples)
 
     def process_for(self, reader: Listener, batch: list[zenoh.Sample]) -> list[Sample]:
@@ -250,7 +265,7 @@ class Interest:
                 self._sort_quickly(batch, wanted)
         if wanted and self._shorthands is not None:
             # One of a batch is enough to notice the keys that fill it.
-            self._shorthands.heard(str(batch[0].key_expr))
+            self._shorthands.heard(str(batch[0].key_expr), len(batch))
         return wanted
 
     def _sort_quickly(

@@ -48,13 +48,18 @@ class Mailbox(Generic[T]):
         self._readers: list[threading.Lock] = []
         self._async_waiters: set[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = set()
         self._lent: deque[Lease[T]] = deque()
-        self._iterating = 0
+        self._borrowers = 0
         self._closed = False
         self.overflowed = 0
         self.taken = 0
 
     def __len__(self) -> int:
         return len(self._items)
+
+    @property
+    def holds_up(self) -> bool:
+        """Whether a full box makes the network wait, instead of dropping something."""
+        return self._overflow is Overflow.BLOCK
 
     @property
     def is_closed(self) -> bool:
@@ -107,9 +112,9 @@ class Mailbox(Generic[T]):
         return ()
 
     def lend(self, lease: Lease[T]) -> bool:
-        """Let the one who iterates read a channel directly; whether there is one."""
+        """Let a borrower read a channel directly; whether there is one."""
         with self._changed:
-            if not self._iterating or self._closed:
+            if not self._borrowers or self._closed:
                 return False
             self._lent.append(lease)
             readers, self._readers = self._readers, []
@@ -167,7 +172,7 @@ class Mailbox(Generic[T]):
         return None
 
     def _notify_writers(self) -> None:
-        if self._overflow is Overflow.BLOCK:
+        if self.holds_up:
             self._changed.notify_all()
 
     def close(self) -> None:
@@ -178,10 +183,21 @@ class Mailbox(Generic[T]):
             readers, self._readers = self._readers, []
         self._wake(readers)
 
-    def __iter__(self) -> Iterator[T]:
+    @contextlib.contextmanager
+    def borrowing(self) -> Iterator[None]:
+        """Take lent channels from now on; they go back at the end."""
         with self._changed:
-            self._iterating += 1
+            self._borrowers += 1
         try:
+            yield
+        finally:
+            with self._changed:
+                self._borrowers -= 1
+            while self._lent:
+                self._lent.popleft().end()
+
+    def __iter__(self) -> Iterator[T]:
+        with self.borrowing():
             while (batch := self._next_batch()) is not None:
                 batch.reverse()
                 try:
@@ -190,15 +206,26 @@ class Mailbox(Generic[T]):
                 finally:  # what a loop that ends early leaves behind goes back to the box
                     if batch:
                         self._put_back(batch)
-        finally:
-            with self._changed:
-                self._iterating -= 1
-            while self._lent:
-                self._lent.popleft().end()
 
     def _next_batch(self) -> list[T] | None:
-        """What is in the box, then what a lent channel holds; None when nothing more will come."""
+        """What is in the box or in a lent channel; None when nothing more will come."""
         self._wait(None, lent=True)
+        if self._closed and not self.has_more:
+            return None
+        return self.take_what_is_there()
+
+    @property
+    def has_more(self) -> bool:
+        """Whether there is an item, or a lent channel that may hold one."""
+        return bool(self._items or self._lent)
+
+    def wait(self, timeout: float) -> bool:
+        """Wait for an item or a lent channel; whether there is one."""
+        self._wait(timeout, lent=True)
+        return self.has_more
+
+    def take_what_is_there(self) -> list[T]:
+        """All items of the box, or else what a lent channel holds, without waiting."""
         if self._lent and not self._items:
             batch = self._lent[0].read()
             if batch is None:
@@ -209,7 +236,7 @@ class Mailbox(Generic[T]):
         try:
             return self.take_all(timeout=0)
         except ClosedError:
-            return None
+            return []
 
     def _put_back(self, reversed_batch: list[T]) -> None:
         with self._changed:

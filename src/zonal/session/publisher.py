@@ -36,12 +36,17 @@ class Delivery:
     allowed_destination: zenoh.Locality | None = None
 
     def of_publisher(self) -> dict[str, Any]:
-        """Zenoh's keyword arguments for a declared publisher."""
+        """Zenoh's keyword arguments for a declared publisher.
+
+        Who asks to wait for room does not want messages dropped: Zenoh would drop those of best
+        effort all the same, so they are sent reliably.
+        """
+        waits = self.congestion_control == zenoh.CongestionControl.BLOCK
         given = {
             "congestion_control": self.congestion_control,
             "priority": self.priority,
             "express": self.express,
-            "reliability": self.reliability,
+            "reliability": None if waits else self.reliability,
             "allowed_destination": self.allowed_destination,
         }
         return {name: value for name, value in given.items() if value is not None}

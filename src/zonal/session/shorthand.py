@@ -36,15 +36,15 @@ class Shorthands:
     def __contains__(self, key: str) -> bool:
         return key in self._declared
 
-    def heard(self, key: str) -> None:
-        """A message came under this key; after some of them the key is declared."""
+    def heard(self, key: str, messages: int = 1) -> None:
+        """So many messages came, one of them under this key; after some the key is declared."""
         with self._lock:
             if self._closed or "*" in key:
                 return
             if key in self._declared:
                 self._declared.move_to_end(key)
                 return
-            self._counts[key] += 1
+            self._counts[key] += messages
             if self._counts[key] < _OFTEN:
                 if len(self._counts) > _COUNTED:
                     self._counts.clear()

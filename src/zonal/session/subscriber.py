@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
@@ -11,6 +9,7 @@ from zonal.errors import ClosedError
 from zonal.geo import Area, Circle, Everywhere, Point, cover
 from zonal.keys import FENCE_CHUNK, Encoding, Role, join, refine
 from zonal.keys.s2 import KEY_LEVEL, S2Encoding, path_of_cell
+from zonal.session.callback import Caller
 from zonal.session.mailbox import Mailbox, Overflow
 
 if TYPE_CHECKING:
@@ -24,8 +23,6 @@ if TYPE_CHECKING:
     from zonal.session.lease import Lease
     from zonal.session.position import Position
     from zonal.session.sample import Sample
-
-logger = logging.getLogger(__name__)
 
 _OWN_CELLS = 4
 _OWN_MARGIN_M = 100.0
@@ -53,7 +50,7 @@ class Subscriber:
     """Receives the messages of a topic that come from an area (or from anywhere).
 
     Iterate over it (`for` or `async for`), or give a callback when declaring it; the callback
-    runs in a thread of its own, never in Zenoh's.
+    runs in threads of this session's own, never in Zenoh's, one call at a time.
     """
 
     def __init__(
@@ -83,8 +80,7 @@ class Subscriber:
         self._role = role
         self._on_close = on_close
         self._closed = False
-        self._callback_errors = 0
-        self._callback_thread: threading.Thread | None = None
+        self._caller: Caller | None = None
         self._accepted = 0
         self._mailbox: Mailbox[Sample] = Mailbox(capacity, overflow)
         self._tokens: dict[str, zenoh.LivelinessToken] = {}
@@ -125,13 +121,13 @@ class Subscriber:
         received = self._interest.received - self._received_before
         return Counters(
             received=received,
-            delivered=self._mailbox.taken,
+            delivered=self._mailbox.taken + (self._caller.called_at_once if self._caller else 0),
             filtered_at_edge=received - duplicates - malformed - self._accepted,
             overflowed=self._mailbox.overflowed,
             duplicates=duplicates,
             malformed=malformed,
             waiting=len(self._mailbox),
-            callback_errors=self._callback_errors,
+            callback_errors=self._caller.errors if self._caller else 0,
         )
 
     @property
@@ -170,9 +166,8 @@ class Subscriber:
         for token in self._tokens.values():
             token.undeclare()
         self._mailbox.close()
-        thread = self._callback_thread
-        if thread is not None and thread is not threading.current_thread():
-            thread.join()
+        if self._caller is not None:
+            self._caller.end()
         self._on_close(self)
 
     def __enter__(self) -> Self:
@@ -184,19 +179,8 @@ class Subscriber:
     # What the session does with it
 
     def call(self, callback: Callable[[Sample], Any]) -> None:
-        """Hand every sample to a callback, in a thread of this subscriber's own."""
-        self._callback_thread = threading.Thread(
-            target=self._call_back, args=(callback,), name=f"zonal-callback {self.key}", daemon=True
-        )
-        self._callback_thread.start()
-
-    def _call_back(self, callback: Callable[[Sample], Any]) -> None:
-        for sample in self._mailbox:
-            try:
-                callback(sample)
-            except Exception:  # the user's own errors must not end the delivery
-                self._callback_errors += 1
-                logger.exception("the callback of subscriber %r failed", self.key)
+        """Hand every sample to a callback, one after another, in our threads, not Zenoh's."""
+        self._caller = Caller(self.key, callback, self._mailbox)
 
     def move(self) -> None:
         """Follow the position: the exact area at once, the declarations when it left the margin."""
@@ -328,6 +312,12 @@ class Subscriber:
     def deliver(self, samples: list[Sample]) -> None:
         """Into the mailbox."""
         self._mailbox.put(self.accept(samples))
+
+    def deliver_at_once(self, sample: Sample, read_meanwhile: Callable[[], object]) -> None:
+        """To the callback in this thread, where that is possible."""
+        self._accepted += 1
+        if self._caller is None or not self._caller.call_now(sample, read_meanwhile):
+            self._mailbox.put([sample])
 
     def accept(self, samples: list[Sample]) -> list[Sample]:
         """Count them."""
