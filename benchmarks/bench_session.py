@@ -1,5 +1,6 @@
 """The session against plain zenoh-python through one stock router on loopback.
 
+Both receive by a callback; what iterating gives is stated beside it.
 Publisher, router and subscriber are processes of their own; plain and location-aware rounds take
 turns in one run, and the figures are ratios of their medians.
 """
@@ -37,6 +38,9 @@ PAYLOAD = b"x" * 64
 STAMP = struct.Struct("<q56x")
 SPAWN = multiprocessing.get_context("spawn")
 PLACED = ("s2", "mgrs")
+ITERATED = "s2 iterated"
+"""The other way to receive, besides the callback: `for sample in subscriber`."""
+
 console = Console(highlight=False)
 
 
@@ -51,18 +55,19 @@ def run_router(pipe: Connection) -> None:
 
 def subscribe(endpoint: str, technique: str, count: int, pipe: Connection) -> None:
     """Receive `count` messages; report the time from first to last, and latencies if stamped."""
-    if technique == "plain":
-        times, latencies = _subscribe_plain(endpoint, count, pipe)
-    else:
-        times, latencies = _subscribe_zonal(endpoint, technique, count, pipe)
+    encoding, _, iterated = technique.partition(" ")
+    receive = _subscribe_by_iterating if iterated else _subscribe_by_callback
+    times, latencies = receive(endpoint, encoding, count, pipe)
     pipe.send((times, statistics.median(latencies) if latencies else math.nan))
 
 
-def _subscribe_plain(endpoint: str, count: int, pipe: Connection) -> tuple[float, list[float]]:
+def _subscribe_by_callback(
+    endpoint: str, technique: str, count: int, pipe: Connection
+) -> tuple[float, list[float]]:
     done, seen, first = threading.Event(), [0], [0.0]
     latencies: list[float] = []
 
-    def take(sample: zenoh.Sample) -> None:
+    def take(sample: Any) -> None:
         payload = sample.payload.to_bytes()
         if payload[-1] == 0:
             latencies.append(time.monotonic_ns() - STAMP.unpack(payload)[0])
@@ -72,14 +77,20 @@ def _subscribe_plain(endpoint: str, count: int, pipe: Connection) -> tuple[float
         if seen[0] == count:
             done.set()
 
-    with zenoh.open(zonal.config("client", connect=[endpoint])) as session:
-        session.declare_subscriber(TOPIC, take)
+    open_session: Any = zenoh.open if technique == "plain" else zonal.open
+    with open_session(zonal.config("client", connect=[endpoint])) as session:
+        if technique == "plain":
+            session.declare_subscriber(TOPIC, take)
+        else:
+            session.declare_subscriber(
+                TOPIC, take, area=AREA, encoding=technique, overflow=Overflow.BLOCK
+            )
         pipe.send("ready")
         done.wait(60)
         return time.perf_counter() - first[0], latencies
 
 
-def _subscribe_zonal(
+def _subscribe_by_iterating(
     endpoint: str, technique: str, count: int, pipe: Connection
 ) -> tuple[float, list[float]]:
     latencies: list[float] = []
@@ -135,13 +146,14 @@ def round_trip(
     """One round: seconds from the first to the last message, median latency in microseconds."""
     to_sub, from_main = SPAWN.Pipe()
     to_pub, pub_main = SPAWN.Pipe()
+    encoding = technique.split(" ", maxsplit=1)[0]
     sub = SPAWN.Process(target=subscribe, args=(endpoint, technique, count, from_main))
-    pub = SPAWN.Process(target=publish, args=(endpoint, technique, count, rate, pub_main))
+    pub = SPAWN.Process(target=publish, args=(endpoint, encoding, count, rate, pub_main))
     sub.start()
     pub.start()
     to_sub.recv()
     to_pub.recv()
-    _wait_for_match(endpoint, technique)
+    _wait_for_match(endpoint, encoding)
     to_pub.send("go")
     if not to_sub.poll(120):
         raise TimeoutError(f"{technique}: not all of {count} messages arrived in 120 s")
@@ -172,13 +184,13 @@ def compare(endpoint: str, count: int, rounds: int) -> dict[str, float]:
     rates: dict[str, list[float]] = {}
     delays: dict[str, list[float]] = {}
     for number in range(rounds):
-        for technique in ("plain", "s2", "mgrs"):
+        for technique in ("plain", "s2", "mgrs", ITERATED):
             seconds, _ = round_trip(endpoint, technique, count, None)
             rates.setdefault(technique, []).append(count / seconds)
             _, delay = round_trip(endpoint, technique, 1500, 1000.0)
             delays.setdefault(technique, []).append(delay)
             console.print(
-                f"  round {number + 1}: {technique:5} {rates[technique][-1]:>9,.0f} msg/s, "
+                f"  round {number + 1}: {technique:11} {rates[technique][-1]:>9,.0f} msg/s, "
                 f"median latency {delay:6.0f} µs"
             )
     rate = {name: statistics.median(values) for name, values in rates.items()}
@@ -186,8 +198,10 @@ def compare(endpoint: str, count: int, rounds: int) -> dict[str, float]:
     return {
         "plain_msg_s": rate["plain"],
         "plain_latency_us": delay_of["plain"],
-        **{f"{t}_throughput_share": rate[t] / rate["plain"] for t in ("s2", "mgrs")},
-        **{f"{t}_latency_ratio": delay_of[t] / delay_of["plain"] for t in ("s2", "mgrs")},
+        **{f"{t}_throughput_share": rate[t] / rate["plain"] for t in PLACED},
+        **{f"{t}_latency_ratio": delay_of[t] / delay_of["plain"] for t in PLACED},
+        "iterated_throughput_share": rate[ITERATED] / rate["plain"],
+        "iterated_latency_ratio": delay_of[ITERATED] / delay_of["plain"],
     }
 
 
