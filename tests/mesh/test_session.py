@@ -18,7 +18,7 @@ from zonal.mesh.envelope import Envelope
 from zonal.mesh.topics import channels_for, channels_of, check_pattern, topic_matches
 
 QUICK = mesh.MeshConfig(
-    period=0.15, lease_floor=0.6, acknowledged=True, ack_timeout=0.05, write_back=6
+    period=0.15, lease_floor=0.75, acknowledged=True, ack_timeout=0.05, write_back=6
 )
 DUOMO = Point(45.4642, 9.1900)
 NAVIGLI = Point(45.4500, 9.1750)
@@ -234,6 +234,7 @@ def test_gateway_command(line: list[mesh.MeshSession]) -> None:
         heard = beyond.declare_subscriber(TOPIC)
         host, port = line[0].address
         arguments = ["gateway", "--id", "9", "--topic", TOPIC, "--seconds", "60"]
+        arguments += ["--period", str(QUICK.period), "--acknowledged"]  # as its neighbours
         arguments += ["--connect", router.endpoints[0], "--peer", f"0={host}:{port}"]
         code = f"from zonal.cli.mesh import app; app({arguments!r})"
         gate = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)

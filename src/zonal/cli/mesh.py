@@ -24,6 +24,9 @@ def node(
     ] = None,
     seconds: Annotated[float, typer.Option(help="how long to run; 0: until interrupted")] = 0.0,
     acknowledged: Annotated[bool, typer.Option(help="acknowledge hop by hop")] = False,
+    period: Annotated[
+        float, typer.Option(help="seconds between beacons, the same in the whole mesh")
+    ] = 1.0,
 ) -> None:
     """Run one mesh node over UDP: publications in, lines out."""
     from zonal.mesh.console import run_console  # heavy imports stay lazy
@@ -36,6 +39,7 @@ def node(
         publish=publish,
         seconds=seconds,
         acknowledged=acknowledged,
+        period=period,
     )
 
 
@@ -50,11 +54,24 @@ def gateway(
         list[str] | None, typer.Option(help="neighbour in reach: ID=HOST:PORT[,LOSS]")
     ] = None,
     seconds: Annotated[float, typer.Option(help="how long to run; 0: until interrupted")] = 0.0,
+    acknowledged: Annotated[bool, typer.Option(help="acknowledge hop by hop")] = False,
+    period: Annotated[
+        float, typer.Option(help="seconds between beacons, the same in the whole mesh")
+    ] = 1.0,
 ) -> None:
     """Run a mesh node that carries topics between the mesh and Zenoh routers."""
     from zonal.mesh.console import run_gateway
 
-    run_gateway(node_id, (host, port), peer or [], topic, connect, seconds=seconds)
+    run_gateway(
+        node_id,
+        (host, port),
+        peer or [],
+        topic,
+        connect,
+        seconds=seconds,
+        acknowledged=acknowledged,
+        period=period,
+    )
 
 
 @app.command()

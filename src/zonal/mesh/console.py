@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+DEFAULT_PERIOD_S = 1.0
 _CHANNEL = 1
 
 
@@ -56,6 +57,12 @@ class _Lines:
         return lines
 
 
+def paced(period: float, *, acknowledged: bool) -> MeshConfig:
+    """The configuration of a mesh whose nodes send beacons this often; leases keep pace with it."""
+    lease = MeshConfig().lease_floor * period / DEFAULT_PERIOD_S
+    return MeshConfig(period=period, lease_floor=lease, acknowledged=acknowledged)
+
+
 def run_console(
     node_id: int,
     address: Address,
@@ -65,9 +72,10 @@ def run_console(
     publish: int | None,
     seconds: float,
     acknowledged: bool,
+    period: float = DEFAULT_PERIOD_S,
 ) -> None:
     """A node on a terminal: deliveries are printed, lines of standard input are published."""
-    config = MeshConfig(acknowledged=acknowledged)
+    config = paced(period, acknowledged=acknowledged)
     node = MeshNode(node_id, config, seed=time.time_ns(), now=time.monotonic())
     driver = UdpDriver(node, address=address, deliver=_print_delivery)
     driver.set_peers(dict(map(parse_peer, peers)))
@@ -101,13 +109,16 @@ def run_gateway(
     routers: Sequence[str],
     *,
     seconds: float,
+    acknowledged: bool = False,
+    period: float = DEFAULT_PERIOD_S,
 ) -> None:
     """A node in the mesh and a client of routers in one; says at the end what crossed."""
     out = Console()
     table = dict(map(parse_peer, peers))
     settings = zenoh_config("client", connect=routers)
+    mesh_config = paced(period, acknowledged=acknowledged)
     with (
-        open_mesh(node_id, listen=address, peers=table) as node,
+        open_mesh(node_id, listen=address, peers=table, config=mesh_config) as node,
         open_session(settings) as session,
         Gateway(node, session, topics) as gate,
     ):
