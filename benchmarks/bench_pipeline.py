@@ -162,7 +162,7 @@ def bench_recorder(folder: Path, scale: float) -> dict[str, float]:
     import zonal
     from zonal.pipeline.recorder import Recorder, RecorderPlan
 
-    count = int(300_000 * scale)
+    count = int(600_000 * scale)
     context = multiprocessing.get_context("spawn")
     with zonal.Router(("tcp/127.0.0.1:0",)) as router:
         endpoint = router.endpoints[0]
@@ -383,9 +383,8 @@ from pipeline_data import DECLARED, zones
 executors = sys.argv[1]
 spark = open_spark(f"local-cluster[{executors},1,1024]", conf={
     "spark.executor.memory": "1g", "spark.sql.shuffle.partitions": "2",
-    "spark.sql.files.maxPartitionBytes": "2m", "spark.sql.files.openCostInBytes": "0"})
-while len(spark.sparkContext._jsc.sc().statusTracker().getExecutorInfos()) <= int(executors):
-    time.sleep(0.1)
+    "spark.sql.files.maxPartitionBytes": "2m", "spark.sql.files.openCostInBytes": "0",
+    "spark.scheduler.minRegisteredResourcesRatio": "1.0"})
 plan = SilverPlan(DECLARED, zones())
 rows = spark.read.schema(log_ddl()).parquet(sys.argv[2] + "/segments")
 job = lambda: refine(rows, plan).write.format("noop").mode("overwrite").save()

@@ -113,7 +113,7 @@ class DeclarationError(PipelineError, ValueError):
 
 
 class SparkError(PipelineError, RuntimeError):
-    """Spark cannot start here: the message says what is missing and how to get it."""
+    """Spark cannot start here (the message says how to mend that), or failed in a batch."""
 
 
 class WebError(ZonalError, ValueError):

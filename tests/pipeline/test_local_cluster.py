@@ -26,6 +26,9 @@ spark = open_spark("local-cluster[2,1,1024]", conf={
     "spark.sql.shuffle.partitions": "2",
     "spark.executor.memory": "1g",
     "spark.driver.memory": "1g",
+    # Both executors first, so that each gets its share of the tasks.
+    "spark.scheduler.minRegisteredResourcesRatio": "1.0",
+    "spark.scheduler.maxRegisteredResourcesWaitingTime": "60s",
 })
 log, lake = sys.argv[1:]
 rows = spark.read.format("zonal").options(path=log, rowsPerPartition="100").load()
@@ -47,7 +50,7 @@ def spark_home(folder: Path) -> Path | None:
     return folder
 
 
-@pytest.mark.timeout(420)
+@pytest.mark.timeout(200)
 def test_two_executors_in_processes_of_their_own_write_every_row_once(
     tmp_path: Path, messages: Messages
 ) -> None:
@@ -70,7 +73,7 @@ def test_two_executors_in_processes_of_their_own_write_every_row_once(
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=400,
+        timeout=180,
         check=False,
     )
     assert done.returncode == 0, done.stderr[-3000:]

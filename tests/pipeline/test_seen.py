@@ -35,6 +35,18 @@ def test_merging_two_memories_knows_what_either_knew(one: list[int], other: list
     assert [n for n in range(42) if left.contains("s", n)] == sorted({*one, *other})
 
 
+@settings(max_examples=200, deadline=None)
+@given(numbers, numbers)
+def test_two_memories_meet_where_they_share_a_number(one: list[int], other: list[int]) -> None:
+    left, right = Seen(), Seen()
+    for number in one:
+        left.add("s", number)
+    for number in other:
+        right.add("s", number)
+    assert left.meets(right) == right.meets(left) == bool({*one} & {*other})
+    assert left.count() == len({*one})
+
+
 def test_sources_do_not_know_of_one_another() -> None:
     seen = Seen()
     assert seen.add("a", 1)

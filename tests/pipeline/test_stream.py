@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import threading
+import traceback
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
@@ -16,7 +17,9 @@ import pytest
 import shapely
 from pyspark.sql import functions as F  # noqa: N812
 
+from network import eventually
 from pipeline_rows import START
+from zonal.pipeline import stream
 from zonal.pipeline.compact import compact
 from zonal.pipeline.declaration import Declaration, Field, TopicSchema
 from zonal.pipeline.gold import WindowPlan, windows
@@ -168,6 +171,31 @@ def test_doubles_are_dropped_within_a_batch_across_batches_and_counted(
     assert table(spark, tmp_path, "silver").count() == 140
 
 
+def test_rows_are_compared_only_where_their_numbers_leave_a_doubt(
+    spark: SparkSession, tmp_path: Path, messages: Messages, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compared: list[int] = []
+    real = stream.doubled
+
+    def counted(*arguments: Any) -> DataFrame:
+        compared.append(1)
+        return real(*arguments)
+
+    monkeypatch.setattr(stream, "doubled", counted)
+    write(tmp_path / "log", messages(20), messages(20, first=20))
+    job(spark, tmp_path).run(max_rows=20)
+    assert compared == []
+    write(tmp_path / "log", messages(20, first=30))  # ten again, to a job that starts anew
+    job(spark, tmp_path).run()
+    assert compared == [1]
+    write(tmp_path / "log", messages(5, first=60, sequence=[None] * 5))
+    job(spark, tmp_path).run()
+    assert compared == [1, 1]
+    notes = Lake(tmp_path / "lake").history()
+    assert sum(note.get("doubles", 0) for note in notes) == 10
+    assert table(spark, tmp_path, "silver").count() == 55
+
+
 def test_running_again_and_losing_the_checkpoint_double_nothing(
     spark: SparkSession, tmp_path: Path, messages: Messages
 ) -> None:
@@ -268,6 +296,52 @@ def test_functions_also_work_on_a_stream(
     query.awaitTermination(120)
     assert spark.table("refined").count() == 400
     spark.catalog.dropTempView("refined")
+
+
+def test_a_query_stopped_in_the_middle_of_a_job_ends_without_an_error(
+    spark: SparkSession, tmp_path: Path, messages: Messages
+) -> None:
+    """Spark must be able to tell the stop from a failure by what the batch raises.
+
+    It searches the error's text by a regular expression that overflows the stack on a long one.
+    """
+    write(tmp_path / "log", messages(20))
+    running, raised = threading.Event(), []
+
+    def work_long() -> None:
+        running.set()
+        try:
+            spark.range(10**13).selectExpr("sum(hash(id))").collect()
+        except Exception:
+            raised.append(traceback.format_exc())
+            raise
+
+    pipeline = job(spark, tmp_path)
+    pipeline.on_gold(work_long)
+    errors: list[str] = []
+    real = pipeline._batch
+
+    def watched(segments: DataFrame, number: int) -> None:
+        try:
+            real(segments, number)
+        except Exception:
+            errors.append(traceback.format_exc())
+            raise
+
+    pipeline._batch = watched  # type: ignore[method-assign]
+    query = pipeline.start(trigger_s=0.1)
+    try:
+        assert running.wait(60)
+        status = spark.sparkContext.statusTracker()
+        eventually(status.getActiveStageIds)
+    finally:
+        query.stop()
+    assert query.exception() is None
+    assert "java.lang.InterruptedException" in raised[0]
+    assert "java.lang.InterruptedException" in errors[0]
+    after = errors[0].partition("An error occurred while calling")[2]
+    assert len(after) < 200  # Spark's own search for the interruption stays shallow
+    assert Lake(tmp_path / "lake").snapshot().offsets == {pipeline.log.id: 20}
 
 
 _KILLED = """

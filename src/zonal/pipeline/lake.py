@@ -24,7 +24,7 @@ from zonal.pipeline.segment import sync_folder
 from zonal.pipeline.selection import GroupStatistics
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
 _CHECKPOINT_EVERY = 32
 
@@ -71,6 +71,8 @@ class Commit:
     schemas: Mapping[str, str] = field(default_factory=dict)
     batch: tuple[str, int] | None = None
     offset: tuple[str, int] | None = None
+    sources: Mapping[str, list[list[int]]] | None = None
+    """The sequence numbers (ranges) per source of the messages that it adds; None: not known."""
     info: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -140,6 +142,14 @@ class Lake:
             if not content["removed"].get(table):
                 found += [DataFile(**one) for one in content["added"].get(table, [])]
         return tuple(found)
+
+    def sources_since(self, version: int) -> Iterator[Mapping[str, list[list[int]]] | None]:
+        """What later commits noted of the messages that they brought."""
+        for later in range(version + 1, self.snapshot().version + 1):
+            content = json.loads(self._commit_path(later).read_text())
+            brings = content["added"].get("silver") or content["added"].get("quarantine")
+            if brings and not any(content["removed"].values()):
+                yield content.get("sources")
 
     def history(self) -> list[dict[str, Any]]:
         """Every commit's own notes, oldest first."""
@@ -244,6 +254,7 @@ def _commit_to_json(change: Commit) -> dict[str, Any]:
         "schemas": dict(change.schemas),
         "batches": dict([change.batch] if change.batch else []),
         "offsets": dict([change.offset] if change.offset else []),
+        "sources": change.sources,
         "info": {"at": datetime.now(UTC).isoformat(), **change.info},
     }
 

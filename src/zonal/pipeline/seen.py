@@ -63,6 +63,26 @@ class Seen:
             for low, high in pairs:
                 _insert(mine, low, high)
 
+    def meets(self, other: Seen) -> bool:
+        """Whether a number is known to both."""
+        return any(
+            low <= mine_high and mine_low <= high
+            for source, pairs in other._ranges.items()
+            for low, high in pairs
+            for mine_low, mine_high in self._near(source, low, high)
+        )
+
+    def _near(self, source: str, low: int, high: int) -> Ranges:
+        """The ranges that begin before `high` and may reach to `low`."""
+        ranges = self._ranges.get(source, [])
+        start = bisect_right(ranges, low, key=lambda pair: pair[0]) - 1
+        stop = bisect_right(ranges, high, key=lambda pair: pair[0])
+        return ranges[max(start, 0) : stop]
+
+    def count(self) -> int:
+        """How many numbers are known."""
+        return sum(high - low + 1 for pairs in self._ranges.values() for low, high in pairs)
+
     def to_dict(self) -> dict[str, Ranges]:
         """The ranges per source, ready for JSON."""
         return {source: [list(pair) for pair in pairs] for source, pairs in self._ranges.items()}

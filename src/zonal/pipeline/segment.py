@@ -8,12 +8,13 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from zonal.errors import SegmentError
 from zonal.pipeline.schema import LOG_SCHEMA
-from zonal.pipeline.seen import Seen
+from zonal.pipeline.seen import MAX_RANGES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from zonal.pipeline.seen import Ranges
 
 _NAME = re.compile(r"(\d{20})-(\d{20})\.parquet")
-_SOURCES = b"zonal.sources"
+SOURCES_KEY = b"zonal.sources"
 _ROW_GROUP = 64 * 1024
 
 
@@ -52,7 +53,7 @@ def write_segment(folder: Path, table: pa.Table) -> Segment:
     final = folder / f"{first:020d}-{last:020d}.parquet"
     partial = folder / f".{final.name}.{os.getpid()}.partial"
     sources = json.dumps(_sources_of(table)).encode()
-    table = table.replace_schema_metadata({_SOURCES: sources})
+    table = table.replace_schema_metadata({SOURCES_KEY: sources})
     try:
         with partial.open("wb") as file:
             # Checksums per page: a flipped bit is found when read, not believed.
@@ -99,7 +100,7 @@ def sources_of(segment: Segment) -> dict[str, Ranges]:
         metadata = pq.read_schema(segment.path).metadata or {}
     except (OSError, pa.ArrowException) as error:
         raise SegmentError(f"segment {segment.path.name} cannot be read: {error}") from error
-    ranges: dict[str, Ranges] = json.loads(metadata.get(_SOURCES, b"{}"))
+    ranges: dict[str, Ranges] = json.loads(metadata.get(SOURCES_KEY, b"{}"))
     return ranges
 
 
@@ -150,9 +151,25 @@ def _as_log(batch: pa.RecordBatch, wanted: Sequence[str]) -> pa.RecordBatch:
 
 
 def _sources_of(table: pa.Table) -> dict[str, Ranges]:
-    seen = Seen()
-    pairs = zip(table["source"].to_pylist(), table["sequence"].to_pylist(), strict=True)
-    for source, sequence in pairs:
-        if source is not None and sequence is not None:
-            seen.add(source, sequence)
-    return seen.to_dict()
+    numbered = table.select(["source", "sequence"]).drop_null()
+    if not numbered.num_rows:
+        return {}
+    names = numbered["source"].combine_chunks().dictionary_encode()
+    codes, numbers = names.indices.to_numpy(), numbered["sequence"].to_numpy()
+    order = np.lexsort((numbers, codes))
+    codes, numbers = codes[order], numbers[order]
+    begins = np.append(True, (np.diff(codes) != 0) | (np.diff(numbers) > 1))
+    ends = np.append(begins[1:], True)
+    found: dict[str, Ranges] = {name: [] for name in names.dictionary.to_pylist()}
+    labels = names.dictionary.take(pa.array(codes[begins])).to_pylist()
+    for label, low, high in zip(
+        labels, numbers[begins].tolist(), numbers[ends].tolist(), strict=True
+    ):
+        found[label].append([low, high])
+    return {label: _newest(ranges) for label, ranges in found.items()}
+
+
+def _newest(ranges: Ranges) -> Ranges:
+    """As `Seen` keeps them: of very many, the oldest become one."""
+    extra = len(ranges) - MAX_RANGES
+    return ranges if extra <= 0 else [[ranges[0][0], ranges[extra][1]], *ranges[extra + 1 :]]

@@ -8,6 +8,7 @@ also when the checkpoint is lost.
 from __future__ import annotations
 
 import logging
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.parquet as pq
 from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's own guide gives it
 
+from zonal.pipeline.interruption import readable_errors
 from zonal.pipeline.lake import Commit, Lake, micros, overlapping
 from zonal.pipeline.log import Log
 from zonal.pipeline.schema import log_ddl
@@ -27,11 +29,12 @@ from zonal.pipeline.silver import (
     merged_schema,
     refine,
 )
+from zonal.pipeline.sources import BatchSources, LakeSources
 from zonal.pipeline.tables import read_files, schema_from_json, write_rows
 from zonal.pipeline.views import update_tracks, update_windows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from pyspark.sql import DataFrame, Row, SparkSession
@@ -83,6 +86,7 @@ class Pipeline:
         self.lake = Lake(lake, create=True)
         self.plan = plan
         self._on_batch = on_batch
+        self._sources = LakeSources(self.lake)
         self._after_gold: list[Callable[[], None]] = []
         self._waiting = 0
 
@@ -129,6 +133,10 @@ class Pipeline:
             follow()
 
     def _batch(self, segments: DataFrame, _: int) -> None:
+        with readable_errors():
+            self._process(segments)
+
+    def _process(self, segments: DataFrame) -> None:
         rows = sorted(segments.collect(), key=lambda row: row.start)
         done = self.lake.snapshot().offsets.get(self.log.id, 0)
         rows = [row for row in rows if row.end > done]
@@ -146,21 +154,35 @@ class Pipeline:
         lost = [row for row in rows if row.error is not None]
         frame = self.spark.read.schema(log_ddl()).parquet(*good) if good else self._no_messages()
         messages = frame.where(F.col("offset").between(start, end - 1))
-        doubles = doubled(messages, self._earlier(good)).persist()
-        try:
-            count = doubles.count()
-            if count:
+        sources = BatchSources.of_segments(good)
+        with self._doubles(messages, good, sources) as doubles:
+            count = 0 if doubles is None else doubles.count()
+            if doubles is not None and count:
                 messages = messages.join(doubles, "offset", "left_anti")
             refined = refine(messages, self.plan.silver)
             if lost or self.log.corrupt():
                 refined = refined.unionByName(
                     self._damage(lost, start, end, refined.schema), allowMissingColumns=True
                 )
-            return self._commit(refined, BatchReport(start, end, doubles=count))
+            return self._commit(refined, BatchReport(start, end, doubles=count), sources)
+
+    @contextmanager
+    def _doubles(
+        self, messages: DataFrame, paths: list[str], sources: BatchSources
+    ) -> Iterator[DataFrame | None]:
+        """The offsets of doubles; None where footers and commits alone show that there are none."""
+        if sources.are_unique and not self._sources.may_have(sources):
+            yield None
+            return
+        doubles = doubled(messages, self._earlier(paths)).persist()
+        try:
+            yield doubles
         finally:
             doubles.unpersist()
 
-    def _commit(self, refined: DataFrame, report: BatchReport) -> BatchReport:
+    def _commit(
+        self, refined: DataFrame, report: BatchReport, sources: BatchSources
+    ) -> BatchReport:
         known = self.lake.snapshot().schemas.get("silver")
         schema = merged_schema(schema_from_json(known) if known else None, refined.schema)
         table = F.when(F.col("reason").isNull(), "silver").otherwise("quarantine")
@@ -181,6 +203,7 @@ class Pipeline:
                 added={"silver": silver, "quarantine": quarantine},
                 schemas={"silver": schema.json(), "quarantine": schema.json()},
                 offset=(self.log.id, report.end),
+                sources=sources.to_note(),
                 info={"job": "silver", **vars(done)},
             )
         )

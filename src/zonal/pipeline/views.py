@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
 _DAY_US = 86_400_000_000
+_MOST_WINDOWS = 10_000
 
 
 @dataclass(frozen=True)
@@ -44,8 +45,7 @@ def update_windows(spark: SparkSession, lake: Lake, plan: WindowPlan) -> int:
     pending = _pending(lake, "windows", plan)
     if not pending.files:
         return 0
-    fresh = read_files(spark, lake, "silver", pending.files)
-    starts = sorted(row["start"] for row in window_starts(fresh, plan).collect())
+    starts = _touched_windows(spark, lake, pending, plan)
     low, high = starts[0] * 1_000_000, (starts[-1] + plan.window_s) * 1_000_000 - 1
     silver = _silver(spark, lake, pending, low, high)
     touched = silver.where(_is_in(window_start(plan), starts, plan.window_s))
@@ -57,6 +57,32 @@ def update_windows(spark: SparkSession, lake: Lake, plan: WindowPlan) -> int:
         result = result.unionByName(kept.where(stays))
     _replace(lake, pending, result, old)
     return len(starts)
+
+
+def _touched_windows(
+    spark: SparkSession, lake: Lake, pending: _Pending, plan: WindowPlan
+) -> list[int]:
+    """The starts of the windows that new rows fall into.
+
+    Where silver has nothing else in all their time, the files' own times say enough.
+    """
+    times = [one.min_time for one in pending.files] + [one.max_time for one in pending.files]
+    known = [one // 1_000_000 for one in times if one is not None]
+    if len(known) == len(times):
+        first, last = (at - at % plan.window_s for at in (min(known), max(known)))
+        if (last - first) // plan.window_s > _MOST_WINDOWS:  # a few rows from long ago
+            return _scanned_windows(spark, lake, pending, plan)
+        span = (first * 1_000_000, (last + plan.window_s) * 1_000_000 - 1)
+        if set(overlapping(pending.snapshot.files("silver"), *span)) == set(pending.files):
+            return list(range(first, last + 1, plan.window_s))
+    return _scanned_windows(spark, lake, pending, plan)
+
+
+def _scanned_windows(
+    spark: SparkSession, lake: Lake, pending: _Pending, plan: WindowPlan
+) -> list[int]:
+    fresh = read_files(spark, lake, "silver", pending.files)
+    return sorted(row["start"] for row in window_starts(fresh, plan).collect())
 
 
 def update_tracks(spark: SparkSession, lake: Lake, plan: TrackPlan) -> int:
