@@ -161,11 +161,13 @@ def measure(
         on_round(number)
         order = systems[:: -1 if number % 2 else 1]
         with Brokers(order[0]) as one, Brokers(order[1]) as two:
+            started = [brokers.cpu_seconds() for brokers in (one, two)]
             with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
                 delays = runner.run(_round((one.ports[0], two.ports[0]), seconds, moving=moving))
-            for system, brokers, each in zip(order, (one, two), delays, strict=True):
+            both = zip(order, (one, two), started, delays, strict=True)
+            for system, brokers, before, each in both:
                 means[system].append(statistics.fmean(each) * 1000)
-                cpu[system] += brokers.cpu_seconds()
+                cpu[system] += brokers.cpu_seconds() - before
                 deliveries += len(each)
     ratios = [geo / plain for geo, plain in zip(means["geo"], means["no-geo"], strict=True)]
     return Overhead(
