@@ -340,7 +340,8 @@ PARTS: dict[str, Callable[[argparse.Namespace], Any]] = {
     "throughput": lambda options: throughput(options.seconds, options.rounds),
     "machine_us_per_delivery": lambda _: machine_costs(),
     "use_case": lambda options: use_case(2 * options.seconds),
-    "overhead": lambda options: overhead(options.seconds, max(5, options.rounds)),
+    # Ten seconds: by then every sender has been heard from once before what counts begins.
+    "overhead": lambda options: overhead(max(10.0, options.seconds), max(5, options.rounds)),
     "idle": lambda options: idle(options.idle),
 }
 

@@ -255,15 +255,9 @@ class Polygons(Boxes):
         rows = _as_list(super().find(question))
         if not rows:
             return rows
-        # Many may have subscribed with one polygon: it is tested once.
-        figures = [question.area_of(row).planar for row in rows]
-        distinct = {id(figure): figure for figure in figures}
-        tested = np.array(list(distinct.values()), dtype=np.object_)
-        inside = shapely.intersects_xy(tested, question.point.lon, question.point.lat).tolist()
-        if len(distinct) < len(rows):
-            answers = dict(zip(distinct, inside, strict=True))
-            inside = [answers[id(figure)] for figure in figures]
-        return [row for row, is_inside in zip(rows, inside, strict=True) if is_inside]
+        figures = np.array([question.area_of(row).planar for row in rows], dtype=np.object_)
+        inside = shapely.intersects_xy(figures, question.point.lon, question.point.lat)
+        return [row for row, is_inside in zip(rows, inside.tolist(), strict=True) if is_inside]
 
 
 class Shapes(Boxes):
