@@ -7,6 +7,7 @@ ZonalError
 ├── TopicError (ValueError)           a topic that cannot carry a location key
 ├── PositionError (RuntimeError)      a position is needed and none is known
 ├── EncodingError (LookupError)       an encoding that nobody registered
+├── ContentEncodingError (ValueError) a content encoding that Zenoh cannot carry
 ├── SubscriptionError (LookupError)   a subscription that is not in an index, or is already
 ├── AttachmentError (ValueError)      a geo-context on the wire that cannot be read
 ├── ClosedError (RuntimeError)        a session, subscriber or publisher used after close
@@ -46,6 +47,10 @@ class LocationKeyError(ZonalError, ValueError):
 
 class TopicError(ZonalError, ValueError):
     """A topic that is no key expression, or that cannot carry a location key."""
+
+
+class ContentEncodingError(ZonalError, ValueError):
+    """The name of a payload's encoding that Zenoh cannot carry."""
 
 
 class EncodingError(ZonalError, LookupError):

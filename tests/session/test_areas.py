@@ -10,7 +10,7 @@ import zenoh
 
 import zonal
 from network import collect, eventually, plain_client, texts, wait_for_match, wait_until_declared
-from zonal.errors import ClosedError, TopicError
+from zonal.errors import ClosedError, ContentEncodingError, TopicError
 from zonal.geo import Area, Box, Circle, Everywhere, Grid, MultiPolygon, Point, Polygon, destination
 from zonal.keys import BloomDomain, BloomEncoding, encode_place
 from zonal.session import Overflow, Router, Session
@@ -366,3 +366,23 @@ def test_a_session_closes_after_an_error_in_its_block(routers: list[Router], top
         fail(session)
     assert session.is_closed
     assert session.zenoh.is_closed()
+
+
+def test_what_would_kill_zenoh_is_refused_and_the_session_lives_on(
+    near: Session, far: Session, topic: str
+) -> None:
+    """Zenoh 1.x panics at an encoding over 255 bytes or a key over 65,535."""
+    subscriber = far.declare_subscriber(topic, area=Circle(DUOMO, radius_m=2000))
+    wait_until_declared(near, subscriber)
+    publisher = near.declare_publisher(topic, location=DUOMO)
+    long = "application/" + "x" * 300
+    with pytest.raises(ContentEncodingError, match="at most 255 bytes, not 312"):
+        near.put(topic, "x", location=DUOMO, content_encoding=long)
+    with pytest.raises(ContentEncodingError):
+        publisher.put("x", content_encoding=zenoh.Encoding(long))
+    with pytest.raises(ContentEncodingError):
+        near.declare_publisher(topic, content_encoding=long)
+    with pytest.raises(TopicError, match="at most 60,000 bytes"):
+        near.put("a/" * 35_000 + "b", "x", location=DUOMO)
+    near.put(topic, "fine", location=DUOMO, content_encoding="x" * 255)
+    assert texts(collect(subscriber, 1)) == ["fine"]

@@ -325,3 +325,13 @@ def test_declared_publishers_are_bounded(web: Web, monkeypatch: pytest.MonkeyPat
                 web.http.put(f"/city/air?lat=45.{number}&long=9", content=b"x")
         assert len(collect(everything, 12)) == 12
     assert len(web.server.application._rest._publishing) == 3
+
+
+def test_a_content_type_that_zenoh_cannot_carry_is_refused_and_the_server_goes_on(web: Web) -> None:
+    where = {"lat": "45.4642", "long": "9.19"}
+    answer = web.http.put(
+        "/city/air", params=where, content=b"1", headers={"content-type": "text/" + "x" * 400}
+    )
+    assert answer.status_code == 400
+    assert "255 bytes" in answer.json()["detail"]
+    assert web.http.put("/city/air", params=where, content=b"1").status_code == 200

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from zonal.session.content import LONGEST_ENCODING
+
 if TYPE_CHECKING:
     from zonal.broker.message import Message
 
 BYTES, TEXT = "zenoh/bytes", "zenoh/string"
 """What Zenoh calls a payload that nobody has described, and one that is plain text."""
-LONGEST_ENCODING = 255
-"""Bytes: Zenoh 1.x writes the length of an encoding into one byte, and panics if it does not fit.
-
-A longer content type still reaches the clients of other brokers: it is in the envelope as well.
-"""
 
 
 def encoding_of(message: Message) -> str | None:
-    """The Zenoh encoding of an MQTT message; None for Zenoh's default."""
+    """The Zenoh encoding of an MQTT message; None for Zenoh's default.
+
+    A content type that is too long for Zenoh still reaches the clients of other brokers: it is in
+    the envelope as well.
+    """
     name = message.content_type
     if not name:
         return TEXT if message.payload_format else None

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import re
 
+from zonal.keys import LONGEST_TOPIC
+
 RESERVED = re.compile(r"[%*$?#]|^@")
 ESCAPE = re.compile(r"%([0-9A-F]{2})")
 EMPTY = "%"
-LONGEST_KEY = 60_000
-"""Bytes of a key without its places: Zenoh 1.x panics where a whole key exceeds 65,535."""
 
 
 def fits(key: str) -> bool:
     """Whether Zenoh takes a key of this length, with places behind it."""
-    return len(key.encode()) <= LONGEST_KEY
+    return len(key.encode()) <= LONGEST_TOPIC
 
 
 def key_of_topic(topic: str) -> str:

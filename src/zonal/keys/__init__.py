@@ -8,6 +8,7 @@ from zonal.keys.bloom import BloomDomain, BloomEncoding
 from zonal.keys.encoding import DEFAULT_MAX_EXPRESSIONS, Encoding, Place, Role, refine
 from zonal.keys.location_key import (
     FENCE_CHUNK,
+    LONGEST_TOPIC,
     LocationKey,
     check_topic,
     encode_area,
@@ -28,6 +29,7 @@ from zonal.keys.registry import (
 __all__ = [
     "DEFAULT_MAX_EXPRESSIONS",
     "FENCE_CHUNK",
+    "LONGEST_TOPIC",
     "BloomDomain",
     "BloomEncoding",
     "Encoding",

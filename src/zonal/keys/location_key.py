@@ -21,6 +21,10 @@ FENCE_CHUNK = "@to"
 MGRS_STEPS = 6
 """Chunks behind the zone in the key of a square metre: the 100 km square and five digit pairs."""
 
+LONGEST_TOPIC = 60_000
+"""Bytes: Zenoh writes the length of a key into two bytes, and panics if it does not fit; the rest
+is for the location."""
+
 FENCE_LEVEL = KEY_LEVEL
 """The finest level of cells in fences."""
 
@@ -90,6 +94,8 @@ def check_topic(topic: str) -> str:
     """The topic itself, if it can carry a location key; otherwise an error that says why not."""
     if not isinstance(topic, str) or not topic:
         raise TopicError(f"a topic is a non-empty key expression, not {topic!r}")
+    if len(topic) * 4 > LONGEST_TOPIC and (size := len(topic.encode())) > LONGEST_TOPIC:
+        raise TopicError(f"a topic has at most {LONGEST_TOPIC:,} bytes, not {size:,}")
     for chunk in topic.split("/"):
         if chunk.startswith("@"):
             raise TopicError(

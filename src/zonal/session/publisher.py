@@ -13,6 +13,7 @@ import zenoh.ext
 from zonal.errors import ClosedError
 from zonal.keys import Encoding, check_topic, join, middle_of_expression
 from zonal.session.compact_point import chunk_of_point
+from zonal.session.content import checked_encoding
 from zonal.session.routing import Origin, Route, blurred, route
 
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ class Publisher:
         self._geofence = geofence
         self._precision_m = precision_m
         self._delivery = delivery
-        self._content_encoding = content_encoding
+        self._content_encoding = checked_encoding(content_encoding)
         self._memory = memory
         self._on_close = on_close
         self._lock = threading.Lock()
@@ -122,14 +123,15 @@ class Publisher:
         steady = self._steady
         if steady is not None and not (location or geofence or timestamp):
             if content_encoding or attachment:
-                steady.put(payload, encoding=content_encoding, attachment=attachment)
+                encoding = checked_encoding(content_encoding)
+                steady.put(payload, encoding=encoding, attachment=attachment)
             else:
                 steady.put(payload)
             return
         way = self._route(location, geofence)
         data = way.attachment(self._origin, attachment, stamped=timestamp is None)
         timestamp = timestamp or self._session.new_timestamp()
-        encoding = content_encoding if content_encoding is not None else self._content_encoding
+        encoding = checked_encoding(content_encoding) or self._content_encoding
         for key in way.keys:
             self._publisher(key).put(
                 payload, encoding=encoding, attachment=data, timestamp=timestamp

@@ -16,6 +16,7 @@ import zenoh
 from zonal.errors import AttachmentError, ClosedError, GeometryError, LocationKeyError
 from zonal.geo import Area, Cell, Circle, Everywhere, Point
 from zonal.keys import Encoding, Role, check_topic, join
+from zonal.session.content import checked_encoding
 from zonal.session.geo_context import GeoContext, identity_of
 from zonal.session.mailbox import Mailbox, Overflow
 from zonal.session.replies import Replies
@@ -224,7 +225,11 @@ class Query:
         """Answer with a message of this topic, from this location or from nowhere."""
         name, data = self._reply_key(key, location, encoding, precision_m, attachment)
         self.zenoh.reply(
-            name, payload, encoding=content_encoding, attachment=data, timestamp=timestamp
+            name,
+            payload,
+            encoding=checked_encoding(content_encoding),
+            attachment=data,
+            timestamp=timestamp,
         )
 
     def reply_del(

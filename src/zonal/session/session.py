@@ -13,6 +13,7 @@ from zonal.errors import ClosedError, GeometryError
 from zonal.geo import Area, Circle, Point
 from zonal.keys import Role, check_topic, encoding_named, encodings
 from zonal.session.announcements import Announcements
+from zonal.session.content import checked_encoding
 from zonal.session.interests import Interests
 from zonal.session.liveliness import Liveliness
 from zonal.session.mailbox import DEFAULT_CAPACITY, Overflow
@@ -133,7 +134,7 @@ class Session:
             self.zenoh.put(
                 name,
                 payload,
-                encoding=content_encoding,
+                encoding=checked_encoding(content_encoding),
                 attachment=data,
                 timestamp=timestamp,
                 **delivery,
