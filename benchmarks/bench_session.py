@@ -13,7 +13,6 @@ import math
 import multiprocessing
 import os
 import statistics
-import struct
 import threading
 import time
 import timeit
@@ -24,6 +23,7 @@ import zenoh
 from rich.console import Console
 
 import zonal
+from session_latency import ITERATED, WAYS, median_latencies_us
 from zonal.geo import Circle, Point, destination
 from zonal.keys import encode_area, encode_place
 from zonal.session import Overflow
@@ -35,11 +35,8 @@ DUOMO = Point(45.4642, 9.19)
 AREA = Circle(DUOMO, radius_m=2000)
 TOPIC = "bench/air"
 PAYLOAD = b"x" * 64
-STAMP = struct.Struct("<q56x")
 SPAWN = multiprocessing.get_context("spawn")
 PLACED = ("s2", "mgrs")
-ITERATED = "s2 iterated"
-"""The other way to receive, besides the callback: `for sample in subscriber`."""
 
 console = Console(highlight=False)
 
@@ -54,23 +51,17 @@ def run_router(pipe: Connection) -> None:
 
 
 def subscribe(endpoint: str, technique: str, count: int, pipe: Connection) -> None:
-    """Receive `count` messages; report the time from first to last, and latencies if stamped."""
+    """Receive `count` messages; report the time from the first to the last."""
     encoding, _, iterated = technique.partition(" ")
     receive = _subscribe_by_iterating if iterated else _subscribe_by_callback
-    times, latencies = receive(endpoint, encoding, count, pipe)
-    pipe.send((times, statistics.median(latencies) if latencies else math.nan))
+    pipe.send(receive(endpoint, encoding, count, pipe))
 
 
-def _subscribe_by_callback(
-    endpoint: str, technique: str, count: int, pipe: Connection
-) -> tuple[float, list[float]]:
+def _subscribe_by_callback(endpoint: str, technique: str, count: int, pipe: Connection) -> float:
     done, seen, first = threading.Event(), [0], [0.0]
-    latencies: list[float] = []
 
     def take(sample: Any) -> None:
-        payload = sample.payload.to_bytes()
-        if payload[-1] == 0:
-            latencies.append(time.monotonic_ns() - STAMP.unpack(payload)[0])
+        sample.payload.to_bytes()
         if not seen[0]:
             first[0] = time.perf_counter()
         seen[0] += 1
@@ -87,13 +78,10 @@ def _subscribe_by_callback(
             )
         pipe.send("ready")
         done.wait(60)
-        return time.perf_counter() - first[0], latencies
+        return time.perf_counter() - first[0]
 
 
-def _subscribe_by_iterating(
-    endpoint: str, technique: str, count: int, pipe: Connection
-) -> tuple[float, list[float]]:
-    latencies: list[float] = []
+def _subscribe_by_iterating(endpoint: str, technique: str, count: int, pipe: Connection) -> float:
     with zonal.open(zonal.config("client", connect=[endpoint])) as session:
         subscriber = session.declare_subscriber(
             TOPIC, area=AREA, encoding=technique, overflow=Overflow.BLOCK
@@ -101,20 +89,16 @@ def _subscribe_by_iterating(
         pipe.send("ready")
         first = 0.0
         for number, sample in enumerate(subscriber, 1):
-            payload = sample.payload.to_bytes()
-            if payload[-1] == 0:
-                latencies.append(time.monotonic_ns() - STAMP.unpack(payload)[0])
+            sample.payload.to_bytes()
             if number == 1:
                 first = time.perf_counter()
             if number == count:
                 break
-        return time.perf_counter() - first, latencies
+        return time.perf_counter() - first
 
 
-def publish(
-    endpoint: str, technique: str, count: int, rate: float | None, pipe: Connection
-) -> None:
-    """Send as fast as the network takes it, or at a rate with the time in the payload."""
+def publish(endpoint: str, technique: str, count: int, pipe: Connection) -> None:
+    """Send as fast as the network takes it."""
     block = zenoh.CongestionControl.BLOCK
     open_session: Any = zenoh.open if technique == "plain" else zonal.open
     placed = {} if technique == "plain" else {"location": DUOMO, "encoding": technique}
@@ -122,33 +106,19 @@ def publish(
         publisher = session.declare_publisher(TOPIC, congestion_control=block, **placed)
         pipe.send("ready")
         pipe.recv()
-        if rate is None:
-            for _ in range(count):
-                publisher.put(PAYLOAD)
-        else:
-            _publish_at(publisher, count, rate)
+        for _ in range(count):
+            publisher.put(PAYLOAD)
         pipe.send("sent")
         pipe.recv()
 
 
-def _publish_at(publisher: Any, count: int, rate: float) -> None:
-    start = time.perf_counter()
-    for number in range(count):
-        wait = start + number / rate - time.perf_counter()
-        if wait > 0:
-            time.sleep(wait)
-        publisher.put(STAMP.pack(time.monotonic_ns()))
-
-
-def round_trip(
-    endpoint: str, technique: str, count: int, rate: float | None
-) -> tuple[float, float]:
-    """One round: seconds from the first to the last message, median latency in microseconds."""
+def seconds_for(endpoint: str, technique: str, count: int) -> float:
+    """One round: seconds from the first to the last message."""
     to_sub, from_main = SPAWN.Pipe()
     to_pub, pub_main = SPAWN.Pipe()
     encoding = technique.split(" ", maxsplit=1)[0]
     sub = SPAWN.Process(target=subscribe, args=(endpoint, technique, count, from_main))
-    pub = SPAWN.Process(target=publish, args=(endpoint, encoding, count, rate, pub_main))
+    pub = SPAWN.Process(target=publish, args=(endpoint, encoding, count, pub_main))
     sub.start()
     pub.start()
     to_sub.recv()
@@ -157,12 +127,12 @@ def round_trip(
     to_pub.send("go")
     if not to_sub.poll(120):
         raise TimeoutError(f"{technique}: not all of {count} messages arrived in 120 s")
-    seconds, latency_ns = to_sub.recv()
+    seconds: float = to_sub.recv()
     to_pub.recv()
     to_pub.send("end")
     sub.join()
     pub.join()
-    return seconds, latency_ns / 1000
+    return seconds
 
 
 def _wait_for_match(endpoint: str, technique: str) -> None:
@@ -184,14 +154,13 @@ def compare(endpoint: str, count: int, rounds: int) -> dict[str, float]:
     rates: dict[str, list[float]] = {}
     delays: dict[str, list[float]] = {}
     for number in range(rounds):
-        for technique in ("plain", "s2", "mgrs", ITERATED):
-            seconds, _ = round_trip(endpoint, technique, count, None)
-            rates.setdefault(technique, []).append(count / seconds)
-            _, delay = round_trip(endpoint, technique, 1500, 1000.0)
-            delays.setdefault(technique, []).append(delay)
+        latencies = median_latencies_us(endpoint, 1000)
+        for technique in WAYS:
+            rates.setdefault(technique, []).append(count / seconds_for(endpoint, technique, count))
+            delays.setdefault(technique, []).append(latencies[technique])
             console.print(
                 f"  round {number + 1}: {technique:11} {rates[technique][-1]:>9,.0f} msg/s, "
-                f"median latency {delay:6.0f} µs"
+                f"median latency {latencies[technique]:6.0f} µs"
             )
     rate = {name: statistics.median(values) for name, values in rates.items()}
     delay_of = {name: statistics.median(values) for name, values in delays.items()}

@@ -13,7 +13,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from zonal.session.mailbox import Mailbox
     from zonal.session.sample import Sample
@@ -57,7 +57,7 @@ class Caller:
             self._holder = threading.get_ident()
             self._read_meanwhile = read_meanwhile
             self.called_at_once += 1
-            self._call(sample)
+            self._call((sample,))
         finally:
             self._holder = self._read_meanwhile = None
             self._turn.release()
@@ -83,8 +83,7 @@ class Caller:
             self._take_turn()
             try:
                 self._holder = threading.get_ident()
-                for sample in box.take_what_is_there():
-                    self._call(sample)
+                self._call(box.take_what_is_there())
             finally:
                 self._holder = None
                 self._turn.release()
@@ -95,9 +94,14 @@ class Caller:
             if read is not None and not self._mailbox.holds_up:
                 read()
 
-    def _call(self, sample: Sample) -> None:
-        try:
-            self._callback(sample)
-        except Exception:  # the user's own errors must not end the delivery
-            self.errors += 1
-            logger.exception("the callback of subscriber %r failed", self._name)
+    def _call(self, samples: Iterable[Sample]) -> None:
+        callback, left = self._callback, iter(samples)
+        while True:
+            try:
+                for sample in left:
+                    callback(sample)
+            except Exception:  # the user's own errors must not end the delivery
+                self.errors += 1
+                logger.exception("the callback of subscriber %r failed", self._name)
+            else:
+                return
