@@ -21,7 +21,7 @@ def draw(results: dict[str, dict[str, float]]) -> None:
             "log→silver→gold": one["rows_per_s"],
             "Parquet stream,\none aggregate": one["native_rows_per_s"],
         }
-        panels.append(("rows/s on local[2]", values, 80_000, "linear"))
+        panels.append(("rows/s on local[2]", values, 80_000, "log"))
     if "recorder" in results:
         values = {"recorder": results["recorder"]["messages_per_s"]}
         panels.append(("messages/s through a router", values, 30_000, "linear"))
@@ -52,10 +52,11 @@ def draw(results: dict[str, dict[str, float]]) -> None:
         )
         if target:
             axis.axhline(target, color="#e45756", linestyle="--", linewidth=1)
-            axis.text(
-                len(values) - 0.6, target, " target", color="#e45756", fontsize=8, va="bottom"
-            )
+            axis.text(-0.78, target, "target", color="#e45756", fontsize=8, va="bottom")
+        axis.set_xlim(-0.8, len(values) - 0.2)
         axis.set_yscale(scale)
+        axis.minorticks_off()
+        axis.margins(y=0.15)
         axis.set_title(title, fontsize=10)
         axis.tick_params(labelsize=8)
         axis.spines[["top", "right"]].set_visible(False)

@@ -1,8 +1,9 @@
-"""The job on executors in processes of their own, as on a cluster."""
+"""The job on executors in processes of their own, submitted as on a cluster."""
 
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -19,24 +20,29 @@ from zonal.pipeline.log import LogWriter
 Messages = Callable[..., pa.Table]
 
 _JOB = """
-import sys
+import os, sys
+import zonal
 from zonal.pipeline.spark import open_spark
 from zonal.pipeline.stream import Pipeline, PipelinePlan
-spark = open_spark("local-cluster[2,1,1024]", conf={
+
+spark = open_spark()  # the master is that of spark-submit
+log, lake = sys.argv[1:]
+rows = spark.read.format("zonal").options(path=log, rowsPerPartition="100").load()
+where = lambda _: [(os.getppid(), __import__("zonal").__file__)]
+found = rows.rdd.mapPartitions(where).collect()
+print("processes", len({process for process, _ in found}), "tasks", len(found))
+print("packed", all("zonal.zip" in path for _, path in [*found, (0, zonal.__file__)]))
+Pipeline(spark, log, lake, PipelinePlan()).run()
+spark.stop()
+"""
+_CONF = {
     "spark.sql.shuffle.partitions": "2",
     "spark.executor.memory": "1g",
     "spark.driver.memory": "1g",
     # Both executors first, so that each gets its share of the tasks.
     "spark.scheduler.minRegisteredResourcesRatio": "1.0",
     "spark.scheduler.maxRegisteredResourcesWaitingTime": "60s",
-})
-log, lake = sys.argv[1:]
-rows = spark.read.format("zonal").options(path=log, rowsPerPartition="100").load()
-workers = rows.rdd.mapPartitions(lambda _: [__import__("os").getppid()]).collect()
-print("processes", len(set(workers)), "tasks", len(workers))
-Pipeline(spark, log, lake, PipelinePlan()).run()
-spark.stop()
-"""
+}
 
 
 def spark_home(folder: Path) -> Path | None:
@@ -51,7 +57,7 @@ def spark_home(folder: Path) -> Path | None:
 
 
 @pytest.mark.timeout(200)
-def test_two_executors_in_processes_of_their_own_write_every_row_once(
+def test_a_submitted_job_runs_on_two_executors_and_writes_every_row_once(
     tmp_path: Path, messages: Messages
 ) -> None:
     home = spark_home(tmp_path / "home")
@@ -60,24 +66,33 @@ def test_two_executors_in_processes_of_their_own_write_every_row_once(
     with LogWriter(tmp_path / "log") as writer:
         for start in range(0, 400, 100):
             writer.append(messages(100, first=start))
-    sources = str(Path(__file__).parents[2] / "src")
+    sources = Path(__file__).parents[2] / "src"
+    packed = shutil.make_archive(str(tmp_path / "zonal"), "zip", sources, "zonal")
+    (tmp_path / "job.py").write_text(_JOB)
     environment = {
         **os.environ,
         "SPARK_HOME": str(home),
-        "PYTHONPATH": os.pathsep.join([sources, os.environ.get("PYTHONPATH", "")]),
         "SPARK_LOCAL_IP": "127.0.0.1",
+        "PYSPARK_PYTHON": sys.executable,
+        "PYTHONPATH": "",  # what executors import comes from the archive alone
     }
+    settings = [part for name, value in _CONF.items() for part in ("--conf", f"{name}={value}")]
     done = subprocess.run(
-        [sys.executable, "-c", _JOB, str(tmp_path / "log"), str(tmp_path / "lake")],
+        [
+            str(home / "bin" / "spark-submit"), "--master", "local-cluster[2,1,1024]", *settings,
+            "--py-files", packed, str(tmp_path / "job.py"),
+            str(tmp_path / "log"), str(tmp_path / "lake"),
+        ],
         env=environment,
         cwd=tmp_path,
         capture_output=True,
         text=True,
         timeout=180,
         check=False,
-    )
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr[-3000:]
     assert "processes 2 tasks 4" in done.stdout
+    assert "packed True" in done.stdout
     lake = Lake(tmp_path / "lake")
     paths = lake.absolute(lake.snapshot().files("silver"))
     offsets = [row for path in paths for row in pq.read_table(path)["offset"].to_pylist()]

@@ -120,7 +120,10 @@ def doubled(messages: DataFrame, earlier: DataFrame | None) -> DataFrame:
 
 def lake_partitions() -> Mapping[str, Column]:
     """The columns that name a silver file's folder: where and when, coarsely."""
-    region = F.expr(f"rtrim('0', lower(lpad(hex({parent_sql('cell', REGION_LEVEL)}), 16, '0')))")
+    # The token of the cell: hexadecimal without zeros at the end. A cell of level 6 has 16 bits;
+    # `translate` instead of `lower`, which asks for the rules of all languages, row by row.
+    head = f"shiftrightunsigned({parent_sql('cell', REGION_LEVEL)}, 48)"
+    region = F.expr(f"rtrim('0', translate(lpad(hex({head}), 4, '0'), 'ABCDEF', 'abcdef'))")
     return {
         "date": F.date_format("time", "yyyy-MM-dd"),
         "region": F.coalesce(region, F.lit("none")),

@@ -47,18 +47,16 @@ def open_spark(
 ) -> SparkSession:
     """A Spark session that reads and writes `format("zonal")`.
 
-    Without a master, the one that spark-submit or SPARK_CONF_DIR names is taken, else `local[*]`.
+    Without a master, Spark takes that of spark-submit or SPARK_CONF_DIR, else `local[*]`.
     """
     check_java()
     try:
-        from pyspark import SparkConf
         from pyspark.sql import SparkSession
     except ImportError as error:
         raise SparkError("PySpark is not installed: pip install 'zonal[pipeline]'") from error
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName(app)
-    chosen = master or (None if SparkConf().contains("spark.master") else "local[*]")
-    builder = builder.master(chosen) if chosen else builder
+    builder = builder.master(master) if master else builder
     for name, value in {**_CONF, **(conf or {})}.items():
         builder = builder.config(name, value)
     spark = builder.getOrCreate()

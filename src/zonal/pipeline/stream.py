@@ -153,7 +153,10 @@ class Pipeline:
         good = [row.path for row in rows if row.error is None]
         lost = [row for row in rows if row.error is not None]
         frame = self.spark.read.schema(log_ddl()).parquet(*good) if good else self._no_messages()
-        messages = frame.where(F.col("offset").between(start, end - 1))
+        messages = frame
+        if start > rows[0].first or end <= rows[-1].last:
+            # Only where it must be: numbers in the plan would have it compiled anew every time.
+            messages = frame.where(F.col("offset").between(start, end - 1))
         sources = BatchSources.of_segments(good)
         with self._doubles(messages, good, sources) as doubles:
             count = 0 if doubles is None else doubles.count()

@@ -14,6 +14,19 @@ if TYPE_CHECKING:
 
     from zonal.pipeline.lake import DataFile, Lake
 
+# Columns whose values hardly repeat: a dictionary of them costs time and saves no space.
+_HARDLY_EQUAL = (
+    "offset",
+    "time",
+    "latitude",
+    "longitude",
+    "cell",
+    "payload",
+    "timestamp",
+    "ntp64",
+    "sequence",
+    "received",
+)
 TABLES = ("silver", "quarantine", "windows", "tracks", "alerts")
 
 
@@ -52,8 +65,9 @@ def schema_from_json(text: str) -> StructType:
 def write_rows(lake: Lake, rows: DataFrame, partitions: Sequence[str] = ()) -> list[DataFile]:
     """Write rows as files that no table has yet; a failed write leaves nothing behind."""
     folder = lake.new_folder()
+    plain = {f"parquet.enable.dictionary#{name}": "false" for name in _HARDLY_EQUAL}
     try:
-        rows.write.partitionBy(*partitions).parquet(str(folder))
+        rows.write.options(**plain).partitionBy(*partitions).parquet(str(folder))
         return lake.data_files(folder)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
