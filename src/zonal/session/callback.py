@@ -34,6 +34,7 @@ class Caller:
         self._callback = callback
         self._mailbox = mailbox
         self._turn = threading.Lock()
+        self._standing_in = threading.Lock()  # held by whoever reads in the place of a reader
         self._holder: int | None = None
         self._read_meanwhile: Callable[[], object] | None = None
         self._thread = threading.Thread(
@@ -59,7 +60,8 @@ class Caller:
             self.called_at_once += 1
             self._call((sample,))
         finally:
-            self._holder = self._read_meanwhile = None
+            with self._standing_in:  # what was read meanwhile is in the box before anything newer
+                self._holder = self._read_meanwhile = None
             self._turn.release()
         return True
 
@@ -90,9 +92,10 @@ class Caller:
 
     def _take_turn(self) -> None:
         while not self._turn.acquire(timeout=_PATIENCE_S):
-            read = self._read_meanwhile
-            if read is not None and not self._mailbox.holds_up:
-                read()
+            with self._standing_in:
+                read = self._read_meanwhile
+                if read is not None and not self._mailbox.holds_up:
+                    read()
 
     def _call(self, samples: Iterable[Sample]) -> None:
         callback, left = self._callback, iter(samples)

@@ -90,7 +90,10 @@ class Declaration:
 
     def _read_meanwhile(self) -> None:
         """Another thread reads, as this one is busy with a callback: nothing may pile up."""
-        while batch := self._what_is_there():
+        for _ in range(CHANNEL_CAPACITY // _BATCH):
+            batch = self._what_is_there()
+            if not batch:
+                return
             self._interest.process(batch)
 
     def _what_is_there(self) -> list[zenoh.Sample]:
