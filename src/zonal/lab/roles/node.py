@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import resource
 import sys
+from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
@@ -24,15 +25,15 @@ class Role(Protocol):
         """Carry an order out."""
 
 
-class EndRole:
+class EndRole(ABC):
     """A role that holds one end of a connection, if any; besides its orders: read and close."""
 
     def __init__(self) -> None:
         self._end: Any = None
 
+    @abstractmethod
     def orders(self) -> dict[str, Answer]:
         """The method for each order."""
-        raise NotImplementedError
 
     def obey(self, order: str, **details: Any) -> dict[str, Any]:
         """Carry an order out."""
