@@ -272,13 +272,15 @@ class Interest:
         self, batch: list[zenoh.Sample], wanted: dict[Listener, list[Sample]]
     ) -> None:
         """Most messages come again and again from the same place to the same listeners."""
-        entries = list(map(self._known.get, map(str, map(_KEY_OF, batch))))
-        first = entries[0]
-        if first is not None and entries.count(first) == len(entries):  # all from one place
-            samples = list(map(Sample, batch, repeat(first[0])))
-            for listener in first[1]:
-                wanted[listener] = samples
-            return
+        keys = list(map(_KEY_OF, batch))
+        if keys.count(keys[0]) == len(keys):  # all from one place: reading one key will do
+            entry = self._known.get(str(keys[0]))
+            if entry is not None:
+                samples = list(map(Sample, batch, repeat(entry[0])))
+                for listener in entry[1]:
+                    wanted[listener] = samples
+                return
+        entries = map(self._known.get, map(str, keys))
         for raw, of_key in zip(batch, entries, strict=True):
             entry = of_key or self._known_with_attachment(raw)
             if entry is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack
 
 import zenoh
 import zenoh.ext
@@ -69,6 +69,16 @@ class Memory:
     """How often to tell the number of the last message, so that a loss at the end is noticed."""
 
 
+class Details(TypedDict, total=False):
+    """What a message may have besides its payload."""
+
+    location: Point | None
+    geofence: Area | None
+    content_encoding: zenoh.Encoding | str | None
+    attachment: bytes | None
+    timestamp: zenoh.Timestamp | None
+
+
 class Publisher:
     """Publishes to one topic, each message from where the session is (or from a fixed place)."""
 
@@ -108,8 +118,21 @@ class Publisher:
         self._last: tuple[Point | None, Area | None, Route] | None = None
         self._closed = False
         self._steady = self._settle(stamps=stamps)
+        self._put_here = None if self._steady is None else self._steady.put
 
-    def put(
+    def put(self, payload: Any, **details: Unpack[Details]) -> None:
+        """Publish a message: `location` and `geofence` override the publisher's own.
+
+        Further `details` are `content_encoding`, `attachment` and `timestamp`.
+        """
+        # Named arguments with defaults would cost as much as Zenoh's own part.
+        put_here = self._put_here
+        if put_here is not None and not details:
+            put_here(payload)
+        else:
+            self._put_with(payload, **details)
+
+    def _put_with(
         self,
         payload: Any,
         *,
@@ -119,14 +142,10 @@ class Publisher:
         attachment: bytes | None = None,
         timestamp: zenoh.Timestamp | None = None,
     ) -> None:
-        """Publish a message; `location` and `geofence` override the publisher's own."""
         steady = self._steady
         if steady is not None and not (location or geofence or timestamp):
-            if content_encoding or attachment:
-                encoding = checked_encoding(content_encoding)
-                steady.put(payload, encoding=encoding, attachment=attachment)
-            else:
-                steady.put(payload)
+            encoding = checked_encoding(content_encoding)
+            steady.put(payload, encoding=encoding, attachment=attachment)
             return
         way = self._route(location, geofence)
         data = way.attachment(self._origin, attachment, stamped=timestamp is None)
@@ -218,7 +237,7 @@ class Publisher:
             publishers = list(self._publishers.values())
             if self._steady is not None:
                 publishers.append(self._steady)
-                self._steady = None
+                self._steady = self._put_here = None
             self._publishers.clear()
         for publisher in publishers:
             publisher.undeclare()
