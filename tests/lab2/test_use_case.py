@@ -9,14 +9,15 @@ import pytest
 
 from zonal.errors import PlanError
 from zonal.lab.geobroker import everything
-from zonal.lab.geobroker.evaluation import UseCaseEvaluation
-from zonal.lab.geobroker.journeys import from_trace, journeys, made_up_walks
+from zonal.lab.geobroker.evaluation import FEDERATION_GUARD_S, UseCaseEvaluation
+from zonal.lab.geobroker.journeys import Journey, from_trace, journeys, made_up_walks
 from zonal.lab.geobroker.message import SIZE, Report, read_report
 from zonal.lab.geobroker.oracle import check, local_join
 from zonal.lab.geobroker.plan import UseCase, UseCasePlan
 from zonal.lab.geobroker.report import write_use_case_report
 from zonal.lab.geobroker.results import UseCaseResults
 from zonal.lab.geobroker.travel import Travelled, travel
+from zonal.lab.geobroker.traveller import CONNECT, PING, PUBLISH, SUBSCRIBE
 
 WAYS = made_up_walks(30)
 PLAN = UseCasePlan(seconds=4, clients=(30,), ramp_s=1)
@@ -102,6 +103,45 @@ def test_the_check_notices_a_missing_a_doubled_and_a_wrong_delivery(travelled: T
     )
 
 
+def test_a_late_delivery_is_explained_by_places_until_its_arrival_only() -> None:
+    """Client 1 comes near client 0 after its message was acknowledged."""
+    near, far = (45.0, 9.0), (45.5, 9.0)
+    at_s = np.array([0.0, 2.0])
+    ways = [
+        Journey("stays", at_s, np.array([near[0]] * 2), np.array([near[1]] * 2)),
+        Journey("comes", at_s, np.array([far[0], near[0]]), np.array([9.0, 9.0])),
+    ]
+    ms = 1_000_000
+    operations = [
+        (0, -1, CONNECT, 0, ms),
+        (0, -1, SUBSCRIBE, ms, 2 * ms),
+        (1, -1, CONNECT, 0, ms),
+        (1, -1, SUBSCRIBE, ms, 2 * ms),
+        (0, 0, PUBLISH, 10 * ms, 11 * ms),
+        (1, 1, PING, 20 * ms, 21 * ms),
+        (1, 1, SUBSCRIBE, 21 * ms, 22 * ms),
+    ]
+    for arrived_ms, impossible in ((25, 0), (15, 1)):
+        deliveries = [(0, 0, 0, 10 * ms, 12 * ms), (1, 0, 0, 10 * ms, arrived_ms * ms)]
+        found = Travelled(
+            case=UseCase("federated", 2),
+            start_ns=0,
+            seconds=1.0,
+            operations=np.array(operations, np.int64),
+            deliveries=np.array(deliveries, np.int64),
+            received=2,
+            relevant=2,
+            late=0,
+            unfinished=0,
+            clients_cpu_s=0.0,
+            broker_cpu_s=0.0,
+            load=0.0,
+        )
+        agreement = check(found, ways, local_join)
+        assert (agreement.due, agreement.missing) == (1, 0)
+        assert (agreement.undecided, agreement.impossible) == (1, impossible)
+
+
 def test_without_places_everybody_hears_everything() -> None:
     found = travel(UseCase("no-geo", 30), PLAN, WAYS)
     published = int((found.operations[:, 2] == 3).sum())
@@ -112,7 +152,7 @@ def test_without_places_everybody_hears_everything() -> None:
 
 def test_two_brokers_deliver_as_one(tmp_path: Path) -> None:
     found = travel(UseCase("federated", 30), PLAN, WAYS)
-    agreement = check(found, WAYS, local_join, guard_s=1.0)
+    agreement = check(found, WAYS, local_join, guard_s=FEDERATION_GUARD_S["travel"])
     assert agreement.holds, agreement
     results = UseCaseResults(tmp_path)
     results.start(PLAN)

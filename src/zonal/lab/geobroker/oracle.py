@@ -4,15 +4,17 @@ The broker decides about a message at some moment between its sending and its ac
 a client's move takes effect at some moment between its ping and the acknowledgement of its
 subscription. So a delivery is *due* when the message and the subscriber's place agree whatever
 these moments were: the job finds the subscription at both ends of the message's interval, valid
-from its acknowledgement until the next ping. Recorded deliveries that are not due must be
-*possible*: some place that the subscriber had meanwhile explains them.
+from its acknowledgement until the next ping. Where brokers work together, others decide as well,
+and hear of moves and messages a little later: that long, both intervals are guarded. Recorded
+deliveries that are not due must be *possible*: a place that the subscriber had at its own broker
+between the message's sending and its arrival explains them.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -68,9 +70,13 @@ class Places:
     lat: NDArray[np.float64]
     lon: NDArray[np.float64]
     asked_us: NDArray[np.int64]
+    """When it asked to be there: not before."""
     since_us: NDArray[np.int64]
+    """From here on for sure, at every broker."""
     until_us: NDArray[np.int64]
+    """When it asked to be elsewhere: until here for sure."""
     gone_us: NDArray[np.int64]
+    """When its own broker knew that it was elsewhere: not after."""
 
 
 @dataclass(frozen=True)
@@ -95,16 +101,19 @@ def check(travelled: Travelled, ways: list[Journey], join: Join, guard_s: float 
     guard_us = round(guard_s * 1e6)
     sent, places = _sent(travelled, ways, guard_us), _places(travelled, ways, guard_us)
     due = _due(sent, places, join)
-    recorded, copies = np.unique(_pairs(travelled.deliveries), return_counts=True)
-    rest = np.setdiff1d(recorded, due)
+    recorded, at, copies = np.unique(
+        _pairs(travelled.deliveries), return_index=True, return_counts=True
+    )
+    received_us = _micros(travelled.deliveries[at, 4], travelled.start_ns)
+    rest = ~np.isin(recorded, due)
     return Agreement(
         messages=len(sent.ids),
         recorded=len(recorded),
         due=len(due),
         missing=len(np.setdiff1d(due, recorded)),
         doubled=int((copies - 1).sum()),
-        undecided=len(rest),
-        impossible=_impossible(rest, sent, places),
+        undecided=int(rest.sum()),
+        impossible=_impossible(recorded[rest], received_us[rest], sent, places),
     )
 
 
@@ -147,10 +156,11 @@ def _places(travelled: Travelled, ways: list[Journey], guard_us: int) -> Places:
     pings = pings[np.isin(_arrivals(pings), _arrivals(subscribed))]
     lat, lon = _where(ways, subscribed)
     asked = _micros(pings[:, 3], travelled.start_ns)
-    since = _micros(subscribed[:, 4], travelled.start_ns) + guard_us
+    known = _micros(subscribed[:, 4], travelled.start_ns)
     last = np.append(subscribed[1:, 0] != subscribed[:-1, 0], True)
-    until, gone = np.roll(asked, -1), np.roll(since, -1)
+    until, gone = np.roll(asked, -1), np.roll(known, -1)
     until[last] = gone[last] = _EPOCH_US + _END_US
+    since = known + guard_us
     return Places(subscribed[:, 0], subscribed[:, 1], lat, lon, asked, since, until, gone)
 
 
@@ -253,7 +263,9 @@ def _centres(lats: NDArray[np.float64], lons: NDArray[np.float64]) -> pa.Array:
 # ---- what is possible ---------------------------------------------------------------------
 
 
-def _impossible(rest: NDArray[np.int64], sent: Sent, places: Places) -> int:
+def _impossible(
+    pairs: NDArray[np.int64], received_us: NDArray[np.int64], sent: Sent, places: Places
+) -> int:
     """How many of these deliveries no place that the receiver had meanwhile can explain."""
     at = {int(each): row for row, each in enumerate(sent.ids.tolist())}
     first = {
@@ -261,7 +273,7 @@ def _impossible(rest: NDArray[np.int64], sent: Sent, places: Places) -> int:
     }
     ends = np.searchsorted(places.client, places.client, side="right")
     wrong = 0
-    for pair in rest.tolist():
+    for pair, arrived_us in zip(pairs.tolist(), received_us.tolist(), strict=True):
         receiver, message = pair >> 40, pair & ((1 << 40) - 1)
         row = at.get(message)
         begin = first.get(receiver)
@@ -270,13 +282,11 @@ def _impossible(rest: NDArray[np.int64], sent: Sent, places: Places) -> int:
             wrong += 1
             continue
         mine = slice(begin, int(ends[begin]))
-        wrong += not _explained(sent, row, places, mine)
+        wrong += not _explained(sent, row, arrived_us, places, mine)
     return wrong
 
 
-def _explained(sent: Sent, row: int, places: Places, mine: slice) -> Any:
-    meanwhile = (places.asked_us[mine] <= sent.done_us[row]) & (
-        places.gone_us[mine] >= sent.sent_us[row]
-    )
+def _explained(sent: Sent, row: int, arrived_us: int, places: Places, mine: slice) -> bool:
+    meanwhile = (places.asked_us[mine] <= arrived_us) & (places.gone_us[mine] >= sent.sent_us[row])
     away = distances_m(sent.lat[row], sent.lon[row], places.lat[mine], places.lon[mine])
     return bool((away[meanwhile] <= RADIUS_M + _EDGE_M).any())

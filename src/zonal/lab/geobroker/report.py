@@ -273,9 +273,10 @@ def _agreement(rows: list[CaseFigures]) -> Iterator[str]:
     yield (
         "A delivery is *due* when the job finds it whichever moment between sending and "
         "acknowledgement the broker decided in; *undecided* ones came in while the sender or the "
-        "receiver was moving and are possible under one of the two orders; *impossible* ones would "
-        "be wrong. Between federated brokers a change may take a second to be known, so more are "
-        "undecided there."
+        "receiver was moving, and a place that the receiver had between sending and arrival "
+        "explains them; *impossible* ones would be wrong. Between federated brokers a move may "
+        "take a quarter of a second to be known (half a second where teleporting clients leave no "
+        "processor idle), so more are undecided there."
     )
     yield ""
     yield from table(
