@@ -13,6 +13,8 @@ from zonal.broker import geocontext, topics
 from zonal.broker.config import Limits, Settings
 from zonal.broker.connection import Peer
 from zonal.broker.wire import Reader
+from zonal.geo import Point
+from zonal.index import filters
 
 BAD_CONNECT = {
     "reserved flag": (connect(3), 0x81),
@@ -191,6 +193,18 @@ def test_packets_come_out_as_they_went_in_however_the_stream_is_cut(
         while (packet := reader.next()) is not None:
             seen.append(packet)
     assert [p.write() for p in seen[1:]] == [p.write() for p in packets]
+
+
+def test_long_filters_and_locations_are_not_remembered() -> None:
+    client = Bench().connected("a")
+    client.subscribe("short")
+    filters_, locations = filters._read_filter.cache_info(), geocontext._read_location.cache_info()
+    for number in range(20):
+        client.subscribe(f"{number}/" + "x" * 5000)
+        client.publish("$zonal/location", f"45.5{' ' * 200},9.{number}".encode())
+    assert client.connection.session.location == Point(45.5, 9.19)
+    assert filters._read_filter.cache_info().currsize == filters_.currsize
+    assert geocontext._read_location.cache_info().currsize == locations.currsize
 
 
 def test_an_idle_connection_holds_no_buffer() -> None:

@@ -26,6 +26,7 @@ LENGTH = re.compile(r"(\d+(?:\.\d+)?)\s*(m|km)")
 METRES = {"m": 1.0, "km": 1000.0}
 LONGEST_WKT = 1_000_000
 LONGEST_KEPT = 20_000
+LONGEST_LOCATION_KEPT = 100
 
 
 class Context(NamedTuple):
@@ -59,9 +60,15 @@ def _once(name: str, known: object) -> None:
         raise GeometryError(f"user property {name}: given more than once")
 
 
-@lru_cache(maxsize=4096)
 def read_location(text: str) -> Point:
     """A location as `lat,lon` or as a WKT point (longitude first, as WKT has it)."""
+    if len(text) <= LONGEST_LOCATION_KEPT:
+        return _read_location(text)
+    return _read_location.__wrapped__(text)
+
+
+@lru_cache(maxsize=4096)
+def _read_location(text: str) -> Point:
     try:
         if text.lstrip()[:1].isalpha():
             return point_from_wkt(text)

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from zonal.errors import TopicError
 
 MAX_TOPIC_BYTES = 65_535  # MQTT 5, 1.5.4: the length of a string is two bytes
+_LONGEST_KEPT = 256
 
 
 class Syntax(Enum):
@@ -57,9 +58,18 @@ class TopicFilter(NamedTuple):
         return "/".join(step.text for step in self.steps)
 
 
-@lru_cache(maxsize=1 << 14)
 def read_filter(text: str, syntax: Syntax) -> TopicFilter:
-    """Read a subscription's filter; raises TopicError with the rule that it breaks."""
+    """Read a subscription's filter; raises TopicError with the rule that it breaks.
+
+    Filters are read once and kept, unless they are so long that keeping them is dear.
+    """
+    if len(text) <= _LONGEST_KEPT:
+        return _read_filter(text, syntax)
+    return _read_filter.__wrapped__(text, syntax)
+
+
+@lru_cache(maxsize=1 << 14)
+def _read_filter(text: str, syntax: Syntax) -> TopicFilter:
     if syntax is Syntax.MQTT:
         return _read_mqtt_filter(text)
     return TopicFilter(tuple(map(_zenoh_step, canonical_chunks(text))))
