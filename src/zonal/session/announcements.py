@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections import OrderedDict
 from typing import TYPE_CHECKING
 
 import zenoh
@@ -26,6 +27,9 @@ logger = logging.getLogger(__name__)
 _BY = "@by"
 _FIRST_LOOK_S = 2.0
 
+WATCHED = 256
+"""Topics whose announcements a session watches at a time; the one unused for longest goes."""
+
 
 class Announcements:
     """What others have announced, topic by topic; and what this session announces itself."""
@@ -33,7 +37,7 @@ class Announcements:
     def __init__(self, session: zenoh.Session) -> None:
         self._session = session
         self._lock = threading.Lock()
-        self._watches: dict[tuple[str, str], _Watch] = {}
+        self._watches: OrderedDict[tuple[str, str], _Watch] = OrderedDict()
         self._number = 0
 
     def announce(self, key: str) -> zenoh.LivelinessToken:
@@ -58,18 +62,26 @@ class Announcements:
         return tuple(expression for expression, area in watch.areas(role).items() if wanted(area))
 
     def _watch(self, topic: str, encoding: Encoding) -> _Watch:
+        forgotten = None
         with self._lock:
             watch = self._watches.get((topic, encoding.prefix))
             if watch is None:
                 watch = _Watch(self._session, topic, encoding)
                 self._watches[topic, encoding.prefix] = watch
+                if len(self._watches) > WATCHED:
+                    _, forgotten = self._watches.popitem(last=False)
+            else:
+                self._watches.move_to_end((topic, encoding.prefix))
+        if forgotten is not None:
+            forgotten.close()
         watch.wait_for_first_look()
         return watch
 
     def close(self) -> None:
         """Stop watching."""
         with self._lock:
-            watches, self._watches = list(self._watches.values()), {}
+            watches = list(self._watches.values())
+            self._watches.clear()
         for watch in watches:
             watch.close()
 
