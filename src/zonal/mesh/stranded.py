@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 _QUIET = 2  # periods without a change after which a new ring is taken to stand
 _HELD = 20  # periods until a publication is let go; a broken link is known long before
+_RINGS = 2  # that it goes around on from one node: the first may close without those it is for
 
 Standing = tuple[tuple[int, ...], int] | None
 """Own positions and the ring's length; None: no place."""
@@ -24,15 +25,17 @@ class Held(NamedTuple):
     pub: Pub
     since: float
     standing: Standing
-    anew: bool = False
-    """Whether it went around from here already."""
+    anew: int = 0
+    """How often it went around from here already."""
 
 
 class Stranded:
     """What a node holds back; it goes around whenever the ring has changed and stands again.
 
-    More than once, because the two ends of a link that breaks do not notice at the same time: the
-    ring first closes without those who were behind it.
+    Twice at most, because the two ends of a link that breaks do not notice at the same time: the
+    ring may first close without those who were behind it. Going around costs half of the hops that
+    a publication may take, so that none does so in one place after the other: in a network that
+    never comes to rest they would multiply.
     """
 
     def __init__(self, config: MeshConfig) -> None:
@@ -44,12 +47,13 @@ class Stranded:
 
     def hold(self, pub: Pub, since: float, now: float) -> bool:
         """Keep a publication that was tried since then; False: no room, or it had its time here."""
-        if pub.ttl <= 0 or len(self.held) >= self.config.pending:
+        spent = self.config.ttl // 2
+        if pub.ttl <= spent or len(self.held) >= self.config.pending:
             return False
         if self.known.check((pub.origin, pub.serial)):
             return any(h.pub.origin == pub.origin and h.pub.serial == pub.serial for h in self.held)
         tried = self.standing if since >= self.stands_since else None
-        self.held.append(Held(pub, now, tried))
+        self.held.append(Held(pub._replace(ttl=pub.ttl - spent), now, tried))
         return True
 
     def settle(self, place: Place | None, now: float) -> None:
@@ -67,10 +71,12 @@ class Stranded:
         for held in self.held:
             is_over = not oldest < held.since <= now
             has_moved = stands and held.standing != self.standing and held.since <= quiet
-            goes = has_moved or (is_over and not held.anew)
+            goes = held.anew < _RINGS if has_moved else is_over and not held.anew
             if goes:
                 out.append(held.pub)
             if not is_over:
-                kept.append(held._replace(standing=self.standing, anew=True) if goes else held)
+                kept.append(
+                    held._replace(standing=self.standing, anew=held.anew + 1) if goes else held
+                )
         self.held = kept
         return out
