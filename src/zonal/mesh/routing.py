@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from zonal.mesh.config import MeshConfig
 
-_RESUBSCRIBE = (1.0, 3.0)  # periods after a change of place, when others have settled too
+_RESUBSCRIBE = (1.0, 2.0, 3.0, 4.0)  # periods after a change of place; SUBs get lost
 
 
 class Routing(Protocol):
