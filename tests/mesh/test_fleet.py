@@ -64,6 +64,28 @@ def test_cut_link_and_killed_process_are_survived() -> None:
         publish_and_wait(fleet, 5, {3})
 
 
+def test_what_is_published_while_a_tree_link_is_down_arrives_late() -> None:
+    ring = {n: ((n - 1) % 6, (n + 1) % 6) for n in range(6)}
+    config = MeshConfig(
+        period=0.2, lease_floor=0.8, acknowledged=True, ack_timeout=0.02, write_back=6
+    )
+    with Fleet(links(ring), config) as fleet:
+        fleet.subscribe(1, 1)
+        fleet.wait_for_ring(30)
+        fleet.run(2)
+        assert fleet.ask()[1]["tree"][2] == 0  # nobody has another way to node 1 for now
+        fleet.cut(0, 1)
+        for _ in range(5):
+            fleet.publish(5, 1)
+            fleet.run(0.1)
+        fleet.wait_until(
+            lambda: len(fleet.published) == 5 and set(fleet.delivered) == set(fleet.published),
+            20,
+            "what got stuck to go around",
+        )
+        assert sum(report["anew"] for report in fleet.ask().values()) > 0
+
+
 @pytest.mark.skipif(not allowed(), reason="network namespaces need root")
 def test_processes_in_network_namespaces() -> None:
     with Fleet(links(line(4)), QUICK, namespaces=True) as fleet:

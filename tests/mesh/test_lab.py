@@ -46,6 +46,8 @@ def test_figure_11_with_real_processes_and_a_made_trace(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, [*arguments, "--master", "none"])
     assert result.exit_code == 0, result.output
     assert "10 processes" in (tmp_path / "fig11.txt").read_text()
+    for row in read_rows(tmp_path / "fig11-nodes-10.csv"):
+        assert 0 < row["got"] <= row["reachable"] <= row["wanted"]
 
 
 @pytest.mark.slow

@@ -132,7 +132,7 @@ def fig10(
     tasks = _tasks(seed, repeat, model=("plane",), n=(n,), range=ranges, s=(1,), draws=(40,))
     sides = (30,) if quick else (40, 55, 70)
     radio = _tasks(
-        seed + 1000, 2, model=("radio",), n=(20 if quick else 50,), side=sides,
+        seed + 1000, 2 if quick else 8, model=("radio",), n=(20 if quick else 50,), side=sides,
         max_links=(8,) if quick else (8, 16), warm=(90,), s=(1,), draws=(40,),
     )  # fmt: skip
     rows = sweep(density_gain, tasks + radio, "figure 10", master=_master(master))

@@ -10,13 +10,15 @@ from zonal.lab.psvr_tasks import connected_nodes
 from zonal.mesh.channels import TraceChannel
 from zonal.mesh.config import MeshConfig
 from zonal.mesh.fleet import Fleet
-from zonal.mesh.graphs import component, graph_of
+from zonal.mesh.graphs import component, components, graph_of
 from zonal.mesh.traces import read_k7
 
 Row = dict[str, Any]
 CHANNEL = 1
 _PERIOD = 0.5  # seconds to a beacon
 _SETUP = 60  # beacons before the first publication; the paper grants ten minutes
+_LAST = 6.0  # seconds for what is still under way: a cut link is noticed after six beacons
+_LATE = 1.0  # seconds from which a delivery is called late
 _START = 9200.0
 
 
@@ -44,6 +46,16 @@ def spare_links(losses: dict[tuple[int, int], float]) -> list[tuple[int, int]]:
     )
 
 
+def parts_left(
+    losses: dict[tuple[int, int], float], down: set[tuple[int, int]]
+) -> dict[int, set[int]]:
+    """Whom the links that are not cut connect each node with, both ways and however badly."""
+    names = {name for pair in losses for name in pair}
+    there = {pair for pair in losses if pair not in down and (pair[1], pair[0]) in losses}
+    graph = graph_of(((a, b) for a, b in there if a < b), names)
+    return {node: part for part in components(graph) for node in part}
+
+
 def fleet_test(task: Row) -> Row:
     """One test: set up, publish at a steady pace while links are cut and mended, count."""
     rng = random.Random(task["seed"])
@@ -56,23 +68,46 @@ def fleet_test(task: Row) -> Row:
         for node in subscribers:
             fleet.subscribe(node, CHANNEL)
         fleet.run(_SETUP * _PERIOD)
-        links = spare_links(losses)
-        cut: list[tuple[int, int]] = []
-        for step in range(int(task["seconds"] / _PERIOD)):
-            if step % 20 == 10 and links:
-                if cut:
-                    fleet.mend(*cut.pop())
-                cut.append(rng.choice(links))
-                fleet.cut(*cut[-1])
-            for _ in range(2):
-                fleet.publish(rng.choice(fleet.names), CHANNEL, b"reading")
-                fleet.run(_PERIOD / 2)
-        fleet.run(3)
-        wanted = sum(len(subscribers - {origin}) for origin, _ in fleet.published)
-        got = sum(len(fleet.delivered.get(key, ())) for key in fleet.published)
-        reports = fleet.ask().values()
-        return task | {
-            "wanted": wanted, "got": got, "publications": len(fleet.published),
-            "forwarded": sum(r["forwarded"] for r in reports),
-            "repeats": sum(r["repeats"] for r in reports),
-        }  # fmt: skip
+        reachable = _publish_under_cuts(fleet, subscribers, rng, task["seconds"])
+        fleet.run(_LAST)
+        return task | _counted(fleet, subscribers) | {"reachable": reachable}
+
+
+def _publish_under_cuts(
+    fleet: Fleet, subscribers: set[int], rng: random.Random, seconds: float
+) -> int:
+    """Four publications a second, every ten a cut; how many deliveries the links left possible."""
+    links, reachable = spare_links(fleet.losses), 0
+    cut: list[tuple[int, int]] = []
+    parts = parts_left(fleet.losses, fleet.down)
+    for step in range(int(seconds / _PERIOD)):
+        if step % 20 == 10 and links:
+            if cut:
+                fleet.mend(*cut.pop())
+            cut.append(rng.choice(links))
+            fleet.cut(*cut[-1])
+            parts = parts_left(fleet.losses, fleet.down)
+        for _ in range(2):
+            origin = rng.choice(fleet.names)
+            fleet.publish(origin, CHANNEL, b"reading")
+            reachable += len((subscribers - {origin}) & parts[origin])
+            fleet.run(_PERIOD / 2)
+    return reachable
+
+
+def _counted(fleet: Fleet, subscribers: set[int]) -> Row:
+    wanted = sum(len(subscribers - {origin}) for origin, _ in fleet.published)
+    delays = [
+        at - published
+        for key, published in fleet.published.items()
+        for at in fleet.delivered.get(key, {}).values()
+    ]
+    reports = fleet.ask().values()
+    return {
+        "wanted": wanted, "got": len(delays), "publications": len(fleet.published),
+        "forwarded": sum(r["forwarded"] for r in reports),
+        "repeats": sum(r["repeats"] for r in reports),
+        "anew": sum(r["anew"] for r in reports),
+        "late": sum(delay > _LATE for delay in delays),
+        "latest": round(max(delays, default=0.0), 2),
+    }  # fmt: skip

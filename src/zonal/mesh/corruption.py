@@ -14,6 +14,7 @@ from zonal.mesh.place import Place
 from zonal.mesh.relay import Pending
 from zonal.mesh.ring import Reach
 from zonal.mesh.routing import Psvr
+from zonal.mesh.stranded import Held
 from zonal.mesh.table import Row
 from zonal.mesh.tree import TreePlace
 
@@ -118,9 +119,15 @@ class Corruption:
                 rng.randrange(9),
                 self._time(now),
                 rng.randrange(40),
+                self._time(now),
             )
             for _ in range(rng.randrange(4))
         }
+        relay.stranded.held = [
+            Held(pub, self._time(now), None if rng.random() < 0.5 else (self._numbers(), 1))
+            for _ in range(rng.randrange(3))
+        ]
+        relay.stranded.stands_since = self._time(now)
         relay.publications.known = {(self._name(), self._number()): None for _ in range(20)}
         relay.hops.known = {(self._name(), self._number()): None for _ in range(20)}
 

@@ -15,6 +15,7 @@ import random
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
+from math import inf
 
 from zonal.errors import MeshError, PacketError
 from zonal.mesh import wire
@@ -46,6 +47,7 @@ class Counters:
     acks: int = 0
     repeats: int = 0
     given_up: int = 0
+    anew: int = 0
     refused: int = 0
     strangers: int = 0
     expired: int = 0
@@ -168,6 +170,9 @@ class MeshNode:
         if pub.ttl <= 0:
             self.counters.expired += 1
             return effects
+        if self.config.acknowledged and not self.routing.fits(pub):
+            self.relay.strand(pub, -inf, now)
+            return effects
         onward = self.routing.hops(pub, pub.channels, now)
         effects += self.relay.send(pub, onward, now)
         self._wake()
@@ -189,8 +194,12 @@ class MeshNode:
             said = list(self.routing.tick(now))
             self.counters.control += len(said)
             effects += said
+        if self.config.acknowledged or self.relay.stranded.held:
+            self.relay.stranded.settle(self.place, now)
         if self.relay.wake_at <= now or self.relay.pending:
             effects += self.relay.tick(now, self.place)
+        if self.relay.stranded.held:
+            effects += self._go_around(now)
         while self.waiting and self.place is not None:
             since, channels, serial, data = self.waiting.popleft()
             if 0 <= now - since <= 5 * period:
@@ -199,6 +208,17 @@ class MeshNode:
                 self.counters.homeless += 1
         self._wake()
         self.wake_at = max(self.wake_at, now + _LEAST_SLEEP)
+        return effects
+
+    def _go_around(self, now: float) -> list[Effect]:
+        """What got stuck here is published anew on the ring as it is now.
+
+        Its old goal and end point mean nothing there. Who has it already passes it on, no more.
+        """
+        effects: list[Effect] = []
+        for pub in self.relay.stranded.due(now):
+            self.counters.anew += 1
+            effects += self.relay.send(pub, self.routing.hops(None, pub.channels, now), now)
         return effects
 
     def _beacon(self, now: float) -> Send:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 from zonal.mesh.packets import Ack, Effect, Pub, Send
 from zonal.mesh.place import Forward, Place
+from zonal.mesh.recent import Recent
+from zonal.mesh.stranded import Stranded
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -17,7 +19,6 @@ if TYPE_CHECKING:
     from zonal.mesh.links import LinkTable
     from zonal.mesh.node import Counters
 
-_REMEMBERED = 512
 _LONGEST = 3  # doublings of the time to wait for an acknowledgement
 
 
@@ -32,23 +33,7 @@ class Pending:
     due: float
     most: int
     """Tries in all, by the quality of the link."""
-
-
-class Recent:
-    """A bounded memory of what was seen: the oldest is forgotten first."""
-
-    def __init__(self, size: int = _REMEMBERED) -> None:
-        self.size = size
-        self.known: dict[tuple[int, int], None] = {}
-
-    def check(self, key: tuple[int, int]) -> bool:
-        """Whether the key was there; it is afterwards."""
-        if key in self.known:
-            return True
-        self.known[key] = None
-        while len(self.known) > self.size:
-            del self.known[next(iter(self.known))]
-        return False
+    since: float
 
 
 class Relay:
@@ -63,6 +48,7 @@ class Relay:
         self.pending: dict[int, Pending] = {}
         self.publications = Recent()
         self.hops = Recent()
+        self.stranded = Stranded(config)
         self.wake_at = inf
 
     def seen_before(self, origin: int, serial: int) -> bool:
@@ -86,7 +72,7 @@ class Relay:
         if self.config.acknowledged and len(self.pending) < self.config.pending:
             due = now + self.config.ack_timeout
             self.pending[self.hop] = Pending(
-                forward.to, sent, forward.position, 1, due, self._tries(forward.to)
+                forward.to, sent, forward.position, 1, due, self._tries(forward.to), now
             )
             self.wake_at = min(self.wake_at, due)
         return Send(forward.to, sent)
@@ -126,11 +112,17 @@ class Relay:
 
     def _around(self, entry: Pending, now: float, place: Place | None) -> list[Effect]:
         """Give the publication to the next best neighbour before the goal, if there is one."""
-        if place is not None and entry.position in place.positions and entry.pub.ttl > 0:
+        stands = self.stranded.stands_since <= entry.since  # else the goal is on another ring
+        if stands and place is not None and entry.position in place.positions and entry.pub.ttl > 0:
             index = place.positions.index(entry.position)
             hop = place.closest(index, entry.pub.goal, avoid=entry.to)
             if hop is not None:
                 forward = Forward(entry.position, hop[1], entry.pub.end, hop[0])
                 return [self._send(entry.pub, forward, now)]
-        self.counters.given_up += 1
+        self.strand(entry.pub, entry.since, now)
         return []
+
+    def strand(self, pub: Pub, since: float, now: float) -> None:
+        """A publication has no way on from here: keep it for when the ring stands again."""
+        if not self.stranded.hold(pub, since, now):
+            self.counters.given_up += 1

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from zonal.mesh.config import MeshConfig
 
-_RESUBSCRIBE = (1.0, 3.0)  # periods after a change of place, when others have settled too
+_RESUBSCRIBE = (1.0, 2.0, 3.0, 4.0)  # periods after a change of place; SUBs get lost
 
 
 class Routing(Protocol):
@@ -37,6 +37,9 @@ class Routing(Protocol):
 
     def tick(self, now: float) -> Iterator[Effect]:
         """Do what is due."""
+
+    def fits(self, pub: Pub) -> bool:
+        """Whether a received publication was addressed to the place that this node has."""
 
     def hops(self, pub: Pub | None, channels: tuple[int, ...], now: float) -> Iterator[Forward]:
         """Where a received publication, or (None) an own one, goes next."""
@@ -123,6 +126,13 @@ class Psvr:
         if rest and place.children:
             yield Send(None, Sub(self.me, packet.sender, rest, packet.positions))
 
+    def fits(self, pub: Pub) -> bool:
+        """Not on a ring that moved under way: there goal and end point mean other nodes."""
+        place, table = self.place, self.table
+        if place is None or (place.positions, place.length) != (table.positions, table.length):
+            return False
+        return pub.goal in place.positions
+
     def hops(self, pub: Pub | None, channels: tuple[int, ...], now: float) -> Iterator[Forward]:
         """Algorithm 2: ``handlePub``, or ``publish`` where there is no received PUB."""
         place, table = self.place, self.table
@@ -199,6 +209,10 @@ class Shen:
         self.branches[packet.sender] = (now, channels)
         if channels != known:
             yield from self._tell(not_to=packet.sender)
+
+    def fits(self, pub: Pub) -> bool:  # noqa: ARG002 — a branch is a branch
+        """Tree routing needs a tree, no more."""
+        return self.place is not None
 
     def hops(self, pub: Pub | None, channels: tuple[int, ...], now: float) -> Iterator[Forward]:  # noqa: ARG002 — the interface has a clock, tree routing needs none
         """Into every branch with a subscriber, except where the publication came from."""
