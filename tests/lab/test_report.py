@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ from zonal.lab.bloom_table import EXPECTED, BloomRow
 from zonal.lab.claims import Judge
 from zonal.lab.plan import Case, Plan
 from zonal.lab.report import grade, write_report
-from zonal.lab.results import Results
+from zonal.lab.results import Results, manifest
 from zonal.lab.scene import Outcome
 from zonal.lab.spark_summary import spark_is_there, summarize_by_spark
 from zonal.lab.summary import (
@@ -183,10 +184,17 @@ def test_a_folder_without_results_is_named(tmp_path: Path) -> None:
 
 
 def test_the_manifest_says_how_to_repeat(results: Results) -> None:
-    manifest = json.loads((results.folder / "manifest.json").read_text())
+    kept = json.loads((results.folder / "manifest.json").read_text())
     for name in ("commit", "kernel", "processor", "cores", "python", "versions", "command"):
-        assert manifest[name]
-    assert manifest["plan"]["rounds"] == 2
+        assert kept[name]
+    assert kept["plan"]["rounds"] == 2
+
+
+def test_the_manifest_keeps_the_folders_of_this_machine_to_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["zonal", "lab", "--into", str(tmp_path / "out"), "a/b"])
+    assert manifest()["command"] == ["zonal", "lab", "--into", "out", "a/b"]
 
 
 def totals(mean_ms: float, loss: float = 0.0) -> Totals:

@@ -196,7 +196,7 @@ def manifest() -> dict[str, Any]:
     """What must be known to repeat a result."""
     return {
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
-        "command": ["zonal", *sys.argv[1:]],
+        "command": ["zonal", *map(_portable, sys.argv[1:])],
         "commit": _commit(),
         "kernel": platform.release(),
         "machine": platform.machine(),
@@ -208,6 +208,12 @@ def manifest() -> dict[str, Any]:
             name: _version(name) for name in ("zonal", "eclipse-zenoh", "numpy", "pyarrow")
         },
     }
+
+
+def _portable(argument: str) -> str:
+    """An argument without the folders of this machine, which tell nobody else anything."""
+    path = Path(argument)
+    return path.name if path.is_absolute() else argument
 
 
 def _commit() -> str:
