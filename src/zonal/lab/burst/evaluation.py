@@ -125,7 +125,10 @@ class _Hosts:
     def run(self, case: BurstCase, samples: int) -> BurstFigures:
         """All samples of a case in one pair of sessions."""
         endpoint = [f"{case.transport}/{self._address}:{PORT}"]
-        listening = {"stack": case.stack, "listen": endpoint, "ask_again": case.rate_hz > 0}
+        # Over TCP nothing is missing, only late: to ask again would send all of it twice, and late
+        # again.
+        ask_again = case.rate_hz > 0 and case.transport == "udp"
+        listening = {"stack": case.stack, "listen": endpoint, "ask_again": ask_again}
         self._ask(self._receiver, "open", **listening)
         self._ask(
             self._sender,
