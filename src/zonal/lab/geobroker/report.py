@@ -276,7 +276,10 @@ def _agreement(rows: list[CaseFigures]) -> Iterator[str]:
         "receiver was moving, and a place that the receiver had between sending and arrival "
         "explains them; *impossible* ones would be wrong. Between federated brokers a move may "
         "take a quarter of a second to be known (half a second where teleporting clients leave no "
-        "processor idle), so more are undecided there."
+        "processor idle), so more are undecided there. Teleporting clients go on as soon as their "
+        "own broker has acknowledged, and so send more than two brokers on two cores can deliver: "
+        "at the second one messages wait, for a second and more, and are decided by where clients "
+        "are then. What such a wait makes of a delivery that was due is counted as missing."
     )
     yield ""
     yield from table(
