@@ -73,8 +73,8 @@ def _page(manifest: dict[str, Any], found: Figures, name: str) -> Iterator[str]:
         "follows for 10 s and is then given up, with everything that was lost meanwhile: 1 % of "
         "the messages in every other sample that was tried. Asked every "
         f"{ASK_AGAIN.total_seconds() * 1000:g} ms, as in these runs over UDP, a gap is filled by "
-        "the next answer. The bursts above, and TCP here, recover on heartbeats: a repeated question "
-        "asks for all that has not come yet, also for what is only on its way, and 5 MB that were "
+        "the next answer. The bursts above, and TCP here, recover on heartbeats: a repeated "
+        "question asks for all that has not come yet, also for what is only on its way, and 5 MB that were "
         "asked for so took 2 to 88 s (nothing was lost)."
     )
     yield ""
