@@ -74,8 +74,8 @@ def _page(manifest: dict[str, Any], found: Figures, name: str) -> Iterator[str]:
         "the messages in every other sample that was tried. Asked every "
         f"{ASK_AGAIN.total_seconds() * 1000:g} ms, as in these runs over UDP, a gap is filled by "
         "the next answer. The bursts above, and TCP here, recover on heartbeats: a repeated "
-        "question asks for all that has not come yet, also for what is only on its way, and 5 MB that were "
-        "asked for so took 2 to 88 s (nothing was lost)."
+        "question asks for all that has not come yet, also for what is only on its way, and 5 MB "
+        "that were asked for so took 2 to 88 s (nothing was lost)."
     )
     yield ""
     for loss in (0.0, LINK_LOSS):
