@@ -34,7 +34,8 @@ def test_reliable_and_block_lose_nothing_over_tcp(tmp_path: Path) -> None:
             assert found.lost == [0.0], case.name
             assert found.copies == 0
     page = write_burst_report(results, tmp_path).read_text()
-    assert "| TCP with block, reliable: nothing lost | TARGETS D | holds |" in page
+    assert "| plain Zenoh, TCP with block, reliable: nothing lost | TARGETS D | holds |" in page
+    assert "| our session, TCP with block, best effort: nothing lost | TARGETS D | holds |" in page
 
 
 @pytest.mark.slow
