@@ -272,8 +272,8 @@ def test_wildcards_at_the_start_do_not_match_dollar_topics(pattern: str) -> None
     assert exact.payloads() == [b"x"]
 
 
-def test_deliveries_under_way_go_on_after_unsubscribing() -> None:
-    """MQTT-3.10.4-3."""
+def reader_with_one_to_acknowledge() -> Client:
+    """Of two messages, the second waits for the acknowledgement of the first."""
     bench = Bench()
     reader = bench.connected("r", receive_max=1)
     reader.subscribe("t", 1)
@@ -281,6 +281,12 @@ def test_deliveries_under_way_go_on_after_unsubscribing() -> None:
     writer.publish("t", b"1", 1)
     writer.publish("t", b"2", 1)
     reader.packets()
+    return reader
+
+
+def test_deliveries_under_way_go_on_after_unsubscribing() -> None:
+    """MQTT-3.10.4-3."""
+    reader = reader_with_one_to_acknowledge()
     reader.unsubscribe("t")
     reader.send(mqtt5.PubAckPacket(1))
     assert reader.payloads() == [b"2"]
@@ -292,13 +298,7 @@ def test_deliveries_under_way_go_on_after_unsubscribing() -> None:
 @pytest.mark.parametrize("body", [b"\0\1", b"\0\1\0", b"\0\1\0\0", b"\0\1\x10", b"\0\1\x87\0"])
 def test_an_acknowledgement_may_leave_out_what_is_zero(body: bytes) -> None:
     """3.4.2.1, 3.4.2.2.1."""
-    bench = Bench()
-    reader = bench.connected("r", receive_max=1)
-    reader.subscribe("t", 1)
-    writer = bench.connected("p")
-    writer.publish("t", b"1", 1)
-    writer.publish("t", b"2", 1)
-    reader.packets()
+    reader = reader_with_one_to_acknowledge()
     reader.send_bytes(framed(0x40, body))
     assert reader.payloads() == [b"2"]
 
