@@ -20,7 +20,17 @@ from zonal.errors import (
 )
 from zonal.geo import Area, Box, Circle, Everywhere, MultiPolygon, Point, Polygon
 from zonal.keys import BloomDomain, BloomEncoding, register_encoding
-from zonal.session import Memory, Overflow, Router, Sample, Session, Subscriber, config, open  # noqa: A004
+from zonal.session import (
+    Memory,
+    Overflow,
+    Recovery,
+    Router,
+    Sample,
+    Session,
+    Subscriber,
+    config,
+    open,  # noqa: A004
+)
 
 __version__ = "0.1.0"
 
@@ -42,6 +52,7 @@ __all__ = [
     "Point",
     "Polygon",
     "PositionError",
+    "Recovery",
     "Router",
     "Sample",
     "Session",

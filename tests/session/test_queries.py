@@ -10,7 +10,7 @@ import zenoh
 from network import eventually, plain_client, wait_until_declared
 from zonal.errors import ClosedError, GeometryError
 from zonal.geo import Box, Circle, Everywhere, Point, destination
-from zonal.session import Memory, Query, Router, Session
+from zonal.session import Memory, Query, Recovery, Router, Session
 
 DUOMO = Point(45.4642, 9.1900)
 MONZA = Point(45.5845, 9.2744)
@@ -203,7 +203,7 @@ def test_a_late_subscriber_gets_what_a_publisher_with_a_memory_keeps(
         topic,
         area=Circle(DUOMO, radius_m=1000),
         history=zenoh.ext.HistoryConfig(detect_late_publishers=True),
-        recovery=zenoh.ext.RecoveryConfig(heartbeat=True, periodic_queries=None),
+        recovery=Recovery(),
     )
     wait_until_declared(near, subscriber)
     for number in range(10, 20):

@@ -17,7 +17,7 @@ import zenoh.ext
 from zonal.errors import AttachmentError, LogError
 from zonal.pipeline.log import LogWriter, Retention
 from zonal.pipeline.rows import Row, row_of, rows_to_table
-from zonal.session import Overflow
+from zonal.session import Overflow, Recovery
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -156,7 +156,6 @@ class Recorder:
 
     def _subscribe(self, session: Session, topic: str, area: Area | None) -> Subscriber:
         history = zenoh.ext.HistoryConfig(detect_late_publishers=True)
-        recovery = zenoh.ext.RecoveryConfig(periodic_queries=None, heartbeat=True)
         return session.declare_subscriber(
             topic,
             area=area,
@@ -164,7 +163,7 @@ class Recorder:
             capacity=self.plan.mailbox,
             overflow=self.plan.overflow,
             history=history if self.plan.recover else None,
-            recovery=recovery if self.plan.recover else None,
+            recovery=Recovery() if self.plan.recover else None,
         )
 
     def _read(self, subscriber: Subscriber) -> None:

@@ -14,6 +14,7 @@ from zonal.session.opening import open  # noqa: A004  (Zenoh's own name)
 from zonal.session.position import Position
 from zonal.session.publisher import Memory, Publisher
 from zonal.session.query import Querier, Query, Queryable
+from zonal.session.recovery import Recovery
 from zonal.session.replies import Replies, ReplyFailure
 from zonal.session.router import Router
 from zonal.session.sample import Sample, Source
@@ -34,6 +35,7 @@ __all__ = [
     "Querier",
     "Query",
     "Queryable",
+    "Recovery",
     "Replies",
     "ReplyFailure",
     "Router",

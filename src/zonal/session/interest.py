@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from zonal.geo import Area
     from zonal.session.geo_context import GeoContext
     from zonal.session.lease import Lease
+    from zonal.session.recovery import Recoverer
 
 logger = logging.getLogger(__name__)
 
@@ -87,12 +88,14 @@ class Interest:
         declare: Callable[[str, zenoh.handlers.FifoChannel[zenoh.Sample]], Any],
         *,
         may_repeat: bool = False,
+        recoverer: Callable[[Callable[[list[zenoh.Sample]], None]], Recoverer] | None = None,
     ) -> None:
         self._topic = topic
         self._declare = declare
         self._always_unique = may_repeat
         # A subscriber with a memory would ask for the history of every key again.
         self._shorthands = None if may_repeat else Shorthands(declare)
+        self._recoverer = None if recoverer is None else recoverer(self._hand_over)
         self._changing = threading.Lock()
         self._lock = threading.Lock()
         self._audience = Audience()
@@ -181,6 +184,8 @@ class Interest:
             self._retired[-1].undeclare()
         if old and self._shorthands is not None:
             self._shorthands.keep(needed)
+        if old and self._recoverer is not None:
+            self._recoverer.keep(needed)
 
     def _expressions_changed(self) -> bool:
         plain = {key for key in self._declared if key not in self._cell_names}
@@ -211,10 +216,23 @@ class Interest:
             self._shorthands.close()
         for declaration in (*declarations, *self._retired):
             declaration.join()
+        if self._recoverer is not None:
+            self._recoverer.close()
+
+    @property
+    def recovered(self) -> int:
+        """How many messages were lost on their way, and had when they were asked for."""
+        return 0 if self._recoverer is None else self._recoverer.recovered
+
+    @property
+    def given_up(self) -> int:
+        """How many could not be had any more."""
+        return 0 if self._recoverer is None else self._recoverer.given_up
 
     def declare(self, key: str, channel: zenoh.handlers.FifoChannel[zenoh.Sample]) -> Any:
         """Declare one key to Zenoh."""
-        return self._declare(key, channel)
+        subscriber = self._declare(key, channel)
+        return subscriber if self._recoverer is None else self._recoverer.listen(key, subscriber)
 
     def retired(self) -> None:
         """The last sample of an undeclared key was read."""
@@ -227,6 +245,8 @@ class Interest:
         with self._lock:
             if len(self._audience) != 1 or self._always_unique or self._retiring:
                 return None
+            if self._recoverer is not None:  # it puts them into order first
+                return None
             return self._audience.only
 
     def process(
@@ -237,6 +257,9 @@ class Interest:
         `read_meanwhile` reads the key's next ones in the place of this thread, if a callback
         takes long; without it no callback is called here.
         """
+        if self._recoverer is not None:
+            self._recoverer.hear(batch)
+            return
         wanted = self._sorted(batch)
         if read_meanwhile is not None and len(wanted) == 1:
             ((listener, samples),) = wanted.items()
@@ -244,6 +267,11 @@ class Interest:
                 listener.deliver_at_once(samples[0], read_meanwhile)
                 return
         for listener, samples in wanted.items():
+            listener.deliver(samples)
+
+    def _hand_over(self, batch: list[zenoh.Sample]) -> None:
+        """Samples that are in order."""
+        for listener, samples in self._sorted(batch).items():
             listener.deliver(samples)
 
     def process_for(self, reader: Listener, batch: list[zenoh.Sample]) -> list[Sample]:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import threading
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import zenoh
 import zenoh.ext
 
 from zonal.session.interest import Interest
+from zonal.session.recovery import Recoverer
 
 if TYPE_CHECKING:
     from zonal.keys import Encoding
+    from zonal.session.recovery import Recovery
 
 
 class Interests:
@@ -27,7 +30,7 @@ class Interests:
         topic: str,
         encodings: tuple[Encoding, ...],
         history: zenoh.ext.HistoryConfig | None,
-        recovery: zenoh.ext.RecoveryConfig | None,
+        recovery: Recovery | None,
     ) -> Interest:
         """Subscribers of a topic and encodings share one; those with a memory have their own."""
         if history is None and recovery is None:
@@ -38,16 +41,14 @@ class Interests:
                 return self._interests[name]
 
         def declare(key: str, channel: zenoh.handlers.FifoChannel[zenoh.Sample]) -> Any:
+            if history is None:
+                return self._session.declare_subscriber(key, channel)
             return zenoh.ext.declare_advanced_subscriber(
-                self._session,
-                key,
-                channel,
-                history=history,
-                recovery=recovery,
-                subscriber_detection=True,
+                self._session, key, channel, history=history, subscriber_detection=True
             )
 
-        interest = Interest(topic, declare, may_repeat=True)
+        recoverer = partial(Recoverer, topic, self._session, recovery) if recovery else None
+        interest = Interest(topic, declare, may_repeat=history is not None, recoverer=recoverer)
         with self._lock:
             self._interests[topic, id(interest)] = interest
         return interest

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from zonal.keys import Encoding
     from zonal.session.position import Position, PositionHandler
+    from zonal.session.recovery import Recovery
     from zonal.session.replies import Replies
     from zonal.session.sample import Sample
 
@@ -234,15 +235,15 @@ class Session:
         capacity: int = DEFAULT_CAPACITY,
         overflow: Overflow = Overflow.DROP_OLDEST,
         history: zenoh.ext.HistoryConfig | None = None,
-        recovery: zenoh.ext.RecoveryConfig | None = None,
+        recovery: Recovery | None = None,
     ) -> Subscriber:
         """Receive the messages of a topic that come from an area.
 
         Without an area: every message of the topic, with or without a location. A `Circle`
         without a centre follows the session's position, and is declared anew when it moved by
         `margin_m` (a quarter of its radius). Messages with a geofence are heard by those inside
-        it, or with `fenced=True` by everybody. `encoding` may name several. `history` and
-        `recovery` ask publishers with a memory for what was missed.
+        it, or with `fenced=True` by everybody. `encoding` may name several. From publishers with
+        a memory, `history` gets what was sent before, and `recovery` what was lost on its way.
         """
         subscriber = self._subscribe(
             Subscriber, key, area, encoding, fenced, margin_m, capacity, overflow, history, recovery
@@ -288,7 +289,7 @@ class Session:
         capacity: int,
         overflow: Overflow,
         history: zenoh.ext.HistoryConfig | None,
-        recovery: zenoh.ext.RecoveryConfig | None,
+        recovery: Recovery | None,
     ) -> Subscriber:
         self._check_open()
         topic = check_topic(key)

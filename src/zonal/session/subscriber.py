@@ -33,7 +33,8 @@ class Counters:
     """What happened to the messages of a subscriber.
 
     `received` counts at the session, before any check; subscribers of the same topic in one
-    session share their declarations, so there it counts what reached the topic.
+    session share their declarations, so there it counts what reached the topic. With recovery,
+    `recovered` were lost on their way and had on asking; `given_up` could not be had.
     """
 
     received: int
@@ -44,6 +45,8 @@ class Counters:
     malformed: int
     waiting: int
     callback_errors: int
+    recovered: int
+    given_up: int
 
 
 class Subscriber:
@@ -128,6 +131,8 @@ class Subscriber:
             malformed=malformed,
             waiting=len(self._mailbox),
             callback_errors=self._caller.errors if self._caller else 0,
+            recovered=self._interest.recovered,
+            given_up=self._interest.given_up,
         )
 
     @property

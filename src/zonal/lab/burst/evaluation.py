@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 PORT = 7447
 _PATIENCE_S = 40.0
-# What is missing is lost when nothing more came for so long. With recovery Zenoh gives missing
-# messages up after 10 s.
+# What is missing is lost when nothing more came for so long. With recovery missing
+# messages are given up after 10 s.
 _QUIET_S, _RECOVERY_QUIET_S, _DRAIN_S = 0.8, 12.0, 60.0
 
 
@@ -125,11 +125,7 @@ class _Hosts:
     def run(self, case: BurstCase, samples: int) -> BurstFigures:
         """All samples of a case in one pair of sessions."""
         endpoint = [f"{case.transport}/{self._address}:{PORT}"]
-        # Over TCP nothing is missing, only late: to ask again would send all of it twice, and late
-        # again.
-        ask_again = case.rate_hz > 0 and case.transport == "udp"
-        listening = {"stack": case.stack, "listen": endpoint, "ask_again": ask_again}
-        self._ask(self._receiver, "open", **listening)
+        self._ask(self._receiver, "open", stack=case.stack, listen=endpoint)
         self._ask(
             self._sender,
             "open",

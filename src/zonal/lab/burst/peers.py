@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import zenoh
-import zenoh.ext
 
 import zonal
 from zonal.geo import Circle, Point
 from zonal.lab.roles.node import node_config
-from zonal.session import Memory
+from zonal.session import Memory, Recovery
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,11 +17,6 @@ if TYPE_CHECKING:
 DATA, ANSWERS = "lab/burst", "lab/burst-answers"
 _AT = Point(45.4642, 9.1900)
 _REACH_M = 2000.0
-# Zenoh asks once for what is missing, holds back what follows until the answer is complete or 10 s
-# are over, and then gives the missing ones up. Questions that are repeated meanwhile fill the gap
-# at once where a question or an answer was lost itself. They ask for all that has not come yet, so
-# they are for streams that arrive within their period, not for megabytes at once.
-ASK_AGAIN = timedelta(milliseconds=20)
 
 
 def _guarantees(*, reliable: bool, block: bool) -> dict[str, Any]:
@@ -58,16 +51,13 @@ class Peer:
         put: Callable[[bytes], None] = publisher.put
         return put
 
-    def hear_data(self, hear: Callable[[bytes], None], *, ask_again: bool) -> None:
-        """How messages are received; recovery asks again and again, or once a heartbeat."""
+    def hear_data(self, hear: Callable[[bytes], None]) -> None:
+        """How messages are received."""
         given: dict[str, Any] = {}
         if self._stack != "zenoh":
             given["area"] = Circle(_AT, radius_m=_REACH_M)
         if self._stack == "recovery":
-            given["recovery"] = zenoh.ext.RecoveryConfig(
-                periodic_queries=ASK_AGAIN if ask_again else None,  # type: ignore[arg-type] # the stub says seconds
-                heartbeat=None if ask_again else True,
-            )
+            given["recovery"] = Recovery()
         self._session.declare_subscriber(
             DATA, lambda sample: hear(sample.payload.to_bytes()), **given
         )

@@ -12,7 +12,6 @@ mpl.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 
-from zonal.lab.burst.peers import ASK_AGAIN
 from zonal.lab.burst.plan import LINK_LOSS, PACED_COUNT, PACED_HZ, TITLES
 from zonal.lab.claims import Verdict
 from zonal.lab.pages import how_it_was_run, table, verdicts, write_page
@@ -70,13 +69,9 @@ def _page(manifest: dict[str, Any], found: Figures, name: str) -> Iterator[str]:
     yield (
         f"{PACED_COUNT} messages of 1000 bytes at {PACED_HZ:g} a second; reliable, block. A link "
         f"that loses {LINK_LOSS:.0%} of all frames loses questions for missing messages and "
-        "answers to them, too. Asked once (on a heartbeat), such a question holds back all that "
-        "follows for 10 s and is then given up, with everything that was lost meanwhile: 1 % of "
-        "the messages in every other sample that was tried. Asked every "
-        f"{ASK_AGAIN.total_seconds() * 1000:g} ms, as in these runs over UDP, a gap is filled by "
-        "the next answer. The bursts above, and TCP here, recover on heartbeats: a repeated "
-        "question asks for all that has not come yet, also for what is only on its way, and 5 MB "
-        "that were asked for so took 2 to 88 s (nothing was lost)."
+        "answers to them, too; our recovery asks again, for just what is missing. Our sessions "
+        "keep datagrams within a frame; plain Zenoh's hold up to 64 KiB, are lost with any of "
+        "their frames, and fill the receiving kernel's store of fragments."
     )
     yield ""
     for loss in (0.0, LINK_LOSS):

@@ -31,10 +31,10 @@ class ReceiverRole(EndRole):
             "count": self._count,
         }
 
-    def _open(self, stack: str, listen: list[str], ask_again: bool) -> dict[str, Any]:
+    def _open(self, stack: str, listen: list[str]) -> dict[str, Any]:
         self._end = Peer(stack, listen, [])
         self._answer = self._end.answer_outlet()
-        self._end.hear_data(self._hear, ask_again=ask_again)
+        self._end.hear_data(self._hear)
         return {}
 
     def _hear(self, payload: bytes) -> None:

@@ -1,0 +1,113 @@
+"""The numbered messages of one publisher, put into order; what is missing can be asked for."""
+
+from __future__ import annotations
+
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+NUMBERS = 1 << 32
+"""How many there are before they begin anew."""
+
+_HALF = NUMBERS >> 1
+
+
+class Sequence(Generic[T]):
+    """Numbers begin anywhere, increase by one, and wrap at 2³²; each is given out once.
+
+    What follows a gap is held back until the gap is filled or given up.
+    """
+
+    def __init__(self, first: int) -> None:
+        self._next = first % NUMBERS
+        # By distance from a fixed number, so that nothing here ever wraps.
+        self._position = 0
+        self._held: dict[int, T] = {}
+        self._end = 0
+        self._heard_end = 0
+
+    @property
+    def has_gap(self) -> bool:
+        """Whether a number is known to exist that has not come."""
+        return self._end > self._position
+
+    @property
+    def heard(self) -> int:
+        """How far it has been heard, gaps or not."""
+        return self._heard_end
+
+    @property
+    def held(self) -> int:
+        """How many messages wait for an earlier one."""
+        return len(self._held)
+
+    def hear(self, number: int, message: T) -> list[T]:
+        """A message came; what is in order now."""
+        if number == self._next and not self._held:  # as nearly always
+            self._next = (number + 1) % NUMBERS
+            self._position += 1
+            if self._position > self._heard_end:
+                self._heard_end = self._position
+                self._end = max(self._end, self._position)
+            return [message]
+        at = self._at(number)
+        if at < self._position or at in self._held:
+            return []
+        self._held[at] = message
+        self._heard_end = max(self._heard_end, at + 1)
+        self._end = max(self._end, self._heard_end)
+        return self._in_order()
+
+    def tell(self, last: int) -> None:
+        """The publisher says that its last message has this number."""
+        self._end = max(self._end, self._at(last) + 1)
+
+    def lacks(self, number: int) -> bool:
+        """Whether this number exists and has not come."""
+        at = self._at(number)
+        return self._position <= at < self._end and at not in self._held
+
+    def is_behind(self, number: int) -> bool:
+        """Whether it is further than anything that was heard: it may just be on its way."""
+        return self._at(number) >= self._heard_end
+
+    def missing(self, most: int) -> list[int]:
+        """The first numbers that have not come, `most` of them at most."""
+        numbers: list[int] = []
+        start = self._position
+        for edge in (*sorted(self._held), self._end):
+            length = min(edge - start, most - len(numbers))
+            numbers.extend(map(self._number, range(start, start + length)))
+            if len(numbers) == most:
+                break
+            start = edge + 1
+        return numbers
+
+    def first_gap(self) -> tuple[int, int]:
+        """Its first number and its length; a length of 0 if nothing is missing."""
+        return self._next, min(self._held, default=self._end) - self._position
+
+    def give_up(self, count: int) -> list[T]:
+        """Wait no longer for the first so many numbers, none of which has come: what follows."""
+        self._position += count
+        self._heard_end = max(self._heard_end, self._position)
+        self._next = (self._next + count) % NUMBERS
+        return self._in_order()
+
+    def _in_order(self) -> list[T]:
+        ready: list[T] = []
+        held, position = self._held, self._position
+        while position in held:
+            ready.append(held.pop(position))
+            position += 1
+        self._next = (self._next + position - self._position) % NUMBERS
+        self._position = position
+        return ready
+
+    def _at(self, number: int) -> int:
+        """The position of a number: half of all numbers lie ahead, half behind."""
+        ahead = (number - self._next + _HALF) % NUMBERS - _HALF
+        return self._position + ahead
+
+    def _number(self, position: int) -> int:
+        return (self._next + position - self._position) % NUMBERS

@@ -1,0 +1,203 @@
+"""What is lost on a link is asked for, until it is there or cannot be had any more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+import zonal
+from lossy_link import LossyLink
+from network import collect, eventually, texts, wait_until_declared
+from zonal.geo import Circle, Point
+from zonal.session import Memory, Overflow, Recovery, Router, Session
+
+DUOMO = Point(45.4642, 9.1900)
+AREA = Circle(DUOMO, radius_m=1000)
+
+
+@pytest.fixture
+def router() -> Iterator[Router]:
+    with Router(["tcp/127.0.0.1:0", "udp/127.0.0.1:0"]) as router:
+        yield router
+
+
+@pytest.fixture
+def link(router: Router) -> Iterator[LossyLink]:
+    (endpoint,) = (each for each in router.endpoints if each.startswith("udp/"))
+    with LossyLink(endpoint) as link:
+        yield link
+
+
+@pytest.fixture
+def sender(router: Router) -> Iterator[Session]:
+    with tcp_client(router) as session:
+        yield session
+
+
+@pytest.fixture
+def receiver(link: LossyLink) -> Iterator[Session]:
+    with zonal.open(zonal.config("client", connect=[link.endpoint])) as session:
+        yield session
+        link.loss = 0.0
+
+
+def tcp_client(router: Router) -> Session:
+    endpoints = [each for each in router.endpoints if each.startswith("tcp/")]
+    return zonal.open(zonal.config("client", connect=endpoints))
+
+
+def wide(number: int) -> str:
+    """A kilobyte, so that a link can tell how many messages it lost."""
+    return f"{number:01000d}"
+
+
+def numbers(count: int) -> list[str]:
+    return [str(number) for number in range(count)]
+
+
+def test_nothing_is_lost_doubled_or_out_of_order_where_a_tenth_is_lost(
+    sender: Session, receiver: Session, link: LossyLink
+) -> None:
+    subscriber = receiver.declare_subscriber("air", area=AREA, recovery=Recovery())
+    publisher = sender.declare_publisher(
+        "air", location=DUOMO, memory=Memory(cache=5000, heartbeat_s=0.1)
+    )
+    wait_until_declared(sender, subscriber)
+    publisher.put("0")
+    assert texts(collect(subscriber, 1)) == ["0"]
+    link.loss = 0.1
+    for number in range(1, 2001):
+        publisher.put(str(number))
+        if number % 10 == 0:  # not all in one datagram
+            eventually(lambda least=number - 20: subscriber.counters.received > least)
+    assert texts(collect(subscriber, 2000)) == numbers(2001)[1:]
+    counters = subscriber.counters
+    assert counters.recovered > 5
+    assert counters.given_up == counters.duplicates == 0
+    assert link.lost > 5
+
+
+def test_the_last_message_is_missed_by_the_heartbeat(
+    sender: Session, receiver: Session, link: LossyLink
+) -> None:
+    subscriber = receiver.declare_subscriber("air", recovery=Recovery())
+    publisher = sender.declare_publisher(
+        "air", location=DUOMO, memory=Memory(cache=10, heartbeat_s=0.1)
+    )
+    wait_until_declared(sender, subscriber)
+    publisher.put("0")
+    assert texts(collect(subscriber, 1)) == ["0"]
+    link.loss, lost = 1.0, link.lost
+    publisher.put("1")
+    eventually(lambda: link.lost > lost)
+    link.loss = 0.0
+    assert texts(collect(subscriber, 1)) == ["1"]
+    assert subscriber.counters.recovered == 1
+
+
+def test_what_the_publisher_has_forgotten_is_given_up_and_the_rest_goes_on(
+    sender: Session, receiver: Session, link: LossyLink
+) -> None:
+    subscriber = receiver.declare_subscriber("air", recovery=Recovery(patience_s=60))
+    publisher = sender.declare_publisher("air", location=DUOMO, memory=Memory(cache=20))
+    wait_until_declared(sender, subscriber)
+    publisher.put(wide(0))
+    assert texts(collect(subscriber, 1)) == [wide(0)]
+    link.loss, lost = 1.0, link.lost_bytes
+    for number in range(1, 101):
+        publisher.put(wide(number))
+    eventually(lambda: link.lost_bytes > lost + 100 * len(wide(0)))
+    link.loss = 0.0
+    publisher.put(wide(101))
+    # The last 20 are remembered.
+    assert texts(collect(subscriber, 20)) == [wide(number) for number in range(82, 102)]
+    counters = subscriber.counters
+    assert counters.given_up == 81
+    assert counters.recovered == 19
+
+
+def test_a_publisher_that_has_gone_is_waited_for_no_longer_than_patience(
+    router: Router, receiver: Session, link: LossyLink
+) -> None:
+    subscriber = receiver.declare_subscriber("air", recovery=Recovery(patience_s=0.3))
+    with tcp_client(router) as sender:
+        publisher = sender.declare_publisher("air", location=DUOMO, memory=Memory(cache=1))
+        wait_until_declared(sender, subscriber)
+        publisher.put("0")
+        assert texts(collect(subscriber, 1)) == ["0"]
+        link.loss, lost = 1.0, link.lost
+        publisher.put("1")
+        eventually(lambda: link.lost > lost)
+        link.loss = 0.0
+        publisher.put("2")
+        eventually(lambda: subscriber.counters.given_up == 1)
+    assert texts(collect(subscriber, 1)) == ["2"]
+
+
+def test_a_full_mailbox_that_holds_the_network_up_can_be_closed(
+    sender: Session, receiver: Session
+) -> None:
+    subscriber = receiver.declare_subscriber(
+        "air", recovery=Recovery(), capacity=5, overflow=Overflow.BLOCK
+    )
+    publisher = sender.declare_publisher("air", location=DUOMO, memory=Memory(cache=100))
+    wait_until_declared(sender, subscriber)
+    for number in range(20):
+        publisher.put(str(number))
+    eventually(lambda: subscriber.counters.waiting == 5)
+    subscriber.undeclare()
+    assert texts(list(subscriber))[:5] == numbers(5)
+
+
+def test_a_moving_subscriber_does_not_ask_for_what_was_sent_while_it_was_away(
+    sender: Session, link: LossyLink
+) -> None:
+    place = [DUOMO]
+    connect = zonal.config("client", connect=[link.endpoint])
+    with zonal.open(connect, position=lambda: place[0], lifetime=0.0) as receiver:
+        subscriber = receiver.declare_subscriber(
+            "air", area=Circle(radius_m=500), recovery=Recovery()
+        )
+        publisher = sender.declare_publisher("air", location=DUOMO, memory=Memory(cache=100))
+        wait_until_declared(sender, subscriber)
+        publisher.put("near")
+        assert texts(collect(subscriber, 1)) == ["near"]
+        here = set(subscriber.declared_keys)
+        place[0] = Point(45.5845, 9.2744)
+        eventually(lambda: here.isdisjoint(subscriber.declared_keys))
+        for _ in range(10):
+            publisher.put("away")
+        place[0] = DUOMO
+        eventually(lambda: here == set(subscriber.declared_keys))
+        wait_until_declared(sender, subscriber)
+        publisher.put("near again")
+        assert texts(collect(subscriber, 1)) == ["near again"]
+        assert subscriber.counters.recovered == subscriber.counters.given_up == 0
+
+
+def test_patience_is_a_time() -> None:
+    with pytest.raises(ValueError, match="more than 0"):
+        Recovery(patience_s=0)
+
+
+def test_what_was_sent_while_a_router_was_down_is_had_when_it_is_back(router: Router) -> None:
+    upstream = [each for each in router.endpoints if each.startswith("tcp/")]
+    between = Router(["tcp/127.0.0.1:0"], connect=upstream)
+    endpoints = between.endpoints
+    with (
+        tcp_client(router) as sender,
+        zonal.open(zonal.config("client", connect=endpoints)) as receiver,
+    ):
+        subscriber = receiver.declare_subscriber("air", area=AREA, recovery=Recovery())
+        publisher = sender.declare_publisher("air", location=DUOMO, memory=Memory(cache=100))
+        wait_until_declared(sender, subscriber)
+        publisher.put("0")
+        assert texts(collect(subscriber, 1)) == ["0"]
+        between.close()
+        for number in range(1, 11):
+            publisher.put(str(number))
+        with Router(endpoints, connect=upstream):
+            assert texts(collect(subscriber, 10, timeout=60)) == numbers(11)[1:]
+        assert subscriber.counters.recovered == 10
+        assert subscriber.counters.given_up == 0
