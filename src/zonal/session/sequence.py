@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
@@ -15,16 +16,20 @@ _HALF = NUMBERS >> 1
 class Sequence(Generic[T]):
     """Numbers begin anywhere, increase by one, and wrap at 2³²; each is given out once.
 
-    What follows a gap is held back until the gap is filled or given up.
+    What follows a gap is held back until the gap is filled or given up. Inside, messages are
+    counted by position from the first one on, which never wraps.
     """
 
     def __init__(self, first: int) -> None:
         self._next = first % NUMBERS
-        # By distance from a fixed number, so that nothing here ever wraps.
         self._position = 0
         self._held: dict[int, T] = {}
-        self._end = 0
+        # Gaps between messages that came: where they begin and end. The first begins at the
+        # position. What a heartbeat tells of lies behind them all, from heard_end to end.
+        self._gap_starts: list[int] = []
+        self._gap_ends: list[int] = []
         self._heard_end = 0
+        self._end = 0
 
     @property
     def has_gap(self) -> bool:
@@ -43,20 +48,35 @@ class Sequence(Generic[T]):
 
     def hear(self, number: int, message: T) -> list[T]:
         """A message came; what is in order now."""
-        if number == self._next and not self._held:  # as nearly always
+        if number == self._next and not self._gap_starts:  # as nearly always
             self._next = (number + 1) % NUMBERS
             self._position += 1
-            if self._position > self._heard_end:
-                self._heard_end = self._position
-                self._end = max(self._end, self._position)
+            self._heard_end = self._position
+            self._end = max(self._end, self._position)
             return [message]
         at = self._at(number)
         if at < self._position or at in self._held:
             return []
+        if at >= self._heard_end:
+            if at > self._heard_end:
+                self._gap_starts.append(self._heard_end)
+                self._gap_ends.append(at)
+            self._heard_end = at + 1
+            self._end = max(self._end, self._heard_end)
+        else:
+            self._fill(at)
         self._held[at] = message
-        self._heard_end = max(self._heard_end, at + 1)
-        self._end = max(self._end, self._heard_end)
         return self._in_order()
+
+    def _fill(self, at: int) -> None:
+        """One message of a gap came."""
+        starts, ends = self._gap_starts, self._gap_ends
+        gap = bisect_right(starts, at) - 1
+        start, end = starts[gap], ends[gap]
+        rest = [(start, at), (at + 1, end)]
+        rest = [(start, end) for start, end in rest if end > start]
+        starts[gap : gap + 1] = [start for start, _ in rest]
+        ends[gap : gap + 1] = [end for _, end in rest]
 
     def tell(self, last: int) -> None:
         """The publisher says that its last message has this number."""
@@ -74,24 +94,31 @@ class Sequence(Generic[T]):
     def missing(self, most: int) -> list[int]:
         """The first numbers that have not come, `most` of them at most."""
         numbers: list[int] = []
-        start = self._position
-        for edge in (*sorted(self._held), self._end):
-            length = min(edge - start, most - len(numbers))
-            numbers.extend(map(self._number, range(start, start + length)))
-            if len(numbers) == most:
+        offset = self._next - self._position
+        starts, ends = (*self._gap_starts, self._heard_end), (*self._gap_ends, self._end)
+        for start, end in zip(starts, ends, strict=True):
+            room = most - len(numbers)
+            if room <= 0:
                 break
-            start = edge + 1
+            positions = range(start, min(end, start + room))
+            numbers.extend((position + offset) % NUMBERS for position in positions)
         return numbers
 
     def first_gap(self) -> tuple[int, int]:
         """Its first number and its length; a length of 0 if nothing is missing."""
-        return self._next, min(self._held, default=self._end) - self._position
+        end = self._gap_ends[0] if self._gap_ends else self._end
+        return self._next, end - self._position
 
     def give_up(self, count: int) -> list[T]:
-        """Wait no longer for the first so many numbers, none of which has come: what follows."""
+        """Wait no longer for the first so many numbers of the first gap: what follows."""
         self._position += count
-        self._heard_end = max(self._heard_end, self._position)
         self._next = (self._next + count) % NUMBERS
+        if self._gap_starts:
+            self._gap_starts[0] = self._position
+            if self._gap_ends[0] == self._position:
+                del self._gap_starts[0], self._gap_ends[0]
+        else:
+            self._heard_end = self._position
         return self._in_order()
 
     def _in_order(self) -> list[T]:
@@ -108,6 +135,3 @@ class Sequence(Generic[T]):
         """The position of a number: half of all numbers lie ahead, half behind."""
         ahead = (number - self._next + _HALF) % NUMBERS - _HALF
         return self._position + ahead
-
-    def _number(self, position: int) -> int:
-        return (self._next + position - self._position) % NUMBERS

@@ -69,9 +69,8 @@ def _page(manifest: dict[str, Any], found: Figures, name: str) -> Iterator[str]:
     yield (
         f"{PACED_COUNT} messages of 1000 bytes at {PACED_HZ:g} a second; reliable, block. A link "
         f"that loses {LINK_LOSS:.0%} of all frames loses questions for missing messages and "
-        "answers to them, too; our recovery asks again, for just what is missing. Our sessions "
-        "keep datagrams within a frame; plain Zenoh's hold up to 64 KiB, are lost with any of "
-        "their frames, and fill the receiving kernel's store of fragments."
+        "answers to them, too; recovery asks again, for just what is missing. In the bursts above "
+        "over UDP it also brings what the receiver's buffers could not take, in its own time."
     )
     yield ""
     for loss in (0.0, LINK_LOSS):
