@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import base64
 import struct
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 import zenoh
 from hypothesis import given
 from hypothesis import strategies as st
 
+import zonal
 from network import client, collect, eventually, plain_client, texts, wait_until_declared
 from zonal.errors import LocationKeyError
 from zonal.geo import Box, Circle, Everywhere, Point
 from zonal.keys import encode_place
 from zonal.session import Memory, Router, Session
-from zonal.session.compact_point import chunk_of_point, point_of_chunk
+from zonal.session.compact_point import exact_chunk, read_exact_chunk
 
 MILANO = Point(45.4642, 9.19)
 AREA = Circle(MILANO, radius_m=2000)
 ENCODINGS = ("s2", "mgrs")
-_FAR_NORTH = struct.pack("<ii", 2_000_000_000, 0)
+_FAR_NORTH = struct.pack("<iiQ", 2_000_000_000, 0, 7)
 NORTH_OF_THE_POLE = "=" + base64.urlsafe_b64encode(_FAR_NORTH).decode().rstrip("=")
 
 points = st.builds(
@@ -32,20 +33,33 @@ points = st.builds(
 rounded = points.map(lambda p: Point(round(p.lat, 7), round(p.lon, 7)))
 
 
-@given(points | rounded, st.sampled_from(ENCODINGS))
-def test_the_chunk_gives_the_point_back_exactly(point: Point, encoding: str) -> None:
+@given(points | rounded, st.integers(0, 2**64 - 1), st.sampled_from(ENCODINGS))
+def test_the_chunk_gives_point_and_source_back_exactly(
+    point: Point, origin: int, encoding: str
+) -> None:
     expression = encode_place(point, encoding)[0].expression
-    chunk = chunk_of_point(point, expression)
-    assert point_of_chunk(chunk, expression) == point
+    chunk = exact_chunk(point, origin, expression)
+    assert read_exact_chunk(chunk, expression) == (point, origin)
     zenoh.KeyExpr(f"{expression}/{chunk}")  # and it is a valid chunk
 
 
 @pytest.mark.parametrize(
-    "chunk", ["=", "=A", "=AAAAA", "=****", "=AAA", "=" + "A" * 40, NORTH_OF_THE_POLE]
+    "chunk",
+    [
+        "=",
+        "=A",
+        "=AAAAA",
+        "=****",
+        "=AAA",
+        "=YAiV",
+        "=" + "A" * 11,
+        "=" + "A" * 40,
+        NORTH_OF_THE_POLE,
+    ],
 )
 def test_other_chunks_are_refused(chunk: str) -> None:
     with pytest.raises(LocationKeyError):
-        point_of_chunk(chunk, encode_place(MILANO)[0].expression)
+        read_exact_chunk(chunk, encode_place(MILANO)[0].expression)
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
@@ -116,11 +130,61 @@ def test_options_of_a_call_and_of_the_publisher_arrive(
     assert str(gone.zenoh.key_expr) == str(samples["1"].zenoh.key_expr)
 
 
+def test_a_client_leaves_stamps_to_its_router_and_keeps_its_name(
+    near: Session, far: Session, routers: list[Router], topic: str
+) -> None:
+    subscriber = far.declare_subscriber(topic, area=AREA)
+    publisher = near.declare_publisher(topic, location=MILANO)
+    wait_until_declared(near, subscriber)
+    for number in range(3):
+        publisher.put(str(number))
+    samples = collect(subscriber, 3)
+    assert {str(sample.timestamp).partition("/")[2] for sample in samples} == {
+        str(routers[0].zenoh.zid())
+    }
+    sources = [sample.source for sample in samples if sample.source is not None]
+    assert {source.id for source in sources} == {str(near.zenoh.zid())}
+    sequences = [source.sequence for source in sources]
+    assert sequences == sorted(set(sequences))
+    assert len(sequences) == 3
+
+
+@pytest.mark.parametrize("first", ["publisher", "subscriber"])
+def test_a_client_that_hears_itself_knows_its_messages(
+    near: Session, topic: str, first: str
+) -> None:
+    """No router stamps what does not leave the session."""
+    if first == "publisher":
+        publisher = near.declare_publisher(topic, location=MILANO)
+        subscriber = near.declare_subscriber(topic, area=AREA)
+    else:
+        subscriber = near.declare_subscriber(topic, area=AREA)
+        publisher = near.declare_publisher(topic, location=MILANO)
+    publisher.put("1")
+    publisher.delete()
+    samples = collect(subscriber, 2)
+    for sample in samples:
+        assert sample.timestamp is not None
+        assert sample.source is not None
+        assert sample.source.id == str(near.zenoh.zid())
+    assert len({sample.source for sample in samples}) == 2
+
+
+@pytest.mark.parametrize("mode", ["peer", "router"])
+def test_others_than_clients_have_a_clock_of_their_own(
+    routers: list[Router], far: Session, topic: str, mode: Literal["peer", "router"]
+) -> None:
+    with zonal.open(zonal.config(mode, connect=routers[0].endpoints)) as session:
+        subscriber = far.declare_subscriber(topic, area=AREA)
+        wait_until_declared(session, subscriber)
+        session.declare_publisher(topic, location=MILANO).put("1")
+        (sample,) = collect(subscriber, 1)
+        assert str(sample.timestamp).partition("/")[2] == str(session.zenoh.zid())
+
+
 def test_a_session_without_stamps_numbers_its_messages(
     routers: list[Router], far: Session, topic: str
 ) -> None:
-    import zonal
-
     config = zonal.config(
         "client", connect=routers[0].endpoints, settings={"timestamping/enabled": False}
     )

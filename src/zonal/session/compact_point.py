@@ -6,8 +6,9 @@ level 20 (11 m) up to about 70° and for an MGRS metre. The receiver takes the i
 low bits nearest to the key's middle, so both sides need to agree on that only to some metres.
 
 The point stands in the attachment, or, where a publisher stays at its place, as one more chunk
-behind the key's cell (`@s2/2/3/c/…/b/=YAiV`). Such a key is declared once and is a number on every
-link from then on, so its messages say nothing more of their place.
+behind the key's cell (`@s2/2/3/c/…/b/=YAiVtYj3gMRPp58`), together with the publisher's session.
+Such a key is declared once and is a number on every link from then on, so its messages say nothing
+more of their place and source.
 """
 
 from __future__ import annotations
@@ -41,7 +42,9 @@ class Form(IntEnum):
 
 
 EXACT_MARK = "="
-"""What begins the last chunk of a key that says the exact place."""
+"""What begins the last chunk of a key that says the exact place and the source."""
+
+_ORIGIN_BYTES = 8
 
 SIZES = {Form.NONE: 0, Form.NEAR: _NEAR_BYTES, Form.E7: _E7.size, Form.DOUBLES: _DOUBLES.size}
 _FORMS = {size: form for form, size in SIZES.items() if size}
@@ -74,20 +77,22 @@ def unpack_point(form: Form, data: bytes, expression: str) -> Point:
     return Point(lat / 1e7, lon / 1e7)
 
 
-def chunk_of_point(point: Point, expression: str) -> str:
-    """The point as a last chunk of its key: `=` and the shortest form in base64url."""
-    data = pack_point(point, expression)[1]
+def exact_chunk(point: Point, origin: int, expression: str) -> str:
+    """A point and a session as the last chunk of a key: `=`, the shortest form, in base64url."""
+    data = pack_point(point, expression)[1] + origin.to_bytes(_ORIGIN_BYTES, "little")
     return EXACT_MARK + base64.urlsafe_b64encode(data).decode().rstrip("=")
 
 
-def point_of_chunk(chunk: str, expression: str) -> Point:
-    """The point that `chunk_of_point` wrote for a key with this location part before it."""
+def read_exact_chunk(chunk: str, expression: str) -> tuple[Point, int]:
+    """What `exact_chunk` wrote for a key with this location part before it."""
     text = chunk.removeprefix(EXACT_MARK)
     try:
         data = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
-        return unpack_point(_FORMS[len(data)], data, expression)
+        point, origin = data[:-_ORIGIN_BYTES], data[-_ORIGIN_BYTES:]
+        place = unpack_point(_FORMS[len(point)], point, expression)
     except (binascii.Error, KeyError, GeometryError) as error:
         raise LocationKeyError(f"{chunk!r} is no exact place behind {expression!r}") from error
+    return place, int.from_bytes(origin, "little")
 
 
 def _nearest(low: int, middle: int) -> int:

@@ -11,6 +11,7 @@ import zenoh
 
 from zonal.keys import encoding_named
 from zonal.session.position import Position, PositionHandler
+from zonal.session.publisher import Stamps
 from zonal.session.session import Session
 
 if TYPE_CHECKING:
@@ -34,18 +35,25 @@ def open(  # noqa: A001  (Zenoh's own name)
     default = encoding_named(encoding)
     place = Position(position, lifetime)
     config = config or zenoh.Config()
-    with _defaults(config):
-        stamps = config.get_json("timestamping/enabled") == "true"
+    stamps = _who_stamps(config)
+    with _defaults(config, stamps):
         return Session(zenoh.open(config), place, default, stamps=stamps)
 
 
+def _who_stamps(config: zenoh.Config) -> Stamps:
+    """A client leaves it to its router unless told otherwise; others have a clock of their own."""
+    given = config.get_json("timestamping/enabled")
+    if given != "null":
+        return Stamps.ZENOH if given == "true" else Stamps.NOBODY
+    return Stamps.ROUTER if config.get_json("mode") == '"client"' else Stamps.ZENOH
+
+
 @contextmanager
-def _defaults(config: zenoh.Config) -> Iterator[None]:
-    """Every message gets a time stamp, and the id in it has half of Zenoh's own length."""
-    defaults = {
-        "id": f'"{secrets.randbits(63) | 1 << 63:x}"',
-        "timestamping/enabled": "true",
-    }
+def _defaults(config: zenoh.Config, stamps: Stamps) -> Iterator[None]:
+    """The clock, and an id of half of Zenoh's own length, which is what stamps carry."""
+    defaults = {"id": f'"{secrets.randbits(63) | 1 << 63:x}"'}
+    if stamps is Stamps.ZENOH:
+        defaults["timestamping/enabled"] = "true"
     ours = {path: value for path, value in defaults.items() if config.get_json(path) == "null"}
     for path, value in ours.items():
         config.insert_json5(path, value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ import zenoh.ext
 
 from zonal.errors import ClosedError
 from zonal.keys import Encoding, check_topic, join, middle_of_expression
-from zonal.session.compact_point import chunk_of_point
+from zonal.session.compact_point import exact_chunk
 from zonal.session.content import checked_encoding
 from zonal.session.routing import Origin, Route, blurred, route
 
@@ -69,6 +70,18 @@ class Memory:
     """How often to tell the number of the last message, so that a loss at the end is noticed."""
 
 
+class Stamps(enum.Enum):
+    """Who gives the messages of publishers that stay at their place a time stamp."""
+
+    ZENOH = enum.auto()
+    """The session's own clock in Zenoh's core."""
+    ROUTER = enum.auto()
+    """The router of a client, which costs the client nothing."""
+    OURSELVES = enum.auto()
+    """We, for each message: a client that also subscribes hears itself without a router."""
+    NOBODY = enum.auto()
+
+
 class Details(TypedDict, total=False):
     """What a message may have besides its payload."""
 
@@ -97,7 +110,7 @@ class Publisher:
         delivery: Delivery,
         content_encoding: zenoh.Encoding | str | None,
         memory: Memory | None,
-        stamps: bool,
+        stamps: Stamps,
         on_close: Callable[[Publisher], None],
     ) -> None:
         self.key = check_topic(topic)
@@ -117,8 +130,17 @@ class Publisher:
         self._publishers: OrderedDict[str, Any] = OrderedDict()
         self._last: tuple[Point | None, Area | None, Route] | None = None
         self._closed = False
-        self._steady = self._settle(stamps=stamps)
-        self._put_here = None if self._steady is None else self._steady.put
+        self._steady = None if stamps is Stamps.NOBODY else self._settle()
+        self._put_here: Callable[[Any], Any] | None = self._steady and self._steady.put
+        self._stamps_itself = False
+        if stamps is Stamps.OURSELVES:
+            self.stamp_itself()
+
+    def stamp_itself(self) -> None:
+        """Give each message its time stamp here from now on."""
+        self._stamps_itself = True
+        if self._steady is not None:
+            self._put_here = self._put_with
 
     def put(self, payload: Any, **details: Unpack[Details]) -> None:
         """Publish a message: `location` and `geofence` override the publisher's own.
@@ -145,7 +167,7 @@ class Publisher:
         steady = self._steady
         if steady is not None and not (location or geofence or timestamp):
             encoding = checked_encoding(content_encoding)
-            steady.put(payload, encoding=encoding, attachment=attachment)
+            steady.put(payload, encoding=encoding, attachment=attachment, timestamp=self._stamp())
             return
         way = self._route(location, geofence)
         data = way.attachment(self._origin, attachment, stamped=timestamp is None)
@@ -166,13 +188,16 @@ class Publisher:
     ) -> None:
         """Tell that the topic has no value at this place any more."""
         if self._steady is not None and not (location or geofence or timestamp):
-            self._steady.delete(attachment=attachment)
+            self._steady.delete(attachment=attachment, timestamp=self._stamp())
             return
         way = self._route(location, geofence)
         data = way.attachment(self._origin, attachment, stamped=timestamp is None)
         timestamp = timestamp or self._session.new_timestamp()
         for key in way.keys:
             self._publisher(key).delete(attachment=data, timestamp=timestamp)
+
+    def _stamp(self) -> zenoh.Timestamp | None:
+        return self._session.new_timestamp() if self._stamps_itself else None
 
     def _route(self, location: Point | None, geofence: Area | None) -> Route:
         point = location or self._location
@@ -188,15 +213,16 @@ class Publisher:
         self._last = None if self._encoding.announces_areas else (point, fence, way)
         return way
 
-    def _settle(self, *, stamps: bool) -> zenoh.Publisher | None:
+    def _settle(self) -> zenoh.Publisher | None:
         """A publisher for a fixed place, if its key can say all there is to say of it."""
         point, encoding = self._location, self._encoding
-        if point is None or self._precision_m or self._geofence or self._memory or not stamps:
+        if point is None or self._precision_m or self._geofence or self._memory:
             return None
         expression = "" if encoding.announces_areas else encoding.place_expressions(point)[0]
         if middle_of_expression(expression) is None:
             return None
-        key = join(join(self.key, expression), chunk_of_point(point, expression))
+        chunk = exact_chunk(point, self._origin.id, expression)
+        key = join(join(self.key, expression), chunk)
         options = self._delivery.of_publisher()
         return self._session.declare_publisher(key, encoding=self._content_encoding, **options)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from zonal.errors import AttachmentError, LocationKeyError
 from zonal.geo import Area, Cell, Point
 from zonal.keys import split
-from zonal.session.compact_point import EXACT_MARK, point_of_chunk
+from zonal.session.compact_point import EXACT_MARK, read_exact_chunk
 from zonal.session.geo_context import GeoContext
 
 if TYPE_CHECKING:
@@ -23,7 +23,8 @@ class Source(NamedTuple):
     """Which session sent a message, and its number there.
 
     Numbers increase and wrap at 2³². A publisher that stays at its place does not number its
-    messages; their number is Zenoh's time stamp (64 bits), which increases as well.
+    messages; their number is Zenoh's time stamp (64 bits), which increases as well and is set by
+    the session itself or, for a client, by its router.
     """
 
     id: str
@@ -126,7 +127,7 @@ def context_of(sample: zenoh.Sample) -> GeoContext | None:
     attachment = sample.attachment
     key = str(sample.key_expr)
     if is_exact(key):
-        return _stamped_context(sample, _place_of_exact_key(key))
+        return _stamped_context(sample, key)
     if attachment is not None:
         stamp = sample.timestamp
         origin = None if stamp is None else origin_of(str(stamp.get_id()))
@@ -147,21 +148,22 @@ def is_exact(key: str) -> bool:
 
 
 @lru_cache(maxsize=65_536)
-def _place_of_exact_key(key: str) -> Point:
+def _read_exact_key(key: str) -> tuple[Point, int]:
     location_key, _, chunk = key.rpartition("/")
     try:
-        return point_of_chunk(chunk, split(location_key)[1])
+        return read_exact_chunk(chunk, split(location_key)[1])
     except LocationKeyError as error:
         raise AttachmentError(str(error)) from error
 
 
-def _stamped_context(sample: zenoh.Sample, place: Point) -> GeoContext:
-    """The place is in the key and the source in the time stamp; the attachment is the user's."""
+def _stamped_context(sample: zenoh.Sample, key: str) -> GeoContext:
+    """Place and source are in the key, its number is the time; the attachment is the user's."""
+    place, origin = _read_exact_key(key)
     stamp, attachment = sample.timestamp, sample.attachment
-    time, _, clock = ("" if stamp is None else str(stamp)).partition("/")
+    time = "" if stamp is None else str(stamp).partition("/")[0]
     return GeoContext(
-        origin=origin_of(clock) if clock else None,
-        sequence=int(time) if clock else 0,
+        origin=origin if time else None,
+        sequence=int(time) if time else 0,
         place=place,
         user=None if attachment is None else attachment.to_bytes(),
     )
@@ -171,8 +173,9 @@ def _context_at(sample: zenoh.Sample, place: Place | None) -> GeoContext | None:
     """That of a sample whose place was read, when there is nothing else but its source."""
     if not isinstance(place, Point):
         return context_of(sample)
-    if is_exact(str(sample.key_expr)):
-        return _stamped_context(sample, place)
+    key = str(sample.key_expr)
+    if is_exact(key):
+        return _stamped_context(sample, key)
     attachment, stamp = sample.attachment, sample.timestamp
     if attachment is None:
         return context_of(sample)

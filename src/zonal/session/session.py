@@ -18,7 +18,7 @@ from zonal.session.interests import Interests
 from zonal.session.liveliness import Liveliness
 from zonal.session.mailbox import DEFAULT_CAPACITY, Overflow
 from zonal.session.mover import Mover
-from zonal.session.publisher import Delivery, Memory, Publisher
+from zonal.session.publisher import Delivery, Memory, Publisher, Stamps
 from zonal.session.query import DEFAULT_TIMEOUT_S, Asking, Querier, Query, Queryable
 from zonal.session.routing import Origin, blurred, encodings_named, route
 from zonal.session.sample import origin_of
@@ -46,7 +46,7 @@ class Session:
     """
 
     def __init__(
-        self, session: zenoh.Session, position: Position, encoding: Encoding, *, stamps: bool
+        self, session: zenoh.Session, position: Position, encoding: Encoding, *, stamps: Stamps
     ) -> None:
         self.zenoh = session
         self._stamps = stamps
@@ -199,25 +199,25 @@ class Session:
     ) -> Publisher:
         """A publisher of one topic; with `memory`, late subscribers get its last messages."""
         self._check_open()
-        publisher = Publisher(
-            key,
-            session=self.zenoh,
-            origin=self._origin,
-            position=self._position,
-            announcements=self._announcements,
-            encoding=self._encoding_or(encoding),
-            location=location,
-            geofence=geofence,
-            precision_m=precision_m,
-            delivery=Delivery(
-                congestion_control, priority, express, reliability, allowed_destination
-            ),
-            content_encoding=content_encoding,
-            memory=memory,
-            stamps=self._stamps,
-            on_close=self._forget,
-        )
         with self._lock:
+            publisher = Publisher(
+                key,
+                session=self.zenoh,
+                origin=self._origin,
+                position=self._position,
+                announcements=self._announcements,
+                encoding=self._encoding_or(encoding),
+                location=location,
+                geofence=geofence,
+                precision_m=precision_m,
+                delivery=Delivery(
+                    congestion_control, priority, express, reliability, allowed_destination
+                ),
+                content_encoding=content_encoding,
+                memory=memory,
+                stamps=self._stamps,
+                on_close=self._forget,
+            )
             self._others.append(publisher)
         return publisher
 
@@ -299,6 +299,7 @@ class Session:
             self._first_position(required=isinstance(area, Circle) and area.is_ego_centric)
         kinds = self._encodings_for(area, encoding)
         with self._lock:
+            self._hear_ourselves()
             subscriber = kind(
                 topic,
                 area,
@@ -316,6 +317,14 @@ class Session:
             self._subscribers.append(subscriber)
         self._follow_position()
         return subscriber
+
+    def _hear_ourselves(self) -> None:
+        """Messages of our own reach our subscribers without a router that could stamp them."""
+        if self._stamps is Stamps.ROUTER:
+            self._stamps = Stamps.OURSELVES
+            for each in self._others:
+                if isinstance(each, Publisher):
+                    each.stamp_itself()
 
     def _first_position(self, *, required: bool) -> None:
         try:
