@@ -225,12 +225,16 @@ class Federation:
         self._server.schedule()
 
     def _deliver(self, sample: zenoh.Sample, now: float) -> None:
+        # A copy of a message is one by its first look: it has the same stamp and attachment.
+        look = look_of(sample)
+        if look is not None and not self._is_new(look):
+            return
         try:
             message, identity = message_of(sample, now)
         except (ZonalError, UnicodeDecodeError) as error:
             logger.warning("a message from elsewhere is dropped: %s", error)
             return
-        # One message may come by several of our keys, or in several copies, one a geofence cell.
+        # One message may also come again from elsewhere, with another stamp.
         if identity is not None and not self._is_new(identity):
             return
         self._broker.figures.remote_received += 1
@@ -244,6 +248,14 @@ class Federation:
         if len(self._seen_order) > REMEMBERED:
             self._seen.discard(self._seen_order.popleft())
         return True
+
+
+def look_of(sample: zenoh.Sample) -> int | None:
+    """What all copies of a message have in common, one a geofence cell or one a key of ours."""
+    stamp, attachment = sample.timestamp, sample.attachment
+    if stamp is None or attachment is None:
+        return None
+    return hash((str(stamp), attachment.to_bytes()))
 
 
 def message_of(raw: zenoh.Sample, now: float) -> tuple[Message, object]:
