@@ -135,6 +135,28 @@ def test_a_publisher_that_has_gone_is_waited_for_no_longer_than_patience(
     assert texts(collect(subscriber, 1)) == ["2"]
 
 
+def test_fenced_messages_are_recovered_too(sender: Session, link: LossyLink) -> None:
+    connect = zonal.config("client", connect=[link.endpoint])
+    with zonal.open(connect, position=DUOMO) as receiver:
+        subscriber = receiver.declare_subscriber("air", area=AREA, recovery=Recovery())
+        publisher = sender.declare_publisher(
+            "air",
+            location=DUOMO,
+            geofence=Circle(DUOMO, radius_m=300),
+            memory=Memory(cache=100, heartbeat_s=0.1),
+        )
+        wait_until_declared(sender, subscriber)
+        publisher.put("0")
+        assert texts(collect(subscriber, 1)) == ["0"]
+        link.loss, lost = 1.0, link.lost
+        publisher.put("1")
+        eventually(lambda: link.lost > lost)
+        link.loss = 0.0
+        assert texts(collect(subscriber, 1)) == ["1"]
+        publisher.put("2")
+        assert texts(collect(subscriber, 1)) == ["2"]
+
+
 def test_a_full_mailbox_that_holds_the_network_up_can_be_closed(
     sender: Session, receiver: Session
 ) -> None:

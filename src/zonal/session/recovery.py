@@ -225,7 +225,7 @@ class Recoverer:
         return RecoveringSubscriber(subscriber, listening)
 
     def keep(self, expressions: Iterable[str]) -> None:
-        """Forget the publishers whose key none of these expressions includes any more."""
+        """Forget the publishers whose key none of these expressions meets any more."""
         self._events.put(frozenset(expressions))
 
     def close(self) -> None:
@@ -293,7 +293,7 @@ class Recoverer:
         gone = [
             name
             for name, source in self._sources.items()
-            if not any(expression.includes(zenoh.KeyExpr(source.key)) for expression in wild)
+            if not any(expression.intersects(zenoh.KeyExpr(source.key)) for expression in wild)
         ]
         for name in gone:
             self._forget(name)
@@ -309,13 +309,14 @@ class Recoverer:
 
     def _run(self) -> None:
         while not self._closed:
-            self._wait()
-            for source, first, last in self._due():
-                try:
+            try:
+                self._wait()
+                for source, first, last in self._due():
                     self._ask(source, first, last)
-                except zenoh.ZError as error:  # the session is being closed
-                    logger.debug("could not ask for missing messages: %s", error)
-                    break
+            except zenoh.ZError as error:  # the session is being closed
+                logger.debug("could not ask for missing messages: %s", error)
+            except Exception:  # a thread that dies would end the recovery
+                logger.exception("recovery goes on after an error")
 
     def _wait(self) -> None:
         """Take events until something is to be asked for."""
