@@ -88,13 +88,13 @@ class Interest:
         declare: Callable[[str, zenoh.handlers.FifoChannel[zenoh.Sample]], Any],
         *,
         may_repeat: bool = False,
+        shorthands: bool = True,
         recoverer: Callable[[Callable[[list[zenoh.Sample]], None]], Recoverer] | None = None,
     ) -> None:
         self._topic = topic
         self._declare = declare
         self._always_unique = may_repeat
-        # A subscriber with a memory would ask for the history of every key again.
-        self._shorthands = None if may_repeat else Shorthands(declare)
+        self._shorthands = Shorthands(declare) if shorthands else None
         self._recoverer = None if recoverer is None else recoverer(self._hand_over)
         self._changing = threading.Lock()
         self._lock = threading.Lock()

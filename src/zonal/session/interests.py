@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 class Interests:
     """Finds or makes the interest that a new subscriber shares."""
 
-    def __init__(self, session: zenoh.Session) -> None:
+    def __init__(self, session: zenoh.Session, *, shorthands: bool) -> None:
         self._session = session
+        self._shorthands = shorthands
         self._lock = threading.Lock()
         self._interests: dict[tuple[str | int, ...], Interest] = {}
 
@@ -37,7 +38,9 @@ class Interests:
             name = (topic, *sorted(encoding.name for encoding in encodings))
             with self._lock:
                 if name not in self._interests:
-                    self._interests[name] = Interest(topic, self._session.declare_subscriber)
+                    self._interests[name] = Interest(
+                        topic, self._session.declare_subscriber, shorthands=self._shorthands
+                    )
                 return self._interests[name]
 
         def declare(key: str, channel: zenoh.handlers.FifoChannel[zenoh.Sample]) -> Any:
@@ -48,7 +51,14 @@ class Interests:
             )
 
         recoverer = partial(Recoverer, topic, self._session, recovery) if recovery else None
-        interest = Interest(topic, declare, may_repeat=history is not None, recoverer=recoverer)
+        interest = Interest(
+            topic,
+            declare,
+            may_repeat=history is not None,
+            # A subscriber with a history would ask for that of every key again.
+            shorthands=self._shorthands and history is None,
+            recoverer=recoverer,
+        )
         with self._lock:
             self._interests[topic, id(interest)] = interest
         return interest

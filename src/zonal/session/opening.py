@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import secrets
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -35,9 +36,10 @@ def open(  # noqa: A001  (Zenoh's own name)
     default = encoding_named(encoding)
     place = Position(position, lifetime)
     config = config or zenoh.Config()
-    stamps = _who_stamps(config)
+    stamps, shorthands = _who_stamps(config), not _uses_datagrams(config)
     with _defaults(config, stamps):
-        return Session(zenoh.open(config), place, default, stamps=stamps)
+        session = zenoh.open(config)
+    return Session(session, place, default, stamps=stamps, shorthands=shorthands)
 
 
 def _who_stamps(config: zenoh.Config) -> Stamps:
@@ -46,6 +48,20 @@ def _who_stamps(config: zenoh.Config) -> Stamps:
     if given != "null":
         return Stamps.ZENOH if given == "true" else Stamps.NOBODY
     return Stamps.ROUTER if config.get_json("mode") == '"client"' else Stamps.ZENOH
+
+
+def _uses_datagrams(config: zenoh.Config) -> bool:
+    """Whether an endpoint is plain UDP, without Zenoh's own reliability (`?rel=1`).
+
+    Zenoh does not repeat a declaration that such a link loses, and what comes under the number it
+    should have declared is not understood.
+    """
+    endpoints = (config.get_json(path) for path in ("listen/endpoints", "connect/endpoints"))
+    return any(
+        "rel=1" not in endpoint
+        for text in endpoints
+        for endpoint in re.findall(r'"(udp/[^"]*)"', text)
+    )
 
 
 @contextmanager

@@ -46,7 +46,13 @@ class Session:
     """
 
     def __init__(
-        self, session: zenoh.Session, position: Position, encoding: Encoding, *, stamps: Stamps
+        self,
+        session: zenoh.Session,
+        position: Position,
+        encoding: Encoding,
+        *,
+        stamps: Stamps,
+        shorthands: bool,
     ) -> None:
         self.zenoh = session
         self._stamps = stamps
@@ -56,7 +62,7 @@ class Session:
         self._announcements = Announcements(session)
         self._asking = Asking(session, self._origin, position, self._announcements)
         self._lock = threading.RLock()
-        self._interests = Interests(session)
+        self._interests = Interests(session, shorthands=shorthands)
         self._subscribers: list[Subscriber] = []
         self._others: list[Publisher | Queryable] = []
         self._closed = threading.Event()
