@@ -37,6 +37,16 @@ def test_any_mode_over_any_link(mode: str, scheme: str) -> None:
         exchange(sender, receiver)
 
 
+def test_zenohs_reliable_link_over_udp() -> None:
+    with (
+        zonal.Router(["udp/127.0.0.1:0?rel=1"]) as router,
+        zonal.open(zonal.config("client", connect=router.endpoints)) as sender,
+        zonal.open(zonal.config("client", connect=router.endpoints)) as receiver,
+    ):
+        assert router.endpoints[0].endswith("?rel=1")
+        exchange(sender, receiver)
+
+
 def test_two_peers_without_a_router() -> None:
     with zonal.Router([LOOPBACK]) as probe:
         port = probe.endpoints[0].rpartition(":")[2]
