@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 class Interests:
     """Finds or makes the interest that a new subscriber shares."""
 
-    def __init__(self, session: zenoh.Session, *, shorthands: bool) -> None:
+    def __init__(self, session: zenoh.Session, *, datagrams: bool) -> None:
         self._session = session
-        self._shorthands = shorthands
+        self._datagrams = datagrams
         self._lock = threading.Lock()
         self._interests: dict[tuple[str | int, ...], Interest] = {}
 
@@ -38,9 +38,7 @@ class Interests:
             name = (topic, *sorted(encoding.name for encoding in encodings))
             with self._lock:
                 if name not in self._interests:
-                    self._interests[name] = Interest(
-                        topic, self._session.declare_subscriber, shorthands=self._shorthands
-                    )
+                    self._interests[name] = Interest(topic, self._session.declare_subscriber)
                 return self._interests[name]
 
         def declare(key: str, channel: zenoh.handlers.FifoChannel[zenoh.Sample]) -> Any:
@@ -55,8 +53,10 @@ class Interests:
             topic,
             declare,
             may_repeat=history is not None,
-            # A subscriber with a history would ask for that of every key again.
-            shorthands=self._shorthands and history is None,
+            # A subscriber with a history would ask for that of every key again. And Zenoh does not
+            # repeat a declaration that a datagram lost: questions under its number, as recovery
+            # asks them, would no longer be understood.
+            shorthands=history is None and not self._datagrams,
             recoverer=recoverer,
         )
         with self._lock:

@@ -36,10 +36,10 @@ def open(  # noqa: A001  (Zenoh's own name)
     default = encoding_named(encoding)
     place = Position(position, lifetime)
     config = config or zenoh.Config()
-    stamps, shorthands = _who_stamps(config), not _uses_datagrams(config)
+    stamps, datagrams = _who_stamps(config), _uses_datagrams(config)
     with _defaults(config, stamps):
         session = zenoh.open(config)
-    return Session(session, place, default, stamps=stamps, shorthands=shorthands)
+    return Session(session, place, default, stamps=stamps, datagrams=datagrams)
 
 
 def _who_stamps(config: zenoh.Config) -> Stamps:
@@ -51,11 +51,7 @@ def _who_stamps(config: zenoh.Config) -> Stamps:
 
 
 def _uses_datagrams(config: zenoh.Config) -> bool:
-    """Whether an endpoint is plain UDP, without Zenoh's own reliability (`?rel=1`).
-
-    Zenoh does not repeat a declaration that such a link loses, and what comes under the number it
-    should have declared is not understood.
-    """
+    """Whether an endpoint is plain UDP, without Zenoh's own reliability (`?rel=1`)."""
     endpoints = (config.get_json(path) for path in ("listen/endpoints", "connect/endpoints"))
     return any(
         "rel=1" not in endpoint

@@ -52,7 +52,7 @@ class Session:
         encoding: Encoding,
         *,
         stamps: Stamps,
-        shorthands: bool,
+        datagrams: bool,
     ) -> None:
         self.zenoh = session
         self._stamps = stamps
@@ -62,7 +62,7 @@ class Session:
         self._announcements = Announcements(session)
         self._asking = Asking(session, self._origin, position, self._announcements)
         self._lock = threading.RLock()
-        self._interests = Interests(session, shorthands=shorthands)
+        self._interests = Interests(session, datagrams=datagrams)
         self._subscribers: list[Subscriber] = []
         self._others: list[Publisher | Queryable] = []
         self._closed = threading.Event()

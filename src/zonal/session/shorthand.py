@@ -5,9 +5,6 @@ subscription names, and what lies behind its wildcard travels as text on every l
 message: 8 bytes for a cell below a cover's, 130 for a Bloom filter. A subscription on the very key
 makes it a number all the way from the publisher's router. What it receives is discarded: the
 subscription with the wildcard hears the same message, and over the network it comes only once.
-
-Over plain UDP none are declared: Zenoh does not repeat a declaration that was lost on the way, and
-everything that comes under its number from then on is lost with it.
 """
 
 from __future__ import annotations
