@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
+import zenoh.ext
 
 import zonal
 from lossy_link import LossyLink
@@ -196,6 +198,12 @@ def test_a_moving_subscriber_does_not_ask_for_what_was_sent_while_it_was_away(
         publisher.put("near again")
         assert texts(collect(subscriber, 1)) == ["near again"]
         assert subscriber.counters.recovered == subscriber.counters.given_up == 0
+
+
+def test_zenohs_own_configuration_is_refused(sender: Session) -> None:
+    theirs: Any = zenoh.ext.RecoveryConfig(heartbeat=True, periodic_queries=None)
+    with pytest.raises(TypeError, match=r"zonal\.Recovery"):
+        sender.declare_subscriber("air", recovery=theirs)
 
 
 def test_patience_is_a_time() -> None:

@@ -20,6 +20,7 @@ from zonal.session.mailbox import DEFAULT_CAPACITY, Overflow
 from zonal.session.mover import Mover
 from zonal.session.publisher import Delivery, Memory, Publisher, Stamps
 from zonal.session.query import DEFAULT_TIMEOUT_S, Asking, Querier, Query, Queryable
+from zonal.session.recovery import Recovery
 from zonal.session.routing import Origin, blurred, encodings_named, route
 from zonal.session.sample import origin_of
 from zonal.session.subscriber import PullSubscriber, Subscriber
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 
     from zonal.keys import Encoding
     from zonal.session.position import Position, PositionHandler
-    from zonal.session.recovery import Recovery
     from zonal.session.replies import Replies
     from zonal.session.sample import Sample
 
@@ -301,6 +301,8 @@ class Session:
         topic = check_topic(key)
         if area is not None and not isinstance(area, Area):
             raise GeometryError(f"an area is a Circle, Box, Polygon, …, not {area!r}")
+        if recovery is not None and not isinstance(recovery, Recovery):
+            raise TypeError(f"recovery is a zonal.Recovery, not {recovery!r}")
         if self._position.is_known and self._position.last is None:
             self._first_position(required=isinstance(area, Circle) and area.is_ego_centric)
         kinds = self._encodings_for(area, encoding)
