@@ -64,10 +64,14 @@ class Delivery:
 class Memory:
     """What a publisher keeps for late or interrupted subscribers (Zenoh's advanced publisher)."""
 
-    cache: int = 0
+    cache: int = 1000
     """How many messages to keep per place."""
     heartbeat_s: float | None = 0.5
     """How often to tell the number of the last message, so that a loss at the end is noticed."""
+
+    def __post_init__(self) -> None:
+        if self.cache < 1:
+            raise ValueError(f"a memory keeps at least one message, not {self.cache}")
 
 
 class Stamps(enum.Enum):

@@ -13,7 +13,7 @@ import threading
 import time
 from collections import OrderedDict
 from dataclasses import dataclass
-from itertools import groupby, islice
+from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import zenoh
@@ -150,7 +150,7 @@ class _Question:
     """What Zenoh calls with the answers to one question."""
 
     def __init__(
-        self, source: _Source, first: int, last: int, events: queue.SimpleQueue[Any]
+        self, source: _Source, first: int, last: int, events: queue.SimpleQueue[_Event]
     ) -> None:
         self.source = source
         self.first = first
@@ -330,18 +330,20 @@ class Recoverer:
         while not self._events.empty():
             events.append(self._events.get())
         with self._lock:
-            for is_answer, group in groupby(events, key=_is_answer):
-                if is_answer:
-                    self._hear(group, asked=True)  # type: ignore[arg-type] # samples, as it says
-                    continue
-                for event in group:
-                    if isinstance(event, _Question):
-                        event.source.look(time.monotonic())
-                        event.source.answered(event.first, event.last, time.monotonic())
-                    elif isinstance(event, frozenset):
-                        self._forget_all_but(event)
-                    elif event is not None:
-                        self._told(event)
+            for event in events:
+                self._take(event)
+
+    def _take(self, event: _Event) -> None:
+        if isinstance(event, _Question):
+            now = time.monotonic()
+            event.source.look(now)
+            event.source.answered(event.first, event.last, now)
+        elif isinstance(event, frozenset):
+            self._forget_all_but(event)
+        elif event is not None and _HEARTBEATS in str(event.key_expr):
+            self._told(event)
+        elif event is not None:
+            self._hear((event,), asked=True)
 
     def _told(self, heartbeat: zenoh.Sample) -> None:
         """The number of a publisher's last message; of one never heard nothing is missing yet."""
@@ -389,7 +391,3 @@ class Recoverer:
             target=zenoh.QueryTarget.ALL,
             timeout=_ANSWER_WITHIN_S,
         )
-
-
-def _is_answer(event: _Event) -> bool:
-    return isinstance(event, zenoh.Sample) and _HEARTBEATS not in str(event.key_expr)

@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 
 PORT = 7447
 _PATIENCE_S = 40.0
-# What is missing is lost when nothing more came for so long. With recovery missing
-# messages are given up after 10 s.
+# What is missing is lost when nothing more came for so long. Recovery gives up after 10 s.
 _QUIET_S, _RECOVERY_QUIET_S, _DRAIN_S = 0.8, 12.0, 60.0
 
 
