@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 DEMO_READY := $(VENV)/.demo-ready
-EXTRAS := broker,pipeline,web,demo,lab,figures,peers,dev
+EXTRAS := broker,pipeline,web,demo,dev
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
 .PHONY: help setup demo check test test-slow format clean
@@ -13,11 +13,11 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c c
 help:  ## show this list
 	@grep -hE '^[a-z-]+%?:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
 
-setup: $(READY)  ## virtual environment with pinned dependencies
+setup: $(READY)  ## virtual environment with the product, the lab and pinned dependencies
 
-$(READY): pyproject.toml constraints.txt
+$(READY): pyproject.toml lab/pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(INSTALL) -e ".[$(EXTRAS)]"
+	$(INSTALL) -e ".[$(EXTRAS)]" -e "lab[peers]"
 	@touch $@
 
 # The demo alone needs less than half of that, and compiles only what it uses: nobody shall wait.

@@ -32,11 +32,11 @@ import broker_load
 from zonal.broker import Broker, Settings
 from zonal.broker.connection import Peer
 from zonal.errors import SparkError
-from zonal.lab.geobroker import everything
-from zonal.lab.geobroker.journeys import journeys, run_workload_job
-from zonal.lab.geobroker.plan import KINDS, UseCase, UseCasePlan
-from zonal.lab.geobroker.travel import Travelled, travel
-from zonal.lab.geobroker.traveller import PUBLISH
+from zonal_lab.geobroker import everything
+from zonal_lab.geobroker.journeys import journeys, run_workload_job
+from zonal_lab.geobroker.plan import KINDS, UseCase, UseCasePlan
+from zonal_lab.geobroker.travel import Travelled, travel
+from zonal_lab.geobroker.traveller import PUBLISH
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -8,16 +8,17 @@ import time
 from pathlib import Path
 
 from zonal.mesh import wire
-from zonal.mesh.channels import GraphChannel, TraceChannel
+from zonal.mesh.channels import GraphChannel
 from zonal.mesh.config import MeshConfig
-from zonal.mesh.corruption import Corruption
 from zonal.mesh.graphs import bfs_tree, connected_gnp
 from zonal.mesh.layout import lay_out
 from zonal.mesh.legitimate import is_legitimate
 from zonal.mesh.packets import Beacon
-from zonal.mesh.schemes import OlderScheme, PsvrScheme, SourceTrees, shen_scheme
 from zonal.mesh.simulation import Simulation
-from zonal.mesh.traces import read_k7
+from zonal_lab.psvr.corruption import Corruption
+from zonal_lab.psvr.schemes import OlderScheme, PsvrScheme, SourceTrees, shen_scheme
+from zonal_lab.psvr.trace_channel import TraceChannel
+from zonal_lab.psvr.traces import read_k7
 
 TRACE = Path(os.environ.get("ZONAL_DATA", "../shared/data")) / "iotlab_k7/grenoble.k7.gz"
 

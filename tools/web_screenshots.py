@@ -1,4 +1,3 @@
-# ruff: noqa: INP001  (a script)
 """Pictures of the map for the documentation: the demo at the height of its story, in Chromium.
 
 python tools/web_screenshots.py docs/figures

@@ -22,11 +22,8 @@ ZonalError
 │   ├── LakeError (OSError)           a table of the lake that cannot be read or changed
 │   ├── DeclarationError (ValueError) a schema, zone file, option or time range that is wrong
 │   └── SparkError (RuntimeError)     Spark cannot start here: no Java, or no PySpark
-├── WebError (ValueError)             a web server that cannot be set up so, or a bad request
-├── TopologyError (ValueError)        an emulated network that cannot be built as described
-├── TraceError (ValueError)           a packet-delivery trace that cannot be read
-├── PlanError (ValueError)            an experiment plan that cannot be carried out
-└── EmulationError (RuntimeError)     the machine cannot emulate, or a part of an emulation failed
+├── CommandError (LookupError)        a command that is not installed, or cannot be loaded
+└── WebError (ValueError)             a web server that cannot be set up so, or a bad request
 ```
 """
 
@@ -121,21 +118,9 @@ class SparkError(PipelineError, RuntimeError):
     """Spark cannot start here (the message says how to mend that), or failed in a batch."""
 
 
+class CommandError(ZonalError, LookupError):
+    """A command of the command line that is not installed here, or cannot be loaded."""
+
+
 class WebError(ZonalError, ValueError):
     """A web server that cannot be set up so, or a request that cannot be served."""
-
-
-class TopologyError(ZonalError, ValueError):
-    """A topology file, or a network in it, that cannot be built as it is described."""
-
-
-class TraceError(ZonalError, ValueError):
-    """A packet-delivery trace that cannot be found or read."""
-
-
-class PlanError(ZonalError, ValueError):
-    """A plan of experiments that cannot be carried out, or results that cannot be read."""
-
-
-class EmulationError(ZonalError, RuntimeError):
-    """The machine lacks something that an emulation needs, or a part of an emulation failed."""

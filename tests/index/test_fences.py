@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from index_places import areas, circles, points
 from zonal.geo import Area, Box, Circle, Everywhere, Point, Polygon, destination
 from zonal.index import Fences, LinearFences, Raster
-from zonal.index.alternatives import RTreeFences, STRTreeFences
 from zonal.index.columns import Circles
 from zonal.index.fields import field_of
+from zonal_lab.geobroker.index_alternatives import RTreeFences, STRTreeFences
 
 MAKERS: dict[str, Callable[[], Fences]] = {
     "raster": Raster,

@@ -2,11 +2,12 @@
 
 import random
 
-from zonal.mesh.channels import GraphChannel, TraceChannel
+from zonal.mesh.channels import GraphChannel
 from zonal.mesh.config import MeshConfig
 from zonal.mesh.graphs import components, graph_of
 from zonal.mesh.legitimate import is_legitimate, used_graph
 from zonal.mesh.simulation import Simulation
+from zonal_lab.psvr.trace_channel import TraceChannel
 
 
 def run(channel: GraphChannel, rounds: float = 60, **settings: float) -> Simulation:

@@ -11,9 +11,9 @@ from zonal.mesh.packets import Pub, Sub
 from zonal.mesh.place import Forward, forwards
 from zonal.mesh.ring import between
 from zonal.mesh.routing import Psvr
-from zonal.mesh.schemes import OlderScheme, PsvrScheme, shen_scheme
 from zonal.mesh.simulation import Simulation
 from zonal.mesh.table import RoutingTable, Row
+from zonal_lab.psvr.schemes import OlderScheme, PsvrScheme, shen_scheme
 
 CHANNEL = 9
 

@@ -6,14 +6,15 @@ from pathlib import Path
 import pytest
 
 from zonal.errors import MeshError
-from zonal.mesh.channels import GraphChannel, TraceChannel, Transmission
+from zonal.mesh.channels import GraphChannel, Transmission
 from zonal.mesh.config import MeshConfig
 from zonal.mesh.graphs import connected_gnp, line, random_points
 from zonal.mesh.legitimate import is_legitimate
 from zonal.mesh.packets import Beacon
-from zonal.mesh.radio import RadioChannel, RadioConfig, packet_ratio
 from zonal.mesh.simulation import Simulation
-from zonal.mesh.traces import read_intel_lab, read_k7, write_k7
+from zonal_lab.psvr.radio import RadioChannel, RadioConfig, packet_ratio
+from zonal_lab.psvr.trace_channel import TraceChannel
+from zonal_lab.psvr.traces import read_intel_lab, read_k7, write_k7
 
 GRENOBLE = Path(__file__).parents[3] / "shared/data/iotlab_k7/grenoble.k7.gz"
 INTEL = Path(__file__).parents[3] / "shared/data/intel_lab/data/connectivity.txt"

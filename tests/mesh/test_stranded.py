@@ -4,7 +4,6 @@ import random
 
 import pytest
 
-from zonal.lab.psvr_fleet import parts_left, spare_links
 from zonal.mesh.channels import GraphChannel
 from zonal.mesh.config import MeshConfig
 from zonal.mesh.graphs import connected_gnp
@@ -12,6 +11,7 @@ from zonal.mesh.packets import Pub
 from zonal.mesh.place import Place, make_place
 from zonal.mesh.simulation import Published, Simulation
 from zonal.mesh.stranded import Stranded
+from zonal_lab.psvr.fleet import parts_left, spare_links
 
 SUBSCRIBERS = {2, 5, 8}
 

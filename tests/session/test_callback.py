@@ -10,9 +10,9 @@ import zenoh
 
 from network import eventually, wait_until_declared
 from zonal.geo import Circle, Point
+from zonal.runtime.mailbox import Mailbox
 from zonal.session import Overflow, Session
 from zonal.session.callback import Caller
-from zonal.session.mailbox import Mailbox
 
 DUOMO = Point(45.4642, 9.19)
 AREA = Circle(DUOMO, radius_m=2000)

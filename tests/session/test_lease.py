@@ -8,8 +8,8 @@ from collections import deque
 import pytest
 
 from network import eventually
-from zonal.session.lease import Lease
-from zonal.session.mailbox import Mailbox
+from zonal.runtime.lease import Lease
+from zonal.runtime.mailbox import Mailbox
 
 
 class Channel:
@@ -94,7 +94,7 @@ def test_a_waiting_reader_is_woken_by_a_lent_channel() -> None:
 def test_the_lender_does_not_take_the_channel_from_one_who_keeps_reading(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("zonal.session.lease._PATIENCE_S", 0.02)
+    monkeypatch.setattr("zonal.runtime.lease._PATIENCE_S", 0.02)
     reads = iter(range(1_000_000))
     lease = Lease(lambda: [next(reads)])
     lender = threading.Thread(target=lease.wait)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import logging
 import ssl
 from dataclasses import dataclass, field
@@ -18,6 +17,7 @@ from zonal.broker.recovery import recover
 from zonal.broker.server import Clock, Server
 from zonal.broker.store import Store
 from zonal.errors import BrokerError
+from zonal.runtime import is_loopback
 from zonal.session import config
 
 if TYPE_CHECKING:
@@ -164,16 +164,6 @@ def check(options: Options) -> None:
         raise BrokerError("TLS needs a certificate and its key")
     if options.client_ca is not None and not encrypted:
         raise BrokerError("client certificates need a TLS listener")
-
-
-def is_loopback(host: str) -> bool:
-    """Whether an address can only be reached from this machine."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def access(options: Options) -> Access:

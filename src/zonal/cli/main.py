@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -10,60 +9,46 @@ import typer
 from rich.console import Console
 from typer.core import TyperGroup
 
+from zonal.cli.commands import COMMANDS, added_commands, missing_command
 from zonal.errors import ZonalError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-# Where each command lives: module, attribute, and the help line that `zonal --help` shows. The
-# modules are imported when their command is used, so that nobody waits for Spark to say hello.
-COMMANDS: dict[str, tuple[str, str, str]] = {
-    "router": ("zonal.cli.router", "router", "Run a stock Zenoh router."),
-    "pub": ("zonal.cli.pub", "pub", "Publish messages from a place."),
-    "sub": ("zonal.cli.sub", "sub", "Subscribe to a topic in an area."),
-    "get": ("zonal.cli.get", "get", "Query a topic in an area."),
-    "encode": ("zonal.cli.encode", "encode", "Show the location keys of a point or an area."),
-    "serve": ("zonal.cli.serve", "serve", "REST, live events and the map."),
-    "broker": ("zonal.cli.broker", "app", "The MQTT 5 geo broker."),
-    "record": ("zonal.cli.record", "record", "Record messages into a durable log."),
-    "pipeline": ("zonal.cli.pipeline", "app", "Spark jobs: lake, aggregates, alerts, …."),
-    "history": ("zonal.cli.history", "history", "What was said here, and when."),
-    "mesh": ("zonal.cli.mesh", "app", "Publish/subscribe where there are no routers."),
-    "lab": ("zonal.cli.lab", "app", "Emulate networks and run experiments on them."),
-    "demo": ("zonal.cli.demo", "demo", "A city on a map: sensors, cars, phones, a cloud."),
-}
+    from zonal.cli.commands import Command
 
 
 class _Commands(TyperGroup):
     """The commands by name, loaded on first use."""
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
-        """All names, in the order of the table."""
-        return list(COMMANDS)
+        """All names: our own in the order of the table, then those that others added."""
+        return list(_known())
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002
         """The command itself, imported now."""
-        if cmd_name not in COMMANDS:
-            return None
-        module, attribute, help_line = COMMANDS[cmd_name]
-        return _command(getattr(importlib.import_module(module), attribute), cmd_name, help_line)
+        command = _known().get(cmd_name) or missing_command(cmd_name)
+        return None if command is None else _loaded(command)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """The list of commands, without importing any of them."""
+        """The list of commands, without importing any of ours."""
         del ctx
         with formatter.section("Commands"):
-            formatter.write_dl([(name, entry[2]) for name, entry in COMMANDS.items()])
+            formatter.write_dl([(command.name, command.help) for command in _known().values()])
 
 
-def _command(target: Callable[..., Any] | typer.Typer, name: str, help_line: str) -> Any:
+def _known() -> dict[str, Command]:
+    return {command.name: command for command in (*COMMANDS, *added_commands())}
+
+
+def _loaded(command: Command) -> Any:
     """A function becomes a command; a `Typer` with several becomes a group."""
+    target = command.load()
     if not isinstance(target, typer.Typer):
         single = typer.Typer(add_completion=False, rich_markup_mode=None)
-        single.command(name=name, help=target.__doc__ or help_line)(target)
+        single.command(name=command.name, help=target.__doc__ or command.help)(target)
         target = single
-    command = typer.main.get_command(target)
-    command.name = name
-    return command
+    loaded = typer.main.get_command(target)
+    loaded.name = command.name
+    return loaded
 
 
 app = typer.Typer(

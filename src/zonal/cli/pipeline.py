@@ -20,7 +20,7 @@ app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
     rich_markup_mode=None,
-    help="From the log to silver, gold and alerts; joins, workloads and summaries; on Spark.",
+    help="From the log to silver, gold and alerts; joins and tables; on Spark.",
 )
 Master = Annotated[
     str | None, typer.Option(help="Spark's master; else that of spark-submit, else local[*].")
@@ -141,45 +141,6 @@ def deliveries(
     _finish(make(messages, wanted, level=level), output, overwrite=overwrite)
 
 
-@app.command()
-def workload(
-    folder: Annotated[Path, typer.Argument(help="Geolife .plt or GTFS-realtime CSV files.")],
-    clients: Annotated[int, typer.Option(help="How many clients.", min=1)] = 100,
-    kind: Annotated[str, typer.Option(help="travel or teleport.")] = "travel",
-    output: Output = None,
-    overwrite: Overwrite = False,
-    master: Master = None,
-) -> None:
-    """Recorded journeys into traces for clients, assigned by increasing identifier."""
-    from zonal.errors import DeclarationError
-    from zonal.pipeline.workload import assign, geolife, gtfs_realtime
-
-    if kind not in {"travel", "teleport"}:
-        raise DeclarationError(f"kind {kind!r} is neither travel nor teleport")
-    read = geolife if next(folder.rglob("*.plt"), None) else gtfs_realtime
-    journeys = read(_spark(master), folder)
-    trace = assign(journeys, clients, kind="travel" if kind == "travel" else "teleport")
-    _finish(trace, output, overwrite=overwrite)
-
-
-@app.command()
-def summary(
-    samples: Annotated[Path, typer.Argument(help="Parquet: a row per expected message.")],
-    picture: Annotated[Path | None, typer.Option(help="A PNG or SVG file.")] = None,
-    output: Output = None,
-    overwrite: Overwrite = False,
-    master: Master = None,
-) -> None:
-    """Latency, deviation, percentiles, throughput and loss by run and technique."""
-    from zonal.pipeline.summary import draw_summary, from_lab, summarize
-
-    frame = _spark(master).read.parquet(str(samples))
-    numbers = summarize(from_lab(frame) if "sent_ns" in frame.columns else frame)
-    if picture:
-        draw_summary(numbers, picture)
-    _finish(numbers, output, overwrite=overwrite)
-
-
 def _spark(master: str | None) -> SparkSession:
     from zonal.pipeline.spark import open_spark
 
@@ -231,6 +192,6 @@ def _subscriptions(spark: SparkSession, path: Path) -> DataFrame:
     """Parquet with the join's own columns, or CSV with areas as text (subscriber,topic,area)."""
     if path.suffix != ".csv":
         return spark.read.parquet(str(path))
-    from zonal.pipeline.workload import subscriptions_from_csv
+    from zonal.pipeline.subscription_file import subscriptions_from_csv
 
     return subscriptions_from_csv(spark, path)

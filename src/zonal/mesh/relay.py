@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from zonal.mesh.packets import Ack, Effect, Pub, Send
 from zonal.mesh.place import Forward, Place
-from zonal.mesh.recent import Recent
-from zonal.mesh.stranded import Stranded
+from zonal.mesh.stranded import REMEMBERED, Stranded
+from zonal.runtime import Recent
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -46,8 +46,8 @@ class Relay:
         self.links = links
         self.hop = 0
         self.pending: dict[int, Pending] = {}
-        self.publications = Recent()
-        self.hops = Recent()
+        self.publications: Recent[tuple[int, int]] = Recent(REMEMBERED)
+        self.hops: Recent[tuple[int, int]] = Recent(REMEMBERED)
         self.stranded = Stranded(config)
         self.wake_at = inf
 

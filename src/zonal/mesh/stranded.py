@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from zonal.mesh.recent import Recent
+from zonal.runtime import Recent
 
 if TYPE_CHECKING:
     from zonal.mesh.config import MeshConfig
     from zonal.mesh.packets import Pub
     from zonal.mesh.place import Place
+
+REMEMBERED = 512
+"""Publications and hops that a node remembers, to tell doubles from news."""
 
 _QUIET = 2  # periods without a change after which a new ring is taken to stand
 _HELD = 20  # periods until a publication is let go; a broken link is known long before
@@ -41,7 +44,7 @@ class Stranded:
     def __init__(self, config: MeshConfig) -> None:
         self.config = config
         self.held: list[Held] = []
-        self.known = Recent()
+        self.known: Recent[tuple[int, int]] = Recent(REMEMBERED)
         self.standing: Standing = None
         self.stands_since = 0.0
 

@@ -6,10 +6,10 @@ with zonal.open(position=zonal.Point(45.4642, 9.19)) as session:
 ```
 """
 
+from zonal.runtime.mailbox import Overflow
 from zonal.session.config import config
 from zonal.session.geo_context import GeoContext
 from zonal.session.liveliness import Liveliness, Presence, PresenceSubscriber
-from zonal.session.mailbox import Overflow
 from zonal.session.opening import open  # noqa: A004  (Zenoh's own name)
 from zonal.session.position import Position
 from zonal.session.publisher import Memory, Publisher

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from zonal.session.mailbox import Mailbox
+    from zonal.runtime.mailbox import Mailbox
     from zonal.session.sample import Sample
 
 logger = logging.getLogger(__name__)

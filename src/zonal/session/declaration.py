@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import zenoh
 
-from zonal.session.lease import Lease
+from zonal.runtime.lease import Lease
 
 if TYPE_CHECKING:
     from zonal.session.interest import Interest, Listener

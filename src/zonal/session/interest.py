@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     import zenoh
 
     from zonal.geo import Area
+    from zonal.runtime.lease import Lease
     from zonal.session.geo_context import GeoContext
-    from zonal.session.lease import Lease
     from zonal.session.recovery import Recoverer
 
 logger = logging.getLogger(__name__)

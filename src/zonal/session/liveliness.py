@@ -10,7 +10,7 @@ import zenoh
 from zonal.errors import LocationKeyError
 from zonal.geo import Area, Cell, Circle, Everywhere, Point
 from zonal.keys import Encoding, LocationKey, Role, check_topic, encodings, join, refine
-from zonal.session.mailbox import Mailbox
+from zonal.runtime.mailbox import Mailbox
 from zonal.session.routing import blurred
 
 if TYPE_CHECKING:

@@ -16,9 +16,9 @@ import zenoh
 from zonal.errors import AttachmentError, ClosedError, GeometryError, LocationKeyError
 from zonal.geo import Area, Cell, Circle, Everywhere, Point
 from zonal.keys import Encoding, Role, check_topic, join
+from zonal.runtime.mailbox import Mailbox, Overflow
 from zonal.session.content import checked_encoding
 from zonal.session.geo_context import GeoContext, identity_of
-from zonal.session.mailbox import Mailbox, Overflow
 from zonal.session.replies import Replies
 from zonal.session.routing import Origin, blurred, encodings_named, route
 

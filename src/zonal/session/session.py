@@ -12,11 +12,11 @@ import zenoh.ext
 from zonal.errors import ClosedError, GeometryError
 from zonal.geo import Area, Circle, Point
 from zonal.keys import Role, check_topic, encoding_named, encodings
+from zonal.runtime.mailbox import DEFAULT_CAPACITY, Overflow
 from zonal.session.announcements import Announcements
 from zonal.session.content import checked_encoding
 from zonal.session.interests import Interests
 from zonal.session.liveliness import Liveliness
-from zonal.session.mailbox import DEFAULT_CAPACITY, Overflow
 from zonal.session.mover import Mover
 from zonal.session.publisher import Delivery, Memory, Publisher, Stamps
 from zonal.session.query import DEFAULT_TIMEOUT_S, Asking, Querier, Query, Queryable

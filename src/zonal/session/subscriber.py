@@ -9,18 +9,18 @@ from zonal.errors import ClosedError
 from zonal.geo import Area, Circle, Everywhere, Point, cover
 from zonal.keys import FENCE_CHUNK, Encoding, Role, join, refine
 from zonal.keys.s2 import KEY_LEVEL, S2Encoding, path_of_cell
+from zonal.runtime.mailbox import Mailbox, Overflow
 from zonal.session.callback import Caller
-from zonal.session.mailbox import Mailbox, Overflow
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 
     import zenoh
 
+    from zonal.runtime.lease import Lease
     from zonal.session.announcements import Announcements
     from zonal.session.geo_context import GeoContext
     from zonal.session.interest import Interest
-    from zonal.session.lease import Lease
     from zonal.session.position import Position
     from zonal.session.sample import Sample
 

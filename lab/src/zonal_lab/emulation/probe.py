@@ -1,0 +1,148 @@
+"""Measures what a link really gives: numbered, stamped UDP packets from one node to another.
+
+Runs in the nodes as `python -m zonal_lab.emulation.probe`; all nodes share the machine's clock.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import struct
+import sys
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from zonal_lab.emulation.network import EmulatedNetwork
+    from zonal_lab.emulation.topology import Node
+
+_SO_TIMESTAMPNS = 35  # Linux; Python has no name for it
+_TIMESPEC = struct.Struct("@ll")
+_NOTE_BYTES = socket.CMSG_SPACE(_TIMESPEC.size)
+_STAMP = struct.Struct("!Qq")
+_UDP_IP_ETHERNET_BYTES = 8 + 20 + 14
+PORT = 7400
+
+
+@dataclass(frozen=True)
+class LinkMeasure:
+    """What arrived of what was sent."""
+
+    sent: int
+    received: int
+    mbit: float
+    delay_mean_ms: float
+    delay_max_ms: float
+
+    @property
+    def loss(self) -> float:
+        """The share of packets that did not arrive."""
+        return 1 - self.received / self.sent
+
+
+def measure_link(
+    network: EmulatedNetwork,
+    source: Node,
+    sink: Node,
+    *,
+    packets: int,
+    packet_bytes: int = 1000,
+    rate_mbit: float,
+    port: int = PORT,
+) -> LinkMeasure:
+    """Send packets from one node to another at a rate and see what arrives, when."""
+    command = [sys.executable, "-m", "zonal_lab.emulation.probe"]
+    receiver = network.start(sink, command)
+    receiver.ask({"do": "receive", "port": port, "bytes": packet_bytes}, 20)
+    sender = network.start(source, command)
+    sent = sender.ask(
+        {
+            "do": "send",
+            "to": sink.address,
+            "port": port,
+            "packets": packets,
+            "bytes": packet_bytes,
+            "rate_mbit": rate_mbit,
+        },
+        60,
+    )
+    receiver.say({"do": "stop"})
+    measure = LinkMeasure(sent=sent["sent"], **receiver.hear(20))
+    sender.end()
+    receiver.end()
+    return measure
+
+
+def _send(order: dict[str, Any]) -> dict[str, int]:
+    filler = bytes(order["bytes"] - _STAMP.size)
+    gap_ns = round((order["bytes"] + _UDP_IP_ETHERNET_BYTES) * 8000 / order["rate_mbit"])
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as out:
+        out.connect((order["to"], order["port"]))
+        start = time.monotonic_ns()
+        for number in range(order["packets"]):
+            wait = start + number * gap_ns - time.monotonic_ns()
+            if wait > 0:
+                time.sleep(wait / 1e9)
+            out.send(_STAMP.pack(number, time.time_ns()) + filler)
+    return {"sent": order["packets"]}
+
+
+def _receive(inbox: socket.socket, packet_bytes: int) -> dict[str, float]:
+    """Collect until nothing has come for half a second after the sender stopped."""
+    arrivals: list[tuple[int, int]] = []
+    inbox.settimeout(0.5)
+    stopped = False
+    while True:
+        try:
+            packet, notes, _, _ = inbox.recvmsg(65_536, _NOTE_BYTES)
+        except TimeoutError:
+            if stopped:
+                break
+            stopped = json.loads(sys.stdin.readline())["do"] == "stop"
+            continue
+        arrivals.append((_STAMP.unpack_from(packet)[1], _arrival_ns(notes)))
+    return _judge(arrivals, packet_bytes)
+
+
+def _arrival_ns(notes: list[tuple[int, int, bytes]]) -> int:
+    """When the kernel got the packet: a process that had to wait for its turn reads it later."""
+    for level, kind, data in notes:
+        if (level, kind) == (socket.SOL_SOCKET, _SO_TIMESTAMPNS):
+            seconds, nanoseconds = _TIMESPEC.unpack(data)
+            return int(seconds * 1_000_000_000 + nanoseconds)
+    return time.time_ns()
+
+
+def _judge(arrivals: list[tuple[int, int]], packet_bytes: int) -> dict[str, float]:
+    delays = [(received - sent) / 1e6 for sent, received in arrivals]
+    span_ns = arrivals[-1][1] - arrivals[0][1] if len(arrivals) > 1 else 0
+    bits = (len(arrivals) - 1) * (packet_bytes + _UDP_IP_ETHERNET_BYTES) * 8
+    return {
+        "received": len(arrivals),
+        "mbit": bits / span_ns * 1000 if span_ns else 0.0,
+        "delay_mean_ms": sum(delays) / len(delays) if delays else 0.0,
+        "delay_max_ms": max(delays, default=0.0),
+    }
+
+
+def _say(answer: dict[str, Any]) -> None:
+    print(json.dumps(answer), flush=True)
+
+
+def main() -> None:
+    """Send or receive once, as the first order says."""
+    order = json.loads(sys.stdin.readline())
+    if order["do"] == "send":
+        _say(_send(order))
+        return
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as inbox:
+        inbox.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_000_000)
+        inbox.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
+        inbox.bind(("", order["port"]))
+        _say({"ready": True})
+        _say(_receive(inbox, order["bytes"]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""What every experiment shares: plans, results on disk, verdicts, pages."""

@@ -1,0 +1,152 @@
+"""The hosts of a scenario with everything that runs in them, on which cases are echoed."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from zonal.broker.credentials import set_password
+from zonal_lab.latency.mqtt_end import PASSWORD, USER
+from zonal_lab.latency.stacks import stack
+
+if TYPE_CHECKING:
+    from zonal_lab.emulation.network import EmulatedNetwork
+    from zonal_lab.emulation.topology import Node
+    from zonal_lab.emulation.worker import Worker
+    from zonal_lab.latency.plan import EchoCase
+    from zonal_lab.latency.scenarios import Scenario
+
+ZENOH_PORT, FEDERATION_PORT, MOSQUITTO_PORT, BROKER_PORT = 7447, 7448, 1883, 1884
+_BROKER = "from zonal.cli.broker import app; app()"
+_PATIENCE_S = 40.0
+# A lost echo is given up after this long; no link here holds a message back for longer.
+_LOST_AFTER_S = 15.0
+_STRETCH_MS = 5000
+
+
+@dataclass(frozen=True)
+class Echoes:
+    """What one case gave: round trips (None: lost), and what the near end's card carried."""
+
+    case: EchoCase
+    rtt_ns: list[int | None]
+    near_bytes: int
+    near_cpu_s: float
+
+
+class EchoHosts:
+    """Routers, brokers and the two ends of a scenario; they stand as long as the network does."""
+
+    def __init__(self, network: EmulatedNetwork, scenario: Scenario) -> None:
+        self._network = network
+        self._scenario = scenario
+        self._nodes = network.topology.nodes
+        self._closing = contextlib.ExitStack()
+        self._folder = Path(self._closing.enter_context(tempfile.TemporaryDirectory()))
+        self._near = self._role(self._nodes[0], "latency.roles.near")
+        self._far = self._role(self._nodes[-1], "latency.roles.far")
+        self._bridge: Worker | None = None
+        self._start_middles(self._nodes[1:-1])
+
+    def close(self) -> None:
+        """Remove the files of the brokers; their processes end with the network."""
+        self._closing.close()
+
+    def _role(self, node: Node, module: str) -> Worker:
+        return self._network.start(node, [sys.executable, "-m", f"zonal_lab.{module}"])
+
+    # ---- routers and brokers --------------------------------------------------------------
+
+    def _start_middles(self, nodes: tuple[Node, ...]) -> None:
+        if not nodes:
+            return
+        mosquitto = self._folder / "mosquitto.conf"
+        mosquitto.write_text(f"listener {MOSQUITTO_PORT} 0.0.0.0\nallow_anonymous true\n")
+        set_password(self._folder / "passwords", USER, PASSWORD.encode())
+        for before, node in zip((None, *nodes[:-1]), nodes, strict=True):
+            self._start_router(node, before)
+            self._network.start(node, ["mosquitto", "-c", str(mosquitto)])
+            self._start_broker(node, before, federated=len(nodes) > 1)
+        if len(nodes) > 1:
+            self._bridge = self._role(nodes[0], "latency.roles.bridge")
+
+    def _start_router(self, node: Node, before: Node | None) -> None:
+        router = self._role(node, "roles.router")
+        order = {
+            "do": "open",
+            "listen": f"tcp/{node.address}:{ZENOH_PORT}",
+            "connect": [f"tcp/{before.address}:{ZENOH_PORT}"] if before else [],
+        }
+        router.ask(order, _PATIENCE_S)
+
+    def _start_broker(self, node: Node, before: Node | None, *, federated: bool) -> None:
+        """Our geo broker; several of them are one over Zenoh, without a bridge client."""
+        options = ["--host", node.address, "--port", str(BROKER_PORT), "--sys-interval", "0"]
+        options += ["--passwords", str(self._folder / "passwords")]
+        if federated and before is None:
+            options += ["--listen", f"tcp/{node.address}:{FEDERATION_PORT}"]
+            options += ["--zenoh-mode", "peer"]
+        elif before is not None:
+            options += ["--connect", f"tcp/{before.address}:{FEDERATION_PORT}"]
+            options += ["--zenoh-mode", "peer"]
+        self._network.start(node, [sys.executable, "-c", _BROKER, *options])
+
+    # ---- one case -------------------------------------------------------------------------
+
+    def run(self, case: EchoCase, count: int, size: int) -> Echoes:
+        """Open both ends, make sure that the way stands, echo, close."""
+        chosen = stack(case.stack)
+        bridged = self._bridge is not None and chosen.family == "mqtt"
+        if bridged:
+            self._open_bridge(chosen.qos)
+        for worker, where in ((self._far, self._far_place()), (self._near, self._near_place())):
+            places = where[chosen.family]
+            worker.ask({"do": "open", "stack": case.stack, "where": places}, _PATIENCE_S)
+        self._near.ask({"do": "probe"}, _PATIENCE_S)
+        # All stacks of a round meet the same stretch of the trace.
+        self._network.restart_traces(case.round * _STRETCH_MS)
+        echoes = self._measure(case, count, size)
+        for each in (self._near, self._far, self._bridge if bridged else None):
+            if each is not None:
+                each.ask({"do": "close"}, _PATIENCE_S)
+        return echoes
+
+    def _measure(self, case: EchoCase, count: int, size: int) -> Echoes:
+        before = self._near.ask({"do": "read"}, 10)
+        order = {"do": "echo", "count": count, "size": size, "lost_after_s": _LOST_AFTER_S}
+        answer = self._near.ask(order, 60 + count * _LOST_AFTER_S)
+        after = self._near.ask({"do": "read"}, 10)
+        carried = sum(after[each] - before[each] for each in ("sent_bytes", "received_bytes"))
+        used = after["cpu_seconds"] - before["cpu_seconds"]
+        return Echoes(case, answer["rtt_ns"], int(carried), used)
+
+    def _open_bridge(self, qos: int) -> None:
+        assert self._bridge is not None
+        brokers = [(node.address, MOSQUITTO_PORT) for node in self._nodes[1:-1]]
+        self._bridge.ask({"do": "open", "brokers": brokers, "qos": qos}, _PATIENCE_S)
+
+    def _near_place(self) -> dict[str, dict[str, Any]]:
+        """The near end is a peer, in every scenario of the thesis."""
+        return self._place(self._nodes[1], mode="peer", listen=[])
+
+    def _far_place(self) -> dict[str, dict[str, Any]]:
+        """The far end is a client of its router; without one, the peer that listens."""
+        if self._scenario.middles:
+            return self._place(self._nodes[-2], mode="client", listen=[])
+        listen = [f"tcp/{self._nodes[-1].address}:{ZENOH_PORT}"]
+        return self._place(None, mode="peer", listen=listen)
+
+    def _place(self, to: Node | None, *, mode: str, listen: list[str]) -> dict[str, Any]:
+        connect = [f"tcp/{to.address}:{ZENOH_PORT}"] if to else []
+        zenoh = {"mode": mode, "listen": listen, "connect": connect}
+        address = to.address if to else ""
+        return {
+            "zenoh": zenoh,
+            "session": zenoh,
+            "mqtt": {"broker": (address, MOSQUITTO_PORT)},
+            "broker": {"broker": (address, BROKER_PORT)},
+        }

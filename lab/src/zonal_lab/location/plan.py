@@ -1,0 +1,103 @@
+"""What is to be run: scenarios × transports × processor shares × techniques, in rounds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+from typing import TYPE_CHECKING, Literal, get_args
+
+from zonal_lab.errors import PlanError
+from zonal_lab.location.techniques import TECHNIQUES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from zonal_lab.location.techniques import TechniqueName
+
+Transport = Literal["tcp", "udp"]
+TRANSPORTS: tuple[Transport, ...] = get_args(Transport)
+SCENARIOS = ("zoning", "near-field", "far-field")
+CPU_PERCENT = (100, 20)
+# Figure 7.28: the far-field with a probability of 1 % instead of 25 %.
+FINE_BLOOM = "bloom-1"
+FINE_BLOOM_IN = ("far-field", "tcp", 100)
+
+
+@dataclass(frozen=True)
+class Case:
+    """One run of one technique under one set of conditions."""
+
+    scenario: str
+    transport: Transport
+    cpu_percent: int
+    technique: str
+    round: int
+
+    @property
+    def name(self) -> str:
+        """A name that sorts and serves as a file name."""
+        conditions = f"{self.scenario}-{self.transport}-{self.cpu_percent}"
+        return f"{conditions}-{self.technique}-{self.round}"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A whole evaluation; the thesis' own is 12 rounds of 180 s.
+
+    `variant_seconds` shortens the runs over UDP and with slow routers (sections 7.6 and 7.7), of
+    which there are three times as many. Queues take tens of seconds to fill, so conditions of
+    different length are compared by the first `variant_seconds` of each.
+    """
+
+    rounds: int = 12
+    seconds: float = 180.0
+    scenarios: tuple[str, ...] = SCENARIOS
+    transports: tuple[Transport, ...] = TRANSPORTS
+    cpu_percents: tuple[int, ...] = CPU_PERCENT
+    techniques: tuple[TechniqueName, ...] = TECHNIQUES
+    client_links: Literal["trace", "plain"] = "trace"
+    variant_seconds: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.rounds < 1 or self.seconds <= 0:
+            raise PlanError(
+                f"a plan needs rounds and seconds above 0, not {self.rounds}, {self.seconds}"
+            )
+        if self.variant_seconds is not None and not 0 < self.variant_seconds <= self.seconds:
+            raise PlanError(
+                f"variants last up to the {self.seconds:g} s of the others, not "
+                f"{self.variant_seconds:g} s"
+            )
+        _among("technique", self.techniques, TECHNIQUES)
+        _among("transport", self.transports, TRANSPORTS)
+        for percent in self.cpu_percents:
+            if not 1 <= percent <= 100:
+                raise PlanError(f"cpu must be a percentage from 1 to 100, not {percent}")
+
+    def cases(self, scenario: str) -> Iterator[Case]:
+        """The cases on one network; techniques take turns, so that all meet the same machine."""
+        conditions = product(range(self.rounds), self.transports, self.cpu_percents)
+        for number, transport, percent in conditions:
+            # Every round begins with another technique: none is always first.
+            shift = number % len(self.techniques)
+            turn: tuple[str, ...] = self.techniques[shift:] + self.techniques[:shift]
+            if (scenario, transport, percent) == FINE_BLOOM_IN and "bloom" in turn:
+                turn = (*turn, FINE_BLOOM)
+            for name in turn:
+                yield Case(scenario, transport, percent, name, number)
+
+    def seconds_of(self, case: Case) -> float:
+        """How long a case lasts."""
+        if self.variant_seconds is None or (case.transport, case.cpu_percent) == ("tcp", 100):
+            return self.seconds
+        return self.variant_seconds
+
+    @property
+    def count(self) -> int:
+        """How many runs that is."""
+        return sum(1 for scenario in self.scenarios for _ in self.cases(scenario))
+
+
+def _among(what: str, given: Sequence[str], known: Sequence[str]) -> None:
+    if not given or (unknown := [each for each in given if each not in known]):
+        raise PlanError(f"unknown {what}: {given and unknown}; there are {', '.join(known)}")

@@ -1,0 +1,62 @@
+"""A publisher in a node, paced: `python -m zonal_lab.location.roles.publisher`."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from zonal_lab.emulation.role import READY_KEY, EndRole, node_config, serve
+from zonal_lab.location.message import MEASURED, PROBE, Message
+from zonal_lab.location.pacing import send_paced
+from zonal_lab.location.techniques import technique
+
+if TYPE_CHECKING:
+    from zonal_lab.emulation.role import Answer
+    from zonal_lab.location.techniques import Send
+
+
+class PublisherRole(EndRole):
+    """Publishes numbered messages at one place with one technique."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._send: Send | None = None
+        self._id = 0
+
+    def orders(self) -> dict[str, Answer]:
+        """What it is told to do."""
+        return {
+            "open": self._open,
+            "probe": self._probe,
+            "publish": self._publish,
+        }
+
+    def _open(self, id: int, name: str, connect: str, at: list[float]) -> dict[str, Any]:  # noqa: A002 - the order's word
+        self._id = id
+        self._technique = technique(name)
+        self._end = self._technique.open(node_config("client", connect=[connect]))
+        self._send = self._technique.outlet(self._end, (at[0], at[1]))
+        return {}
+
+    def _probe(self) -> dict[str, Any]:
+        """One message the technique's way and one plain, to learn whether all routes stand."""
+        assert self._send is not None
+        probe = Message(self._id, PROBE, 0, time.monotonic_ns()).pack()
+        self._send(probe)
+        self._technique.plain(self._end).put(READY_KEY, probe)
+        return {}
+
+    def _publish(self, rate_hz: float, start_ns: int, seconds: float) -> dict[str, Any]:
+        send, me = self._send, self._id
+        assert send is not None
+
+        def send_one(number: int, now_ns: int) -> None:
+            send(Message(me, MEASURED, number, now_ns).pack())
+
+        pace = send_paced(send_one, rate_hz=rate_hz, start_ns=start_ns, seconds=seconds)
+        return asdict(pace)
+
+
+if __name__ == "__main__":
+    serve(PublisherRole())

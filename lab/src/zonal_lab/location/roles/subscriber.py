@@ -1,0 +1,114 @@
+"""A subscriber in a node, keeping all times: `python -m zonal_lab.location.roles.subscriber`."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from array import array
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import zenoh
+
+from zonal_lab.emulation.role import READY_KEY, EndRole, node_config, serve
+from zonal_lab.location.message import PROBE, unpack_message
+from zonal_lab.location.techniques import technique
+
+if TYPE_CHECKING:
+    from zonal_lab.emulation.role import Answer
+    from zonal_lab.location.techniques import Inlet
+
+
+class SubscriberRole(EndRole):
+    """Receives with one technique in a thread of its own; the main thread answers the lab."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._inlet: Inlet | None = None
+        self._reader: threading.Thread | None = None
+        self._forget()
+
+    def _forget(self) -> None:
+        # publisher, number, sent, received: four whole numbers a wanted message
+        self._kept = array("q")
+        self._unwanted = 0
+        self._probed: set[int] = set()
+        self._ready: set[int] = set()
+        self._base = 0
+
+    def orders(self) -> dict[str, Answer]:
+        """What it is told to do."""
+        return {
+            "open": self._open,
+            "heard": self._heard,
+            "mark": self._mark,
+            "count": self._count,
+            "keep": self._keep,
+        }
+
+    def _heard(self) -> dict[str, Any]:
+        return {"probed": sorted(self._probed), "ready": sorted(self._ready)}
+
+    def _open(self, name: str, connect: str, area: list[float]) -> dict[str, Any]:
+        self._forget()
+        how = technique(name)
+        self._end = how.open(node_config("client", connect=[connect]))
+        self._inlet = how.inlet(self._end, (area[0], area[1], area[2], area[3]))
+        # Declared after the measured subscription: who hears this has passed that one on, too.
+        how.plain(self._end).declare_subscriber(READY_KEY, self._hear_ready)
+        self._reader = threading.Thread(target=self._read, args=(self._inlet,), daemon=True)
+        self._reader.start()
+        return {}
+
+    def _hear_ready(self, sample: zenoh.Sample) -> None:
+        self._ready.add(unpack_message(sample.payload.to_bytes()).publisher)
+
+    def _read(self, inlet: Inlet) -> None:
+        clock = time.monotonic_ns
+        # Iterating a closed channel ends with an error of Zenoh's; the run is over then.
+        with contextlib.suppress(zenoh.ZError):
+            for payload, wanted in inlet:
+                received_ns = clock()
+                if not wanted:
+                    self._unwanted += 1
+                    continue
+                message = unpack_message(payload)
+                if message.kind == PROBE:
+                    self._probed.add(message.publisher)
+                else:
+                    self._kept.extend(
+                        (message.publisher, message.number, message.sent_ns, received_ns)
+                    )
+
+    def _mark(self) -> dict[str, Any]:
+        """Count from here on."""
+        assert self._inlet is not None
+        self._base = self._inlet.received()
+        self._unwanted = 0
+        return {}
+
+    def _count(self) -> dict[str, Any]:
+        assert self._inlet is not None
+        return {
+            "kept": len(self._kept) // 4,
+            "received": self._inlet.received() - self._base,
+            "unwanted": self._unwanted,
+        }
+
+    def _keep(self, path: str) -> dict[str, Any]:
+        with Path(path).open("wb") as file:
+            self._kept.tofile(file)
+        return self._count()
+
+    def close(self) -> dict[str, Any]:
+        """Close the session, and wait for the reading thread."""
+        answer = super().close()
+        if self._reader is not None:
+            self._reader.join(5)
+            self._reader = None
+        return answer
+
+
+if __name__ == "__main__":
+    serve(SubscriberRole())

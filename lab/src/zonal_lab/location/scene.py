@@ -1,0 +1,247 @@
+"""A built network with a process in every node, on which cases are run one after the other."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from zonal_lab.errors import EmulationError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from zonal_lab.emulation.network import EmulatedNetwork
+    from zonal_lab.emulation.topology import Node, Topology
+    from zonal_lab.emulation.worker import Worker
+    from zonal_lab.location.plan import Case, Transport
+
+PORT = 7447
+_SETUP_PATIENCE_S = 40.0
+# A queue is empty when nothing has come for this long, and is given up after that long.
+_QUIET_S = 0.6
+_DRAIN_S = 15.0
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one case gave: messages at the measured subscribers, and counts at every node."""
+
+    case: Case
+    seconds: float
+    sent: dict[int, int]
+    # publisher, number, sent_ns, received_ns; one row a wanted message, by subscriber
+    messages: dict[int, NDArray[np.int64]]
+    received: dict[int, int]
+    unwanted: dict[int, int]
+    pace: dict[int, dict[str, float]]
+    nodes: dict[int, dict[str, float]]
+    load: float
+    setup_s: float = 0.0
+    notes: list[str] = field(default_factory=list)
+
+
+class Scene:
+    """Roles in the nodes of a network."""
+
+    def __init__(self, network: EmulatedNetwork) -> None:
+        self._network = network
+        self.topology: Topology = network.topology
+        self._workers: dict[int, Worker] = {}
+        for node in self.topology.nodes:
+            command = [sys.executable, "-m", f"zonal_lab.location.roles.{node.role}"]
+            self._workers[node.id] = network.start(node, command)
+
+    def run(self, case: Case, seconds: float, *, skip_ms: int = 0) -> Outcome:
+        """Open all sessions, publish for so long, collect, close all sessions."""
+        begun = time.monotonic()
+        self._open(case)
+        self._await_routes()
+        outcome = self._measure(case, seconds, skip_ms, time.monotonic() - begun)
+        # Not in a finally: after a failure the roles are in no known state, and the network with
+        # all of them is taken down.
+        self._close()
+        return outcome
+
+    # ---- orders to many -------------------------------------------------------------------
+
+    def _ask_all(
+        self, nodes: Sequence[Node], order: Callable[[Node], dict[str, Any]], patience_s: float
+    ) -> dict[int, dict[str, Any]]:
+        for node in nodes:
+            self._workers[node.id].say(order(node))
+        return {node.id: self._workers[node.id].hear(patience_s) for node in nodes}
+
+    def _routers(self) -> tuple[Node, ...]:
+        return self.topology.with_role("router")
+
+    def _publishers(self) -> tuple[Node, ...]:
+        return self.topology.with_role("publisher")
+
+    def _subscribers(self) -> tuple[Node, ...]:
+        return self.topology.with_role("subscriber")
+
+    # ---- opening and closing --------------------------------------------------------------
+
+    def _open(self, case: Case) -> None:
+        for node in self._routers():
+            if case.cpu_percent < 100 or self._network.limits_cpu:
+                self._network.limit_cpu(node, self._workers[node.id], 1.0)
+        self._open_routers(case.transport)
+        self._ask_all(
+            self._subscribers(),
+            lambda node: {
+                "do": "open",
+                "name": case.technique,
+                "connect": self._endpoint(case.transport, node.routers[0]),
+                "area": node.area,
+            },
+            _SETUP_PATIENCE_S,
+        )
+        self._ask_all(
+            self._publishers(),
+            lambda node: {
+                "do": "open",
+                "id": node.id,
+                "name": case.technique,
+                "connect": self._endpoint(case.transport, node.routers[0]),
+                "at": node.at,
+            },
+            _SETUP_PATIENCE_S,
+        )
+
+    def _open_routers(self, transport: Transport) -> None:
+        self._ask_all(
+            self._routers(),
+            lambda node: {
+                "do": "open",
+                "listen": f"{transport}/{node.address}:{PORT}",
+                "connect": [self._endpoint(transport, each) for each in node.routers],
+            },
+            _SETUP_PATIENCE_S,
+        )
+        neighbours: dict[int, set[int]] = {node.id: set(node.routers) for node in self._routers()}
+        for node in self._routers():
+            for other in node.routers:
+                neighbours[other].add(node.id)
+
+        def linked() -> bool:
+            seen = self._ask_all(self._routers(), lambda _: {"do": "linked"}, 10)
+            return all(seen[each]["routers"] == len(near) for each, near in neighbours.items())
+
+        _wait(linked, _SETUP_PATIENCE_S, "the routers did not link up")
+
+    def _endpoint(self, transport: Transport, router: int) -> str:
+        return f"{transport}/{self.topology[router].address}:{PORT}"
+
+    def _await_routes(self) -> None:
+        """Probe until every subscriber has heard every publisher that it is to hear."""
+        publishers = {node.id for node in self._publishers()}
+        wanted = {
+            sub.id: {pub.id for pub in self._publishers() if self.topology.wants(sub, pub)}
+            for sub in self._subscribers()
+        }
+
+        def heard() -> bool:
+            self._ask_all(self._publishers(), lambda _: {"do": "probe"}, 10)
+            answers = self._ask_all(self._subscribers(), lambda _: {"do": "heard"}, 10)
+            return all(
+                wanted[each] <= set(answer["probed"]) and publishers <= set(answer["ready"])
+                for each, answer in answers.items()
+            )
+
+        _wait(heard, _SETUP_PATIENCE_S, "not every subscriber hears its publishers")
+
+    def _close(self) -> None:
+        for role in ("publisher", "subscriber", "router"):
+            self._ask_all(self.topology.with_role(role), lambda _: {"do": "close"}, 30)
+
+    # ---- the measured part ----------------------------------------------------------------
+
+    def _measure(self, case: Case, seconds: float, skip_ms: int, setup_s: float) -> Outcome:
+        if case.cpu_percent < 100:
+            for node in self._routers():
+                share = case.cpu_percent / 100
+                self._network.limit_cpu(node, self._workers[node.id], share)
+        self._quiet()
+        self._ask_all(self._subscribers(), lambda _: {"do": "mark"}, 10)
+        before = self._ask_all(self.topology.nodes, lambda _: {"do": "read"}, 10)
+        self._network.restart_traces(skip_ms)
+        start_ns = time.monotonic_ns() + 50_000_000
+        pace = self._ask_all(
+            self._publishers(),
+            lambda node: {
+                "do": "publish",
+                "rate_hz": node.rate_hz,
+                "start_ns": start_ns,
+                "seconds": seconds,
+            },
+            seconds + 60,
+        )
+        after = self._ask_all(self.topology.nodes, lambda _: {"do": "read"}, 10)
+        notes = [] if self._quiet() else [f"queues were not empty after {_DRAIN_S:g} s"]
+        messages, counts = self._collect()
+        return Outcome(
+            case=case,
+            seconds=seconds,
+            sent={each: int(kept["sent"]) for each, kept in pace.items()},
+            messages=messages,
+            received={each: count["received"] for each, count in counts.items()},
+            unwanted={each: count["unwanted"] for each, count in counts.items()},
+            pace=pace,
+            nodes={each: _difference(before[each], after[each]) for each in after},
+            load=_load(),
+            setup_s=setup_s,
+            notes=notes,
+        )
+
+    def _quiet(self) -> bool:
+        """Wait until no subscriber receives anything any more."""
+        last: dict[int, dict[str, Any]] = {}
+        changed = time.monotonic()
+        deadline = changed + _DRAIN_S
+        while time.monotonic() < deadline:
+            counts = self._ask_all(self._subscribers(), lambda _: {"do": "count"}, 10)
+            if counts != last:
+                last, changed = counts, time.monotonic()
+            elif time.monotonic() - changed > _QUIET_S:
+                return True
+            time.sleep(0.05)
+        return False
+
+    def _collect(self) -> tuple[dict[int, NDArray[np.int64]], dict[int, dict[str, Any]]]:
+        with tempfile.TemporaryDirectory(prefix="zonal-lab-") as folder:
+            counts = self._ask_all(
+                self._subscribers(),
+                lambda node: {"do": "keep", "path": f"{folder}/{node.id}"},
+                30,
+            )
+            messages = {
+                each: np.fromfile(Path(folder) / str(each), dtype=np.int64).reshape(-1, 4)
+                for each in counts
+            }
+        return messages, counts
+
+
+def _wait(condition: Callable[[], bool], patience_s: float, otherwise: str) -> None:
+    deadline = time.monotonic() + patience_s
+    while not condition():
+        if time.monotonic() > deadline:
+            raise EmulationError(f"{otherwise} within {patience_s:g} s")
+        time.sleep(0.05)
+
+
+def _difference(before: Mapping[str, float], after: Mapping[str, float]) -> dict[str, float]:
+    return {name: after[name] - before[name] for name in after}
+
+
+def _load() -> float:
+    """The machine's load, one minute's average: more than its cores means others disturb."""
+    return float(Path("/proc/loadavg").read_text(encoding="ascii").split()[0])

@@ -1,0 +1,134 @@
+"""The figures of an evaluation, computed by the pipeline's summary job on Spark."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from zonal.errors import ZonalError
+from zonal_lab.location.summary import (
+    Key,
+    SubscriberFigures,
+    Summary,
+    doubled_messages,
+    expected_messages,
+    first_messages,
+    measured_subscribers,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from zonal_lab.experiment.results import Results
+    from zonal_lab.location.summary import Limits
+
+_GROUP = ("scenario", "transport", "cpu_percent", "subscriber")
+_SEPARATOR = "|"
+
+
+def summarize_by_spark(results: Results, first_s: float | None = None) -> Summary:
+    """The same figures as `summary.summarize`, from as many samples as Spark can take.
+
+    Latencies are pooled over the rounds of a subscriber; throughput is the mean of its rounds.
+    """
+    job = import_module("zonal_lab.experiment.summary_job").summarize
+    # Millions of rows and some hundred groups: more partitions would only cost start-up. Exact
+    # percentiles hold the values of a group in memory.
+    conf = {"spark.sql.shuffle.partitions": "8", "spark.driver.memory": "4g"}
+    spark: SparkSession = import_module("zonal.pipeline.spark").open_spark(
+        app="zonal-lab", conf=conf
+    )
+    nodes = results.nodes()
+    limits = None if first_s is None else first_messages(nodes, first_s)
+    expected = expected_messages(nodes, first_s)
+    samples = spark.read.parquet(*map(str, results.samples()))
+    samples = _first(samples.where(_measured(measured_subscribers(nodes))), limits)
+    pooled = {_key(row): row for row in job(_messages(samples)).collect()}
+    rates = _rates(samples)
+    doubles = doubled_messages(results, limits)
+    rows = [
+        _figures(key, row, expected[key], rates[key], doubles[key])
+        for key, row in sorted(pooled.items())
+    ]
+    return Summary(rows, nodes, computed_by="the pipeline's summary job on Spark")
+
+
+def spark_is_there() -> bool:
+    """Whether the pipeline with its summary job is installed and finds a Java."""
+    try:
+        import_module("zonal_lab.experiment.summary_job")
+        import_module("zonal.pipeline.spark").check_java()
+    except (ImportError, ZonalError):
+        return False
+    return True
+
+
+def _first(samples: DataFrame, limits: Limits | None) -> DataFrame:
+    """The samples of the first seconds of their runs."""
+    if limits is None:
+        return samples
+    rows = [(scenario, publisher, most) for (scenario, publisher), most in limits.items()]
+    columns = "scenario STRING, publisher SMALLINT, most BIGINT"
+    due = samples.sparkSession.createDataFrame(rows, columns)
+    return samples.join(due, ["scenario", "publisher"]).where("number < most")
+
+
+def _measured(subscribers: dict[str, set[int]]) -> str:
+    """The condition that a sample is of a subscriber that is measured."""
+    each = (
+        f"scenario = '{scenario}' AND subscriber IN ({', '.join(map(str, sorted(ids)))})"
+        for scenario, ids in subscribers.items()
+    )
+    return " OR ".join(f"({condition})" for condition in each)
+
+
+def _messages(samples: DataFrame) -> DataFrame:
+    """The samples as the summary job reads them: a run is all rounds of a subscriber."""
+    from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's own guide gives it
+
+    return samples.select(
+        F.concat_ws(_SEPARATOR, *(F.col(name).cast("string") for name in _GROUP)).alias("run"),
+        "technique",
+        F.col("subscriber").cast("string").alias("subscriber"),
+        (F.col("sent_ns") / 1e9).alias("sent_s"),
+        (F.col("received_ns") / 1e9).alias("received_s"),
+    )
+
+
+def _key(row: Any) -> Key:
+    scenario, transport, cpu, subscriber, *_ = row.run.split(_SEPARATOR)
+    return scenario, transport, int(cpu), row.technique, int(subscriber)
+
+
+def _rates(samples: DataFrame) -> dict[Key, list[float]]:
+    """The throughput of each round (equation 7.2); 0 where a single message has no duration."""
+    from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's own guide gives it
+
+    span_s = (F.max("received_ns") - F.min("received_ns")) / 1e9
+    rounds = samples.groupBy(*_GROUP, "technique", "round").agg(
+        F.when(span_s > 0, F.count("*") / span_s).alias("rate")
+    )
+    collected: dict[Key, list[float]] = {}
+    for row in rounds.collect():
+        key = (row.scenario, row.transport, row.cpu_percent, row.technique, row.subscriber)
+        collected.setdefault(key, []).append(row.rate or 0.0)
+    return collected
+
+
+def _figures(
+    key: Key, row: Any, expected: int, rates: list[float], doubles: int
+) -> SubscriberFigures:
+    return SubscriberFigures(
+        *key,
+        rounds=len(rates),
+        messages=row.received,
+        expected=expected,
+        doubles=doubles,
+        mean_ms=row.mean_ms,
+        std_ms=row.deviation_ms,
+        p50_ms=row.p50_ms,
+        p95_ms=row.p95_ms,
+        p99_ms=row.p99_ms,
+        max_ms=row.max_ms,
+        throughput_hz=sum(rates) / len(rates),
+    )

@@ -1,0 +1,221 @@
+"""The compared ways to bring messages to those who want them by place.
+
+TOPIC and PAYLOAD are the baselines of the thesis (section 7.1.2): plain Zenoh, everybody receives
+everything, and the receiver discards. The others are Zonal's session, one per encoding.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, Protocol, get_args
+
+import zenoh
+
+import zonal
+from zonal.geo import Grid
+from zonal_lab.errors import PlanError
+from zonal_lab.location.message import MESSAGE_BYTES
+
+TechniqueName = Literal["TOPIC", "PAYLOAD", "json", "mgrs", "bloom", "s2"]
+TECHNIQUES: tuple[TechniqueName, ...] = get_args(TechniqueName)
+BASELINES: tuple[TechniqueName, ...] = ("TOPIC", "PAYLOAD")
+LOCATION_AWARE: tuple[TechniqueName, ...] = ("json", "mgrs", "bloom", "s2")
+TOPIC = "evaluation/test"
+# Room for several seconds at 3,200 msg/s: a full channel would block the link (and be our fault).
+CHANNEL_SAMPLES = 65_536
+# The thesis' domain of 100 elements and its probability, laid over the two zones.
+BLOOM_DOMAIN = (45.40, 9.10, 45.60, 9.50)
+BLOOM_PROBABILITY = 0.25
+
+_PLACE = struct.Struct("!dd")
+Box = tuple[float, float, float, float]
+Send = Callable[[bytes], None]
+
+
+class Arrival(NamedTuple):
+    """A message that reached a subscriber's session, and whether its place was wanted."""
+
+    payload: bytes
+    wanted: bool
+
+
+class Inlet(Protocol):
+    """A subscriber's side."""
+
+    def __iter__(self) -> Iterator[Arrival]:
+        """Messages as they come, until the inlet is closed."""
+
+    def received(self) -> int:
+        """Messages that reached the session over the network, wanted or not."""
+
+
+class Technique(Protocol):
+    """How places travel with messages."""
+
+    def open(self, config: zenoh.Config) -> Any:
+        """A session of the kind that this technique uses."""
+
+    def plain(self, session: Any) -> zenoh.Session:
+        """The Zenoh session underneath."""
+
+    def outlet(self, session: Any, at: tuple[float, float]) -> Send:
+        """A publisher at a place."""
+
+    def inlet(self, session: Any, area: Box) -> Inlet:
+        """A subscriber for an area."""
+
+
+def _inside(area: Box, lat: float, lon: float) -> bool:
+    return area[0] <= lat <= area[2] and area[1] <= lon <= area[3]
+
+
+class _PlainInlet:
+    """Receives everything and discards by place, as the baselines do."""
+
+    def __init__(
+        self,
+        subscriber: zenoh.Subscriber[zenoh.handlers.Handler[zenoh.Sample]],
+        area: Box,
+        place_of: Callable[[str, bytes], tuple[float, float]],
+    ) -> None:
+        self._subscriber = subscriber
+        self._area = area
+        self._place_of = place_of
+        self._count = 0
+
+    def __iter__(self) -> Iterator[Arrival]:
+        for sample in self._subscriber:
+            self._count += 1
+            payload = sample.payload.to_bytes()
+            lat, lon = self._place_of(str(sample.key_expr), payload)
+            yield Arrival(payload, _inside(self._area, lat, lon))
+
+    def received(self) -> int:
+        """All messages: the baselines filter nothing on the way."""
+        return self._count
+
+
+class _Baseline:
+    """Plain Zenoh."""
+
+    def open(self, config: zenoh.Config) -> zenoh.Session:
+        """A plain session."""
+        return zenoh.open(config)
+
+    def plain(self, session: zenoh.Session) -> zenoh.Session:
+        """The session itself."""
+        return session
+
+    def _inlet(
+        self,
+        session: zenoh.Session,
+        key: str,
+        area: Box,
+        place_of: Callable[[str, bytes], tuple[float, float]],
+    ) -> Inlet:
+        channel: Any = zenoh.handlers.FifoChannel(CHANNEL_SAMPLES)
+        return _PlainInlet(session.declare_subscriber(key, channel), area, place_of)
+
+
+class TopicBaseline(_Baseline):
+    """Latitude and longitude are the first two levels of the topic."""
+
+    def outlet(self, session: zenoh.Session, at: tuple[float, float]) -> Send:
+        """A publisher on a topic that begins with its place."""
+        publisher = session.declare_publisher(f"{at[0]}/{at[1]}/{TOPIC}")
+        return publisher.put
+
+    def inlet(self, session: zenoh.Session, area: Box) -> Inlet:
+        """A subscriber for all places, which reads the place in the topic."""
+        return self._inlet(session, f"*/*/{TOPIC}", area, self._place_of)
+
+    @staticmethod
+    def _place_of(key: str, payload: bytes) -> tuple[float, float]:
+        del payload
+        lat, lon, _ = key.split("/", 2)
+        return float(lat), float(lon)
+
+
+class PayloadBaseline(_Baseline):
+    """Latitude and longitude follow the message in the payload."""
+
+    def outlet(self, session: zenoh.Session, at: tuple[float, float]) -> Send:
+        """A publisher on the topic alone."""
+        publisher = session.declare_publisher(TOPIC)
+        place = _PLACE.pack(*at)
+        return lambda message: publisher.put(message + place)
+
+    def inlet(self, session: zenoh.Session, area: Box) -> Inlet:
+        """A subscriber for the topic, which reads the place in the payload."""
+        return self._inlet(session, TOPIC, area, self._place_of)
+
+    @staticmethod
+    def _place_of(key: str, payload: bytes) -> tuple[float, float]:
+        del key
+        lat, lon = _PLACE.unpack_from(payload, MESSAGE_BYTES)
+        return lat, lon
+
+
+class _ZonalInlet:
+    """Receives what the session lets through."""
+
+    def __init__(self, subscriber: zonal.Subscriber) -> None:
+        self._subscriber = subscriber
+
+    def __iter__(self) -> Iterator[Arrival]:
+        for sample in self._subscriber:
+            yield Arrival(sample.payload.to_bytes(), wanted=True)
+
+    def received(self) -> int:
+        """Messages that came over the network, before the exact check at the edge."""
+        return self._subscriber.counters.received
+
+
+@dataclass(frozen=True)
+class LocationAware:
+    """Zonal's session with one encoding, used as anybody would."""
+
+    encoding: str
+
+    def open(self, config: zenoh.Config) -> zonal.Session:
+        """A location-aware session."""
+        return zonal.open(config, encoding=self.encoding)
+
+    def plain(self, session: zonal.Session) -> zenoh.Session:
+        """The plain session underneath."""
+        return session.zenoh
+
+    def outlet(self, session: zonal.Session, at: tuple[float, float]) -> Send:
+        """A publisher at a place."""
+        return session.declare_publisher(TOPIC, location=zonal.Point(*at)).put
+
+    def inlet(self, session: zonal.Session, area: Box) -> Inlet:
+        """A subscriber on an area."""
+        wanted = zonal.Box(*area)
+        return _ZonalInlet(session.declare_subscriber(TOPIC, area=wanted, encoding=self.encoding))
+
+
+def register_domain(probability: float = BLOOM_PROBABILITY) -> str:
+    """Make the evaluation's Bloom domain known in this process; the encoding's name."""
+    grid = Grid(zonal.Box(*BLOOM_DOMAIN), rows=10, columns=10)
+    name = f"evaluation-{probability * 100:g}"
+    encoding = zonal.BloomEncoding(zonal.BloomDomain(name, grid, probability))
+    return zonal.register_encoding(encoding).name
+
+
+def technique(name: str) -> Technique:
+    """The technique of this name; `bloom` may carry a probability in percent: `bloom-1`."""
+    if name == "TOPIC":
+        return TopicBaseline()
+    if name == "PAYLOAD":
+        return PayloadBaseline()
+    if name in {"s2", "mgrs", "json"}:
+        return LocationAware(name)
+    if name.partition("-")[0] == "bloom":
+        percent = name.partition("-")[2]
+        return LocationAware(
+            register_domain(float(percent) / 100 if percent else BLOOM_PROBABILITY)
+        )
+    raise PlanError(f"there is no technique {name!r}; there are {', '.join(TECHNIQUES)}")

@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from zonal_lab.emulation.topology import layout, load_topology, parse_topology
+from zonal_lab.errors import TopologyError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+MINIMAL = """
+[[routers]]
+id = 1
+[[subscribers]]
+id = 6
+router = 1
+area = [0, 0, 1, 1]
+[[publishers]]
+id = 13
+router = 1
+at = [0.5, 0.5]
+rate_hz = 20
+"""
+
+
+def test_zoning_has_the_nodes_of_figure_7_1() -> None:
+    zoning = layout("zoning")
+    assert sorted(n.id for n in zoning.with_role("router")) == [1, 2, 3, 4, 5, 14, 15, 16, 17]
+    assert sorted(n.id for n in zoning.with_role("subscriber")) == [6, 7, 8, 9, 10, 11]
+    assert {n.id: n.rate_hz for n in zoning.with_role("publisher")} == {13: 20, 12: 3200}
+    assert [n.id for n in zoning.nodes if n.measured] == [6, 7, 8]
+    for subscriber in zoning.with_role("subscriber"):
+        assert zoning.wants(subscriber, zoning[13]) == (subscriber.id <= 8)
+        assert zoning.wants(subscriber, zoning[12]) == (subscriber.id > 8)
+
+
+@pytest.mark.parametrize("name", ["near-field", "far-field"])
+def test_fields_have_eight_routers_and_one_loud_publisher(name: str) -> None:
+    field = layout(name)
+    assert sorted(n.id for n in field.with_role("router")) == [1, 2, 3, 4, 5, 14, 15, 16]
+    assert [(n.id, n.rate_hz) for n in field.with_role("publisher")] == [(13, 3200)]
+    assert all(n.card.rate_mbit == 5 for n in field.with_role("router"))
+    assert [s.id for s in field.with_role("subscriber") if field.wants(s, field[13])] == [6, 7, 8]
+
+
+def test_far_field_swaps_6_with_10_and_7_with_9() -> None:
+    near = {n.id: n.routers for n in layout("near-field").with_role("subscriber")}
+    far = {n.id: n.routers for n in layout("far-field").with_role("subscriber")}
+    assert far == {**near, 6: near[10], 10: near[6], 7: near[9], 9: near[7]}
+    assert far[10] == (14,)  # the text: router 14 dispatches to subscriber 10 before router 1
+    assert far[6] == (1,)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("x = [", "no TOML"),
+        ("colour = 1", "unknown entries"),
+        ("", "needs nodes"),
+        (MINIMAL.replace("id = 6", "id = 1"), "unique"),
+        (MINIMAL.replace("id = 6", "id = 251"), "from 1 to 250"),
+        (MINIMAL.replace("router = 1\narea", "router = 9\narea"), "no router"),
+        (MINIMAL.replace("router = 1\narea", "area"), "must be node numbers"),
+        (MINIMAL.replace("area = [0, 0, 1, 1]", ""), "needs an `area`"),
+        (MINIMAL.replace("[0, 0, 1, 1]", "[0, 0, 1]"), "must be 4 numbers"),
+        (MINIMAL.replace("rate_hz = 20", ""), "rate_hz"),
+        (MINIMAL + "[[routers]]\nid = 2\n", "not connected"),
+        (MINIMAL + "[cards.router]\nloss = 1.5\n", "probability"),
+        (MINIMAL + "[cards.router]\nspeed = 1.5\n", "unknown entries"),
+        (MINIMAL + "[cards.router]\nrate_mbit = 0\n", "above 0"),
+    ],
+)
+def test_mistakes_are_named(text: str, says: str) -> None:
+    with pytest.raises(TopologyError, match=says):
+        parse_topology(text)
+
+
+def test_an_unknown_layout_lists_the_known(tmp_path: Path) -> None:
+    with pytest.raises(TopologyError, match="far-field, near-field, pair, zoning"):
+        layout("ring")
+    with pytest.raises(TopologyError, match="cannot be read"):
+        load_topology(tmp_path / "none.toml")

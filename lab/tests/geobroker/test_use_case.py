@@ -1,0 +1,208 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from zonal_lab.errors import PlanError
+from zonal_lab.geobroker import everything
+from zonal_lab.geobroker.evaluation import FEDERATION_GUARD_S, UseCaseEvaluation
+from zonal_lab.geobroker.journeys import Journey, from_trace, journeys, made_up_walks
+from zonal_lab.geobroker.message import SIZE, Report, read_report
+from zonal_lab.geobroker.oracle import check, local_join
+from zonal_lab.geobroker.plan import UseCase, UseCasePlan
+from zonal_lab.geobroker.report import write_use_case_report
+from zonal_lab.geobroker.results import UseCaseResults
+from zonal_lab.geobroker.travel import Travelled, travel
+from zonal_lab.geobroker.traveller import CONNECT, PING, PUBLISH, SUBSCRIBE
+
+WAYS = made_up_walks(30)
+PLAN = UseCasePlan(seconds=4, clients=(30,), ramp_s=1)
+
+
+TRACE = pa.table(
+    {
+        "client": [1, 0, 0, 0],
+        "trajectory": ["001/b", "000/a", "000/a", "000/a"],
+        "step": [0, 2, 0, 1],
+        "at_s": [0.0, 11.0, 0.0, 6.0],
+        "latitude": [30.0, 39.902, 39.9, 39.901],
+        "longitude": [116.4] * 4,
+    }
+)
+
+
+def test_a_trace_of_the_workload_job_becomes_journeys() -> None:
+    journey, other = from_trace(TRACE)
+    assert (journey.name, other.name) == ("000/a", "001/b")
+    assert journey.at_s.tolist() == [0, 6, 11]
+    assert journey.arrival(2) == (11, 39.902, 116.4)
+    assert journey.arrival(3) == (11, 39.9, 116.4), "at its end it jumps back at once"
+    assert journey.arrival(4) == (17, 39.901, 116.4)
+    assert journey.teleporting().arrival(4) == (0, 39.901, 116.4)
+    more = journeys(5, TRACE)
+    assert [len(each.at_s) for each in more] == [3, 1, 3, 1, 3]
+    assert len({each.name for each in more}) == 5
+
+
+def test_a_trace_of_teleporting_clients_teleports() -> None:
+    untimed = TRACE.set_column(3, "at_s", pa.nulls(4, pa.float64()))
+    assert all(each.teleports for each in from_trace(untimed))
+
+
+def test_a_table_that_is_no_trace_is_refused() -> None:
+    with pytest.raises(PlanError, match="at_s"):
+        from_trace(TRACE.drop_columns(["at_s"]))
+    with pytest.raises(PlanError, match="no rows"):
+        from_trace(TRACE.slice(0, 0))
+
+
+def test_journeys_are_always_the_same() -> None:
+    again = made_up_walks(30)
+    assert all(np.array_equal(a.lats, b.lats) for a, b in zip(WAYS, again, strict=True))
+    begun = WAYS[0].begun_later(100)
+    assert begun.at_s[0] == 0
+    assert np.all(np.diff(begun.at_s) >= 0)
+
+
+def test_a_report_is_750_bytes_and_reads_back() -> None:
+    report = Report(7, 3, 123456789, 39.9, 116.4)
+    assert len(report.to_bytes()) == SIZE == 750
+    assert read_report(b"head" + report.to_bytes(), 4) == report
+
+
+@pytest.fixture(scope="module")
+def travelled() -> Travelled:
+    return travel(UseCase("geo", 30), PLAN, WAYS)
+
+
+def test_deliveries_agree_with_the_job_message_by_message(travelled: Travelled) -> None:
+    found = check(travelled, WAYS, local_join)
+    assert found.holds, found
+    assert found.messages > 20
+    assert found.due > 0.9 * found.recorded > 0
+
+
+def test_the_check_notices_a_missing_a_doubled_and_a_wrong_delivery(travelled: Travelled) -> None:
+    rows = travelled.deliveries
+    own = np.flatnonzero(rows[:, 0] == rows[:, 1])
+    without = replace(travelled, deliveries=np.delete(rows, own[len(own) // 2], axis=0))
+    assert check(without, WAYS, local_join).missing == 1
+    doubled = replace(travelled, deliveries=np.vstack([rows, rows[:1]]))
+    assert check(doubled, WAYS, local_join).doubled == 1
+    places = {int(each): WAYS[each].arrival(0)[1:] for each in range(30)}
+    far = max(places, key=lambda each: abs(places[each][0] - places[0][0]))
+    wrong = rows[own[0]].copy()
+    wrong[:3] = (far, 0, 0)
+    assert (
+        check(replace(travelled, deliveries=np.vstack([rows, wrong])), WAYS, local_join).impossible
+        == 1
+    )
+
+
+def test_a_late_delivery_is_explained_by_places_until_its_arrival_only() -> None:
+    """Client 1 comes near client 0 after its message was acknowledged."""
+    near, far = (45.0, 9.0), (45.5, 9.0)
+    at_s = np.array([0.0, 2.0])
+    ways = [
+        Journey("stays", at_s, np.array([near[0]] * 2), np.array([near[1]] * 2)),
+        Journey("comes", at_s, np.array([far[0], near[0]]), np.array([9.0, 9.0])),
+    ]
+    ms = 1_000_000
+    operations = [
+        (0, -1, CONNECT, 0, ms),
+        (0, -1, SUBSCRIBE, ms, 2 * ms),
+        (1, -1, CONNECT, 0, ms),
+        (1, -1, SUBSCRIBE, ms, 2 * ms),
+        (0, 0, PUBLISH, 10 * ms, 11 * ms),
+        (1, 1, PING, 20 * ms, 21 * ms),
+        (1, 1, SUBSCRIBE, 21 * ms, 22 * ms),
+    ]
+    for arrived_ms, impossible in ((25, 0), (15, 1)):
+        deliveries = [(0, 0, 0, 10 * ms, 12 * ms), (1, 0, 0, 10 * ms, arrived_ms * ms)]
+        found = Travelled(
+            case=UseCase("federated", 2),
+            start_ns=0,
+            seconds=1.0,
+            operations=np.array(operations, np.int64),
+            deliveries=np.array(deliveries, np.int64),
+            received=2,
+            relevant=2,
+            late=0,
+            unfinished=0,
+            clients_cpu_s=0.0,
+            broker_cpu_s=0.0,
+            load=0.0,
+        )
+        agreement = check(found, ways, local_join)
+        assert (agreement.due, agreement.missing) == (1, 0)
+        assert (agreement.undecided, agreement.impossible) == (1, impossible)
+
+
+def test_without_places_everybody_hears_everything() -> None:
+    found = travel(UseCase("no-geo", 30), PLAN, WAYS)
+    published = int((found.operations[:, 2] == 3).sum())
+    assert found.received == 30 * published
+    assert 0 < found.relevant < found.received
+    assert found.unfinished == 0
+
+
+def test_two_brokers_deliver_as_one(tmp_path: Path) -> None:
+    found = travel(UseCase("federated", 30), PLAN, WAYS)
+    agreement = check(found, WAYS, local_join, guard_s=FEDERATION_GUARD_S["travel"])
+    assert agreement.holds, agreement
+    results = UseCaseResults(tmp_path)
+    results.start(PLAN)
+    results.keep(found, agreement, "the job's predicate")
+    page = write_use_case_report(results, tmp_path).read_text()
+    assert "nothing lost, deliveries equal to the oracle's | TARGETS B | holds" in page
+    assert (tmp_path / "geobroker-30.png").stat().st_size > 5000
+
+
+def test_teleporting_clients_go_as_fast_as_they_can_and_are_checked_too() -> None:
+    plan = UseCasePlan(seconds=1, clients=(20,), ramp_s=0.2, teleport_seconds=1.5)
+    found = travel(UseCase("geo", 20, "teleport"), plan, WAYS)
+    arrivals = int((found.operations[:, 2] == 3).sum())
+    assert arrivals > 20 * 10, "a travelling client would reach a place or two"
+    assert found.late == found.unfinished == 0
+    agreement = check(found, WAYS, local_join)
+    assert agreement.holds, agreement
+
+
+def test_everything_matches_is_measured_at_both_brokers() -> None:
+    found = everything.measure(0.5, 1, moving=True)
+    assert found.deliveries == pytest.approx(2 * 100 * 30 * 0.8, abs=2)
+    assert found.geo_ms > 0 < found.no_geo_ms
+
+
+def test_the_whole_evaluation_runs_and_writes_its_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("zonal_lab.geobroker.evaluation.MATCHING_ROUNDS", 1)
+    plan = UseCasePlan(
+        seconds=2, clients=(12,), systems=("geo",), ramp_s=0.5, teleport=(8,), teleport_seconds=1,
+        index_seconds=0.002, matching_seconds=0.3,
+    )  # fmt: skip
+    told: list[str] = []
+    results = UseCaseResults(tmp_path)
+    evaluation = UseCaseEvaluation(plan, results, None, spark=False, on_case=told.append)
+    evaluation.run()
+    assert evaluation.failures == []
+    assert len(told) == evaluation.steps()
+    page = write_use_case_report(results, tmp_path).read_text()
+    for part in ("Everything matches", "figures 7 and 8", "8 teleporting", "12 travelling clients"):
+        assert part in page
+    for picture in ("granularity", "geo-or-not", "growth", "12"):
+        assert (tmp_path / f"geobroker-{picture}.png").stat().st_size > 5000
+    again = UseCaseEvaluation(plan, results, None, spark=False)
+    again.run()  # nothing is left to do
+
+
+def test_a_plan_without_clients_or_with_an_unknown_system_is_refused() -> None:
+    with pytest.raises(PlanError):
+        UseCasePlan(clients=())
+    with pytest.raises(PlanError, match="rabbit"):
+        UseCasePlan(systems=("rabbit",))  # type: ignore[arg-type]

@@ -1,0 +1,39 @@
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from zonal_lab.errors import PlanError
+from zonal_lab.location.plan import Plan
+from zonal_lab.location.techniques import TECHNIQUES
+
+
+def test_the_full_plan_is_the_thesis() -> None:
+    plan = Plan()
+    assert (plan.rounds, plan.seconds) == (12, 180)
+    # 3 scenarios × 2 transports × 2 processor shares × 6 techniques × 12 rounds, and figure 7.28
+    assert plan.count == 3 * 2 * 2 * 6 * 12 + 12
+
+
+def test_techniques_take_turns_and_none_is_always_first() -> None:
+    plan = Plan(rounds=6, scenarios=("zoning",), transports=("tcp",), cpu_percents=(100,))
+    cases = list(plan.cases("zoning"))
+    firsts = Counter(cases[number * 6].technique for number in range(6))
+    assert firsts == Counter(TECHNIQUES)
+    assert len({case.name for case in cases}) == len(cases)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({"rounds": 0}, "above 0"),
+        ({"techniques": ("s2", "geohash")}, "geohash"),
+        ({"transports": ("quic",)}, "quic"),
+        ({"cpu_percents": (0,)}, "1 to 100"),
+        ({"techniques": ()}, "there are TOPIC"),
+    ],
+)
+def test_a_plan_that_cannot_be_is_refused(wrong: dict[str, object], says: str) -> None:
+    with pytest.raises(PlanError, match=says):
+        Plan(**wrong)  # type: ignore[arg-type]

@@ -1,1 +1,0 @@
-"""Emulated networks, workloads, experiments and their figures."""
