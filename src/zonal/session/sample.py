@@ -12,6 +12,7 @@ from zonal.session.compact_point import EXACT_MARK, read_exact_chunk
 from zonal.session.geo_context import GeoContext
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable
     from types import EllipsisType
 
     import zenoh
@@ -140,6 +141,17 @@ def context_of(sample: zenoh.Sample) -> GeoContext | None:
     if "/@" in key:
         raise AttachmentError(f"a location key without a geo-context: {key}")
     return None
+
+
+def copy_mark(sample: zenoh.Sample, context: GeoContext) -> Hashable | None:
+    """What all copies of a message have in common, and no other message has; None: not known."""
+    identity = context.identity
+    if identity is not None:
+        return identity
+    stamp, attachment = sample.timestamp, sample.attachment
+    if stamp is None or attachment is None:
+        return None
+    return str(stamp), attachment.to_bytes()
 
 
 def is_exact(key: str) -> bool:
