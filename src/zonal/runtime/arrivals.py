@@ -104,10 +104,10 @@ class Arrivals:
             more = waiting()
             if more:
                 batch += [get() for _ in range(min(more, _BATCH))]
+                if more <= _BATCH:  # all that was weighed is taken
+                    self._waiting_bytes = 0
             if not self._hand_over(batch):
                 return
-            if more < _UNWEIGHED:
-                self._waiting_bytes = 0
             if more > _BACKLOG:
                 time.sleep(_NAP_S)
 

@@ -6,20 +6,18 @@ that arrives is read once, on the session's reading thread.
 
 from __future__ import annotations
 
-import logging
 import threading
 from itertools import repeat
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from zonal.errors import ZonalError
 from zonal.geo import Point
 from zonal.keys import is_exact
-from zonal.runtime import Recent
 from zonal.session.declarations import RETIRED
 from zonal.session.geo_context import POINT_BYTES
 from zonal.session.listeners import Listener, Listeners
-from zonal.session.sample import Sample, context_of, copy_mark
+from zonal.session.reading import Reading
+from zonal.session.sample import Sample
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,8 +29,6 @@ if TYPE_CHECKING:
     from zonal.session.interest import Interest
     from zonal.session.recovery import Recoverer
     from zonal.session.shorthand import Shorthands
-
-logger = logging.getLogger(__name__)
 
 _KEY_OF = attrgetter("key_expr")
 _KNOWN_PLACES = 65_536
@@ -73,10 +69,8 @@ class Edge:
         # Places by key, or by key and what the attachment adds, with those who want messages from
         # there; only valid while no listener comes, goes or moves.
         self._known: dict[str | tuple[str, bytes], _Entry] = {}
-        self._copies: Recent[object] = Recent()
+        self._reading = Reading()
         self.received = 0
-        self.malformed = 0
-        self.duplicates = 0
 
     @property
     def declared_keys(self) -> tuple[str, ...]:
@@ -87,6 +81,16 @@ class Edge:
     def is_empty(self) -> bool:
         """Whether nobody listens any more."""
         return not len(self._listeners)
+
+    @property
+    def malformed(self) -> int:
+        """How many messages could not be read."""
+        return self._reading.malformed
+
+    @property
+    def duplicates(self) -> int:
+        """How many messages came again, and were left out."""
+        return self._reading.duplicates
 
     @property
     def recovered(self) -> int:
@@ -244,20 +248,11 @@ class Edge:
     def _sort(
         self, raw: zenoh.Sample, wanted: dict[Listener, list[Sample]], *, unique: bool
     ) -> None:
-        try:
-            context = context_of(raw)
-        except ZonalError as error:
-            self.malformed += 1
-            logger.warning("dropped a message: %s", error)
+        sample = self._reading.read(raw, unique=unique)
+        if sample is None:
             return
-        if context is not None and (unique or context.may_come_again):
-            mark = copy_mark(raw, context)
-            if mark is not None and self._copies.check(mark):
-                self.duplicates += 1
-                return
+        context, place = sample.context, sample.place
         listeners = tuple(self._listeners.of(context))
-        place = None if context is None else context.place
-        sample = Sample(raw, place, context)
         for listener in listeners:
             wanted.setdefault(listener, []).append(sample)
         if isinstance(place, Point) and context is not None and context.is_plain:

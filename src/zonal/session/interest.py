@@ -105,11 +105,14 @@ class Interest:
         """Those of the keys that senders have to be told of."""
         return frozenset(self._announced)
 
-    def want(self, who: Hashable, wish: Wish) -> bool:
+    def want(self, who: Hashable, wish: Wish | None) -> bool:
         """Take a wish in, instead of an earlier one of the same; whether anything changed."""
         old = self._wishes.get(who)
         if old == wish:
             return False
+        if wish is None:
+            self.drop(who)
+            return True
         self._count(wish, 1)
         if old is not None:
             self._count(old, -1)

@@ -36,8 +36,8 @@ class Listener(Protocol):
         """Whether it wants messages with a geofence wherever it is itself."""
 
     @property
-    def wish(self) -> Wish:
-        """What has to be declared for it."""
+    def wish(self) -> Wish | None:
+        """What has to be declared for it; None: nothing yet."""
 
     def accepts(self, context: GeoContext | None) -> bool:
         """The exact checks at the edge."""

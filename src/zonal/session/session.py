@@ -15,6 +15,7 @@ from zonal.keys import Role, check_topic, encoding_named, encodings
 from zonal.runtime import DEFAULT_CAPACITY, Overflow
 from zonal.session.announcements import Announcements
 from zonal.session.content import checked_encoding
+from zonal.session.gathering import Gathering
 from zonal.session.liveliness import Liveliness
 from zonal.session.mover import Mover
 from zonal.session.publisher import Delivery, Memory, Publisher, Stamps
@@ -305,15 +306,16 @@ class Session:
             raise GeometryError(f"an area is a Circle, Box, Polygon, …, not {area!r}")
         if recovery is not None and not isinstance(recovery, Recovery):
             raise TypeError(f"recovery is a zonal.Recovery, not {recovery!r}")
-        if self._position.is_known and self._position.last is None:
-            self._first_position(required=isinstance(area, Circle) and area.is_ego_centric)
+        is_ego_centric = isinstance(area, Circle) and area.is_ego_centric
+        if is_ego_centric or (self._position.is_known and self._position.last is None):
+            self._first_position(required=is_ego_centric)
         kinds = self._encodings_for(area, encoding)
         with self._lock:
             self._hear_ourselves()
             role = Role.PULL_SUBSCRIBER if kind is PullSubscriber else Role.SUBSCRIBER
             subscriber = kind(
                 topic,
-                Scope(area, self._position, fenced=fenced, margin_m=margin_m, role=role),
+                Scope(area, self._position.last, fenced=fenced, margin_m=margin_m, role=role),
                 self._receiving.edge(topic, kinds, history, recovery),
                 self._position,
                 capacity=capacity,
@@ -323,6 +325,15 @@ class Session:
             self._subscribers.append(subscriber)
         self._follow_position()
         return subscriber
+
+    def gather(self, take: Callable[[list[Sample]], None]) -> Gathering:
+        """For a gateway with receivers of its own: the messages of others under keys of its choice.
+
+        `take` gets batches on the session's reading thread, each message once, and must not block.
+        An `Interest` says which keys the wishes of many come to.
+        """
+        self._check_open()
+        return Gathering(self.zenoh, self._receiving.arrivals, take)
 
     def _hear_ourselves(self) -> None:
         """Messages of our own reach our subscribers without a router that could stamp them."""

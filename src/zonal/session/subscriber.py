@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from zonal.errors import ClosedError
+from zonal.keys import refine
 from zonal.runtime import Callback, Mailbox
 
 if TYPE_CHECKING:
@@ -173,8 +174,9 @@ class Subscriber:
     def move(self) -> None:
         """Follow the position."""
         if not self._closed:
-            self._scope.move()
-            self._edge.update(self, self._position.last)
+            own = self._position.last
+            self._scope.move(own)
+            self._edge.update(self, own)
 
     # What the edge asks (see `listeners.Listener`)
 
@@ -184,13 +186,21 @@ class Subscriber:
         return self._scope.fenced
 
     @property
-    def wish(self) -> Wish:
+    def wish(self) -> Wish | None:
         """What has to be declared for it."""
         return self._scope.wish
 
     def accepts(self, context: GeoContext | None) -> bool:
-        """The exact checks."""
-        return self._scope.accepts(context)
+        """The second and third check: our area holds the place, the fence holds our own place."""
+        area = self._scope.area
+        if context is None:
+            return area is None
+        if area is not None and (context.place is None or not refine(area, context.place)):
+            return False
+        if context.fence is None or self._scope.fenced:
+            return True
+        own = self._position.last
+        return own is not None and context.fence.contains(own)
 
     def deliver(self, samples: list[Sample]) -> None:
         """To the callback, or into the mailbox."""
