@@ -2,8 +2,9 @@
 
 For each topic filter the union of its subscribers' geofences is kept as few cells, and so are the
 places where its subscribers are: other brokers' messages come only from where somebody listens, and
-messages with a geofence only if somebody may be inside it. When all of it would be too much, detail
-is given up step by step; what arrives is checked exactly in any case.
+messages with a geofence only if somebody may be inside it. Of encodings that do not write areas as
+cells all messages of the topic are asked for. When all of it would be too much, detail is given up
+step by step; what arrives is checked exactly in any case.
 """
 
 from __future__ import annotations
@@ -14,14 +15,14 @@ from zonal.broker.geocontext import follows
 from zonal.broker.keymap import fits, key_of_filter
 from zonal.geo import Area, Cell, Circle, Everywhere, Point
 from zonal.index import InterestCover
-from zonal.keys import FENCE_CHUNK, encodings
-from zonal.keys.s2 import KEY_LEVEL, path_of_cell
+from zonal.keys import EVERY_FENCE, cell_keys, encoding_key, encodings, fences_at, join
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
     from zonal.broker.session import Session
     from zonal.broker.subscription import Subscription
+    from zonal.keys import Encoding
 
 KEY_BUDGET = 1000
 """Key expressions one broker declares at most."""
@@ -29,6 +30,10 @@ AREA_CELLS, PLACE_CELLS = 64, 16
 PLACE_MARGIN_M = 500.0
 """How far a client moves before its place is declared anew."""
 AREA_MARGIN_M = 50.0
+FENCED_AREAS = 8
+"""Cells of areas up to which each is paired with each place for messages with a geofence."""
+COARSE_LEVEL = 8
+"""The level of cells, some 40 km wide, that are declared when finer ones would be too many."""
 
 Id = tuple[str, str]
 
@@ -141,11 +146,14 @@ class Interest:
 
     def keys(self, budget: int = KEY_BUDGET) -> frozenset[str]:
         """The key expressions to declare: as precise as the budget allows."""
+        shared = [encoding for encoding in _routed() if encoding.cell_level is not None]
+        others = (frozenset(_of_topics(self._wishes)), frozenset(_of_all(self._wishes)))
         for detail in (_exact, _coarse, _topics, _roots):
-            found = frozenset(key for each in self._wishes.items() for key in detail(*each))
-            if len(found) <= budget:
-                return found
-        return frozenset(_everything("**", plain=True))
+            found = frozenset(key for each in self._wishes.items() for key in detail(*each, shared))
+            for more in others:
+                if len(found) + len(more) <= budget:
+                    return found | more
+        return frozenset(_everything("**", _routed(), plain=True))
 
 
 def _id(subscription: Subscription) -> Id:
@@ -167,65 +175,80 @@ def _circle(center: Point, radius_m: float) -> Area:
         return Everywhere()
 
 
-def _path(cell: Cell) -> str:
-    # Keys name cells no finer than KEY_LEVEL; a finer one would match nothing.
-    if cell.level > KEY_LEVEL:
-        cell = cell.parent(KEY_LEVEL)
-    return path_of_cell(cell)
+def _routed() -> list[Encoding]:
+    """The encodings whose messages reach whoever names the topic; `json` sends to shapes only."""
+    return [encoding for encoding in encodings() if not encoding.announces_areas]
 
 
-def _exact(key: str, wish: Wish) -> Iterator[str]:
+def _exact(key: str, wish: Wish, shared: list[Encoding]) -> Iterator[str]:
     """Every cell of the areas, and every pair of place and area for messages with a geofence."""
-    areas = [f"{_path(cell)}/**" for cell in wish.areas.cells]
-    yield from _keys(key, wish, areas, areas if len(areas) <= 8 else ["**"], wish.places.cells)
+    areas = wish.areas.cells
+    yield from _keys(key, wish, areas, wish.places.cells, shared, pairs=len(areas) <= FENCED_AREAS)
 
 
-def _coarse(key: str, wish: Wish) -> Iterator[str]:
+def _coarse(key: str, wish: Wish, shared: list[Encoding]) -> Iterator[str]:
     """Cells of the areas, but geofences from anywhere, and only to the wider surroundings."""
-    areas = sorted({f"{_path(cell.parent(min(cell.level, 8)))}/**" for cell in wish.areas.cells})
-    places = {cell.parent(min(cell.level, 8)) for cell in wish.places.cells}
-    yield from _keys(key, wish, areas, ["**"], tuple(places))
+    areas, places = _wider(wish.areas.cells), _wider(wish.places.cells)
+    yield from _keys(key, wish, areas, places, shared, pairs=False)
+
+
+def _wider(cells: Iterable[Cell]) -> tuple[Cell, ...]:
+    return tuple(sorted({cell.parent(min(cell.level, COARSE_LEVEL)) for cell in cells}))
 
 
 def _keys(
-    key: str, wish: Wish, areas: list[str], fenced: list[str], places: tuple[Cell, ...]
+    key: str,
+    wish: Wish,
+    areas: tuple[Cell, ...],
+    places: tuple[Cell, ...],
+    shared: list[Encoding],
+    *,
+    pairs: bool,
 ) -> Iterator[str]:
+    """`pairs`: fenced messages from the areas only, not from anywhere."""
+    fences = fences_at(places)
     if wish.anywhere:
         yield key
-        for prefix in located_prefixes():
-            yield f"{key}/{prefix}/**"
-        areas, fenced = [], ["**"]
-    for area in areas:
-        yield f"{key}/@s2/{area}"
-    for place in places:
-        to = f"{FENCE_CHUNK}/{_path(place)}/**"
-        for area in fenced:
-            yield f"{key}/@s2/{area}/{to}"
+        yield from (join(key, fence) for fence in fences)
+    for encoding in shared:
         if wish.anywhere:
-            yield f"{key}/{to}"
+            yield encoding_key(key, encoding)
+        else:
+            yield from cell_keys(key, areas, encoding)
+        if pairs and not wish.anywhere:
+            yield from cell_keys(key, areas, encoding, fences)
+        else:
+            yield from (encoding_key(key, encoding, fence) for fence in fences)
 
 
-def located_prefixes() -> list[str]:
-    """The encodings whose messages reach whoever names the topic; `json` sends to shapes only."""
-    return [encoding.prefix for encoding in encodings() if not encoding.announces_areas]
-
-
-def _topics(key: str, wish: Wish) -> Iterator[str]:
+def _topics(key: str, wish: Wish, shared: list[Encoding]) -> Iterator[str]:
     """Topics only, places left out."""
-    yield from _everything(key, plain=bool(wish.anywhere))
+    yield from _everything(key, shared, plain=bool(wish.anywhere))
 
 
-def _roots(key: str, wish: Wish) -> Iterator[str]:
+def _roots(key: str, wish: Wish, shared: list[Encoding]) -> Iterator[str]:
     """The first level of each topic."""
     root = key.partition("/")[0]
     whole = "**" if "*" in root else f"{root}/**"
-    yield from _everything(whole, plain=bool(wish.anywhere))
+    yield from _everything(whole, shared, plain=bool(wish.anywhere))
 
 
-def _everything(key: str, *, plain: bool) -> Iterator[str]:
+def _everything(key: str, kinds: list[Encoding], *, plain: bool) -> Iterator[str]:
     if plain:
         yield key
-        yield f"{key}/{FENCE_CHUNK}/**"
-    for prefix in located_prefixes() if plain else ["@s2"]:
-        yield f"{key}/{prefix}/**"
-    yield f"{key}/@s2/**/{FENCE_CHUNK}/**"
+        yield join(key, EVERY_FENCE)
+    for encoding in kinds:
+        yield encoding_key(key, encoding)
+        yield encoding_key(key, encoding, EVERY_FENCE)
+
+
+def _of_topics(keys: Collection[str]) -> Iterator[str]:
+    """All messages of the topics in the encodings that do not write areas as cells."""
+    kinds = [encoding for encoding in _routed() if encoding.cell_level is None]
+    for key in keys:
+        yield from _everything(key, kinds, plain=False)
+
+
+def _of_all(keys: Collection[str]) -> Iterator[str]:
+    """The same of all topics, if there are any."""
+    yield from _of_topics(["**"] if keys else [])

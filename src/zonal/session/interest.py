@@ -18,11 +18,12 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 from zonal.errors import AttachmentError
 from zonal.geo import Point
 from zonal.index import InterestCover
+from zonal.keys import is_exact
 from zonal.keys.s2 import KEY_LEVEL, path_of_cell
 from zonal.session.audience import Audience
 from zonal.session.declaration import Declaration
 from zonal.session.geo_context import POINT_BYTES
-from zonal.session.sample import Sample, context_of, is_exact
+from zonal.session.sample import Sample, context_of
 from zonal.session.shorthand import Shorthands
 
 if TYPE_CHECKING:
