@@ -27,7 +27,9 @@ from zonal.keys import (
     fences_around,
     fences_at,
     is_exact,
+    is_plain,
     keys_to_announce,
+    location_of,
     message_keys,
     presence_keys,
     queryable_keys,
@@ -104,6 +106,10 @@ def test_where_keys_are_coarse_or_announced_there_is_no_exact_one(name: str) -> 
 )
 def test_reading_a_key(key: str, parts: KeyParts) -> None:
     assert read_key(key) == parts
+    assert topic_of(key) == parts.topic
+    assert is_plain(key) == parts.is_plain
+    assert is_exact(key) == (bool(parts.exact) and not parts.fence)
+    assert location_of(key) == "/".join(filter(None, (parts.location, parts.exact)))
 
 
 @pytest.mark.parametrize("name", ROUTED)

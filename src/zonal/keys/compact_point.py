@@ -104,15 +104,11 @@ def _nearest(low: int, middle: int) -> int:
     return middle + (low - middle + _RANGE // 2) % _RANGE - _RANGE // 2
 
 
+@lru_cache(maxsize=16_384)
 def _middle(expression: str) -> tuple[int, int] | None:
     """The middle of the key's cell in 1e-7 degrees; None where the key says too little."""
     try:
-        return _known_middle(expression) if expression else None
-    except LocationKeyError:  # not remembered: the encoding may be registered later
+        middle = encoding_of_expression(expression).middle(expression)
+    except LocationKeyError:
         return None
-
-
-@lru_cache(maxsize=16_384)
-def _known_middle(expression: str) -> tuple[int, int] | None:
-    middle = encoding_of_expression(expression).middle(expression)
     return None if middle is None else (round(middle.lat * 1e7), round(middle.lon * 1e7))

@@ -74,11 +74,14 @@ def message_keys(
     nobody wants it and there are no keys.
     """
     if place is None:
-        expressions: Iterable[str] = ("",)
+        keys = [topic]
     else:
-        expressions = announced if encoding.announces_areas else encoding.place_expressions(place)
-    fences = ("",) if fence is None else fence_expressions(fence)
-    return tuple(join(topic, expression, to) for expression in expressions for to in fences)
+        places = announced if encoding.announces_areas else encoding.place_expressions(place)
+        keys = [f"{topic}/{expression}" for expression in places]
+    if fence is None:
+        return tuple(keys)
+    fences = fence_expressions(fence)
+    return tuple(f"{key}/{to}" for key in keys for to in fences)
 
 
 def place_key(topic: str, place: Place | None, encoding: Encoding) -> str:
@@ -227,9 +230,23 @@ def read_key(key: str) -> KeyParts:
     return KeyParts(topic, location[1:], "", fence)
 
 
+# Single questions, asked for every message: quicker than `read_key`.
+
+
 def topic_of(key: str) -> str:
     """The topic of a key."""
     return key.partition(_VERBATIM)[0]
+
+
+def location_of(key: str) -> str:
+    """The location expression of a key, with the chunk of an exact place where it has one."""
+    _, at, rest = key.partition(_VERBATIM)
+    return f"{at}{rest}".partition(_FENCE)[0][1:]
+
+
+def is_plain(key: str) -> bool:
+    """Whether a key is nothing but a topic."""
+    return _VERBATIM not in key
 
 
 def is_exact(key: str) -> bool:

@@ -1,4 +1,4 @@
-"""Messages for a gateway that has receivers of its own: it says which keys, and gets all of them."""
+"""Messages for a gateway with receivers of its own: it names keys, and gets what comes."""
 
 from __future__ import annotations
 

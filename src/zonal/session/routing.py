@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from zonal.errors import GeometryError
 from zonal.geo import Area, Cell, Circle, Point, cell_of, level_for_size
-from zonal.keys import Encoding, encoding_named, message_keys, read_key
+from zonal.keys import Encoding, encoding_named, location_of, message_keys
 from zonal.session.geo_context import SEQUENCE_AT, GeoContext, leb128
 
 if TYPE_CHECKING:
@@ -61,13 +61,13 @@ class Route:
         context = GeoContext(
             origin.id, origin.next_sequence(), self.place, self.fence, None, self.copies, user
         )
-        return context.to_bytes(read_key(self.keys[0]).location, stamped=stamped)
+        return context.to_bytes(location_of(self.keys[0]), stamped=stamped)
 
     def parts(self, origin: Origin) -> tuple[bytes, bytes]:
         """What stands before and behind the number of the message, made once for the route."""
         if self._cached is None:
             context = GeoContext(origin.id, 0, self.place, self.fence, None, self.copies, None)
-            whole = context.to_bytes(read_key(self.keys[0]).location, stamped=True)
+            whole = context.to_bytes(location_of(self.keys[0]), stamped=True)
             object.__setattr__(self, "_cached", (whole[:SEQUENCE_AT], whole[SEQUENCE_AT + 1 :]))
         assert self._cached is not None
         return self._cached

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from zonal.errors import AttachmentError, LocationKeyError
 from zonal.geo import Area, Cell, Point
-from zonal.keys import is_exact, read_key, topic_of
+from zonal.keys import is_exact, is_plain, location_of, read_key, topic_of
 from zonal.session.geo_context import GeoContext
 
 if TYPE_CHECKING:
@@ -128,17 +128,16 @@ def context_of(sample: zenoh.Sample) -> GeoContext | None:
     key = str(sample.key_expr)
     if is_exact(key):
         return _stamped_context(sample, key)
-    parts = read_key(key)
     if attachment is not None:
         stamp = sample.timestamp
         origin = None if stamp is None else origin_of(str(stamp.get_id()))
         try:
-            return GeoContext.from_bytes(attachment.to_bytes(), parts.location, origin)
+            return GeoContext.from_bytes(attachment.to_bytes(), location_of(key), origin)
         except AttachmentError:
-            if parts.is_plain:
+            if is_plain(key):
                 return None  # a plain message with an attachment of its own
             raise
-    if not parts.is_plain:
+    if not is_plain(key):
         raise AttachmentError(f"a location key without a geo-context: {key}")
     return None
 
