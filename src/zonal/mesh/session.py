@@ -24,7 +24,7 @@ from zonal.mesh.topics import (
     topic_matches,
 )
 from zonal.mesh.udp import Address, Peer, UdpDriver
-from zonal.runtime.mailbox import Mailbox
+from zonal.runtime import Mailbox
 
 if TYPE_CHECKING:
     from typing import Self
