@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from zonal.errors import MeshError
-from zonal.mesh.envelope import Envelope
+from zonal.mesh.envelope import MeshEnvelope
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -81,7 +81,9 @@ class Gateway:
         try:
             payload = sample.payload.to_bytes()
             self.mesh.put_message(
-                Envelope(sample.key, payload, sample.location, sample.geofence, from_gateway=True)
+                MeshEnvelope(
+                    sample.key, payload, sample.location, sample.geofence, from_gateway=True
+                )
             )
         except MeshError:
             self.counters.too_large += 1

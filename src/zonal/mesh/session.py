@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from zonal.errors import ClosedError, GeometryError, PacketError, PositionError
 from zonal.geo import Area, Circle, Point
 from zonal.mesh.config import MeshConfig
-from zonal.mesh.envelope import Envelope
+from zonal.mesh.envelope import MeshEnvelope
 from zonal.mesh.node import MeshNode
 from zonal.mesh.topics import (
     channels_for,
@@ -23,7 +23,7 @@ from zonal.mesh.topics import (
     check_topic,
     topic_matches,
 )
-from zonal.mesh.udp import Address, Peer, UdpDriver
+from zonal.mesh.udp import Address, UdpDriver
 from zonal.runtime.mailbox import Mailbox
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class MeshSubscriber:
 
         threading.Thread(target=work, name=f"mesh-handler-{self.topic}", daemon=True).start()
 
-    def accepts(self, message: Envelope, own: Point | None) -> bool:
+    def accepts(self, message: MeshEnvelope, own: Point | None) -> bool:
         """Topic, then consumer geofence, then producer geofence; exact, whatever the channels."""
         if not topic_matches(self.topic, message.topic):
             return False
@@ -115,14 +115,13 @@ class MeshSession:
         node_id: int,
         *,
         listen: Address = ("127.0.0.1", 0),
-        peers: Mapping[int, Peer] | None = None,
+        peers: Mapping[int, Address] | None = None,
         position: PositionSource = None,
         config: MeshConfig | None = None,
     ) -> None:
         self.config = config or MeshConfig(acknowledged=True, write_back=6)
-        seed = secrets.randbits(31)
-        node = MeshNode(node_id, self.config, seed=seed, now=time.monotonic())
-        self._driver = UdpDriver(node, address=listen, deliver=self._delivered, seed=seed)
+        node = MeshNode(node_id, self.config, seed=secrets.randbits(31), now=time.monotonic())
+        self._driver = UdpDriver(node, address=listen, deliver=self._delivered)
         self._driver.set_peers(peers or {})
         self._position = position
         self._own = self._locate()
@@ -157,7 +156,7 @@ class MeshSession:
         place = self._driver.node.place
         return (place.positions, place.length) if place else ((), 0)
 
-    def set_peers(self, peers: Mapping[int, Peer]) -> None:
+    def set_peers(self, peers: Mapping[int, Address]) -> None:
         """Say who is in reach."""
         table = dict(peers)
         self._do(lambda: self._driver.set_peers(table))
@@ -172,17 +171,12 @@ class MeshSession:
     ) -> None:
         """Publish from a location, or from the node's position, to whoever wants it there."""
         data = payload.encode() if isinstance(payload, str) else bytes(payload)
-        self.put_message(Envelope(check_topic(key), data, location or self._own, geofence))
+        self.put_message(MeshEnvelope(check_topic(key), data, location or self._own, geofence))
 
-    def put_message(self, message: Envelope) -> None:
+    def put_message(self, message: MeshEnvelope) -> None:
         """Publish a message exactly as it is."""
         packed, channels = message.to_bytes(), channels_of(message.topic, message.location)
-
-        def publish() -> None:
-            node = self._driver.node
-            self._driver.carry_out(node.publish(channels, packed, time.monotonic()))
-
-        self._do(publish)
+        self._do(lambda: self._driver.publish(channels, packed))
         self._hand_over(message, self.id)
 
     def declare_subscriber(
@@ -291,13 +285,13 @@ class MeshSession:
 
     def _delivered(self, effect: Deliver) -> None:
         try:
-            message = Envelope.from_bytes(effect.data)
+            message = MeshEnvelope.from_bytes(effect.data)
         except PacketError:
             self.refused += 1
             return
         self._hand_over(message, effect.origin)
 
-    def _hand_over(self, message: Envelope, source: int) -> None:
+    def _hand_over(self, message: MeshEnvelope, source: int) -> None:
         with self._lock:
             accepting = [s for s in self._subscribers if s.accepts(message, self._own)]
         sample = MeshSample(
@@ -316,13 +310,13 @@ def open(  # noqa: A001 — as `zonal.open` and `zenoh.open`
     node_id: int,
     *,
     listen: Address = ("127.0.0.1", 0),
-    peers: Mapping[int, Peer] | None = None,
+    peers: Mapping[int, Address] | None = None,
     position: PositionSource = None,
     config: MeshConfig | None = None,
 ) -> MeshSession:
     """Join a mesh as a node: publish and subscribe by place where there are no routers.
 
-    ``peers`` are the nodes in radio reach, that is: whose datagrams arrive; it can be changed with
-    `set_peers` as neighbours come and go.
+    ``peers`` are the nodes in radio reach, that is: whose datagrams arrive, and where they listen;
+    it can be changed with `set_peers` as neighbours come and go.
     """
     return MeshSession(node_id, listen=listen, peers=peers, position=position, config=config)

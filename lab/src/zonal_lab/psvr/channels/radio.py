@@ -11,7 +11,7 @@ import random
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from zonal.mesh.channels import Transmission
+from zonal.mesh import Transmission
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
