@@ -93,7 +93,7 @@ def location(
         Path | None, typer.Option(help="folder of results; continued if it exists")
     ] = None,
 ) -> None:
-    """The evaluation of the thesis: techniques × scenarios × transports × CPU, then the report."""
+    """The evaluation of Visotto 2023: techniques × scenarios × transports × CPU, then its page."""
     _require_packages()
     from zonal_lab.experiment.results import Results
     from zonal_lab.location.bloom_table import run_bloom_table
