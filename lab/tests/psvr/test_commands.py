@@ -45,6 +45,14 @@ def test_figure_11_with_real_processes_and_a_made_trace(tmp_path: Path) -> None:
         assert 0 < row["got"] <= row["reachable"] <= row["wanted"]
 
 
+def test_figure_11_without_a_trace_says_that_its_links_are_made_up(tmp_path: Path) -> None:
+    arguments = ["fig11", "--quick", "--part", "trace", "--out", str(tmp_path)]
+    result = CliRunner().invoke(app, [*arguments, "--master", "none"])
+    assert result.exit_code == 0, result.output
+    assert "links made up by chance: 10 nodes" in (tmp_path / "fig11.txt").read_text()
+    assert "recorded" not in result.output
+
+
 @pytest.mark.slow
 def test_sweep_on_spark_gives_the_rows_of_the_plain_one() -> None:
     tasks = [{"n": 12, "p": 0.4, "s": 3, "publishers": 4, "seed": seed} for seed in range(3)]

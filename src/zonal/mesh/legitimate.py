@@ -76,7 +76,8 @@ def _tree_faults(part: Mapping[int, MeshNode]) -> Iterator[str]:
 
 def _ring_faults(part: Mapping[int, MeshNode]) -> Iterator[str]:
     tree = {name: node.tree.parent for name, node in part.items()}
-    if any(parent not in tree for parent in tree.values()) or _cyclic(tree):
+    edges = [(name, parent) for name, parent in tree.items() if name != parent]
+    if len(edges) != len(tree) - 1 or components(graph_of(edges, tree)) != [set(tree)]:
         yield "no tree, so no ring"
         return
     layout = lay_out(tree)
@@ -87,20 +88,7 @@ def _ring_faults(part: Mapping[int, MeshNode]) -> Iterator[str]:
             yield f"{name} takes the ring to be {node.place.length} long, it is {layout.length}"
 
 
-def _cyclic(tree: Mapping[int, int]) -> bool:
-    roots = [name for name, parent in tree.items() if name == parent]
-    if len(roots) != 1:
-        return True
-    for name in tree:
-        steps, at = 0, name
-        while at != tree[at]:
-            at, steps = tree[at], steps + 1
-            if steps > len(tree):
-                return True
-    return False
-
-
-def true_next(
+def _true_next(
     position: int, subscribers: Mapping[int, tuple[int, ...]], me: int, length: int
 ) -> int | None:
     """The next subscriber other than the node itself, counter-clockwise from a position."""
@@ -121,7 +109,7 @@ def _table_faults(part: Mapping[int, MeshNode], now: float) -> Iterator[str]:
                 yield f"{name} has rows for other positions"
                 continue
             for index, position in enumerate(table.positions):
-                truth = true_next(position, subscribers, name, table.length)
+                truth = _true_next(position, subscribers, name, table.length)
                 found = table.nearest((channel,), index)
                 if found != truth:
                     yield f"{name} at {position} has {found} next on {channel}, not {truth}"

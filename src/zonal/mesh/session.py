@@ -24,7 +24,7 @@ from zonal.mesh.topics import (
     topic_matches,
 )
 from zonal.mesh.udp import Address, UdpDriver
-from zonal.runtime.mailbox import Mailbox
+from zonal.runtime import Mailbox
 
 if TYPE_CHECKING:
     from typing import Self
@@ -100,7 +100,7 @@ class MeshSubscriber:
     def undeclare(self) -> None:
         """Receive no more; the mesh forgets by itself."""
         self._session.forget(self)
-        self._mailbox.close()
+        self.close()
 
     def close(self) -> None:
         """End whoever waits for samples."""
@@ -108,7 +108,16 @@ class MeshSubscriber:
 
 
 class MeshSession:
-    """One node of a mesh, driven by its own thread, with put and subscribe by place."""
+    """One node of a mesh, driven by its own thread: put and subscribe where there are no routers.
+
+    Args:
+        node_id: its identifier, unique in the mesh.
+        listen: address and port; port 0 takes a free one.
+        peers: the nodes in radio reach, that is: whose datagrams arrive, and where they listen; to
+            be changed with `set_peers` as neighbours come and go.
+        position: where the node is, or a function that says it.
+        config: the same for all nodes of a mesh; by default with acknowledgement.
+    """
 
     def __init__(
         self,
@@ -306,17 +315,4 @@ class MeshSession:
             subscriber.offer(sample)
 
 
-def open(  # noqa: A001 — as `zonal.open` and `zenoh.open`
-    node_id: int,
-    *,
-    listen: Address = ("127.0.0.1", 0),
-    peers: Mapping[int, Address] | None = None,
-    position: PositionSource = None,
-    config: MeshConfig | None = None,
-) -> MeshSession:
-    """Join a mesh as a node: publish and subscribe by place where there are no routers.
-
-    ``peers`` are the nodes in radio reach, that is: whose datagrams arrive, and where they listen;
-    it can be changed with `set_peers` as neighbours come and go.
-    """
-    return MeshSession(node_id, listen=listen, peers=peers, position=position, config=config)
+open = MeshSession  # noqa: A001 - as `zonal.open` and `zenoh.open`
