@@ -49,7 +49,7 @@ def test_figure_11_without_a_trace_says_that_its_links_are_made_up(tmp_path: Pat
     arguments = ["fig11", "--quick", "--part", "trace", "--out", str(tmp_path)]
     result = CliRunner().invoke(app, [*arguments, "--master", "none"])
     assert result.exit_code == 0, result.output
-    assert "links made up by chance: 10 nodes" in (tmp_path / "fig11.txt").read_text()
+    assert "links made up by chance: Simulated: 10 nodes" in (tmp_path / "fig11.txt").read_text()
     assert "recorded" not in result.output
 
 

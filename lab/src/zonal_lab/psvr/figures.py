@@ -225,35 +225,33 @@ def figure_11(tests: Sequence[Row], long_runs: Sequence[Row], path: Path) -> str
     if long_runs:
         right.legend(fontsize=7)
     figure.savefig(path, dpi=110)
+    told = []
+    for name in sorted({row["trace"] for row in (*tests, *long_runs)}):
+        links = "links made up by chance" if name == MADE_UP else f"the recorded links of {name}"
+        fleets, simulated = ([r for r in rows if r["trace"] == name] for rows in (tests, long_runs))
+        said = (_processes(fleets) if fleets else "", _simulated(simulated) if simulated else "")
+        told.append(f"on {links}: {' '.join(filter(None, said))}")
+    return f"Paper: mostly 80 to 90 %. Ours, {' Ours, '.join(told)}"
+
+
+def _processes(tests: Sequence[Row]) -> str:
+    """Delivery of processes, how much of it the cuts left possible, and how much came late."""
     boxes = "; ".join(
-        f"{n} processes{' with acknowledgement' if a else ''} {mean(values):.1f} %"
-        for (n, a), values in shares.items()
+        f"{n} processes{' with acknowledgement' if ack else ''} "
+        f"{mean(100 * r['got'] / r['reachable'] for r in group):.1f} %"
+        for (n, ack), group in grouped(tests, "n", "acknowledged").items()
     )
-    told = f"{boxes}. {_cuts(tests)} " if tests else ""
-    return f"Paper: mostly 80 to 90 %. Ours: {told}{trace_sentence(long_runs)}"
-
-
-def _cuts(tests: Sequence[Row]) -> str:
-    """How many deliveries the cuts left possible, and how many came late."""
     wanted, reachable = (sum(r[key] for r in tests) for key in ("wanted", "reachable"))
     late, got = (sum(r[key] for r in tests if r["acknowledged"]) for key in ("late", "got"))
     share = 100 * late / got if got else 0.0
     return (
-        f"With links cut, {reachable:,} of {wanted:,} deliveries stayed possible; with "
+        f"{boxes}. With links cut, {reachable:,} of {wanted:,} deliveries stayed possible; with "
         f"acknowledgement {share:.1f} % came after more than a second."
     )
 
 
-def trace_sentence(rows: Sequence[Row]) -> str:
-    """Delivery on the links of each trace, and what the best way between any two would give."""
-    return " ".join(
-        f"On {'links made up by chance' if name == MADE_UP else f'the recorded links of {name}'}: "
-        + _long_runs(part)
-        for (name,), part in grouped(rows, "trace").items()
-    )
-
-
-def _long_runs(rows: Sequence[Row]) -> str:
+def _simulated(rows: Sequence[Row]) -> str:
+    """Delivery in long runs, and what the best way between any two nodes would give."""
     told = []
     for (n, channel, ack), part in grouped(rows, "n", "radio", "acknowledged").items():
         share = 100 * sum(r["got"] for r in part) / max(sum(r["possible"] for r in part), 1)
@@ -266,7 +264,7 @@ def _long_runs(rows: Sequence[Row]) -> str:
                 else f"without {share:.1f} % of at best {best:.1f} %"
             )
         )
-    return "; ".join(told) + "."
+    return "Simulated: " + "; ".join(told) + "."
 
 
 def recovery_figure(rows: Sequence[Row], path: Path) -> str:
