@@ -23,12 +23,16 @@ from typing import TYPE_CHECKING
 
 from zonal.errors import EncodingError, GeometryError, LocationKeyError
 from zonal.geo import Area, Box, Grid, GridCell, MultiPolygon, Point, Polygon, outline
-from zonal.keys.encoding import DEFAULT_MAX_EXPRESSIONS, Place, Role
+from zonal.keys.encoding import (
+    DEFAULT_MAX_EXPRESSIONS,
+    Encoding,
+    Place,
+    Role,
+    RoleExpression,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-    from zonal.keys.location_key import LocationKey
 
 _WORD_BITS = 32
 _DIGIT_BITS = 4
@@ -103,11 +107,10 @@ def filters_match(subscriber: int, publisher: int) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class BloomEncoding:
+class BloomEncoding(Encoding):
     """Filters over one domain."""
 
     domain: BloomDomain
-    announces_areas: bool = False
 
     @property
     def name(self) -> str:
@@ -190,7 +193,7 @@ class BloomEncoding:
         except ValueError as error:
             raise LocationKeyError(f"{expression!r} is no Bloom filter: {error}") from error
 
-    def match(self, a: LocationKey, b: LocationKey) -> bool:
+    def match(self, a: RoleExpression, b: RoleExpression) -> bool:
         """Publisher's bits all open for the subscriber; for two areas, some digit open in both."""
         bits_a, bits_b = self._bits_of(a.expression), self._bits_of(b.expression)
         if a.role is Role.PUBLISHER:

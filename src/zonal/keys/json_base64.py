@@ -10,7 +10,7 @@ import base64
 import binascii
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from zonal.errors import GeometryError, LocationKeyError
 from zonal.geo import (
@@ -24,17 +24,21 @@ from zonal.geo import (
     Polygon,
     area_from_geojson,
 )
-from zonal.keys.encoding import DEFAULT_MAX_EXPRESSIONS, Place, Role, refine
-
-if TYPE_CHECKING:
-    from zonal.keys.location_key import LocationKey
+from zonal.keys.encoding import (
+    DEFAULT_MAX_EXPRESSIONS,
+    Encoding,
+    Place,
+    Role,
+    RoleExpression,
+    refine,
+)
 
 # Visotto 2023 has 1 (box) and 2 (circle); the others are ours.
 _EVERYWHERE, _BOX, _CIRCLE, _POLYGON, _CELL = "0", "1", "2", "3", "4"
 
 
 @dataclass(frozen=True, slots=True)
-class JsonEncoding:
+class JsonEncoding(Encoding):
     """Shapes, exactly: `@json/p_<point>` and `@json/<role>_<shape>_<area>`."""
 
     name: str = "json"
@@ -71,16 +75,16 @@ class JsonEncoding:
         except (GeometryError, KeyError, TypeError, ValueError) as error:
             raise LocationKeyError(f"cannot read the location {expression!r}: {error}") from error
 
-    def match(self, a: LocationKey, b: LocationKey) -> bool:
+    def match(self, a: RoleExpression, b: RoleExpression) -> bool:
         """Publisher and subscriber: point in area; get and queryable: areas intersect."""
-        place_or_area_a, place_or_area_b = a.decode(), b.decode()
-        match place_or_area_a, place_or_area_b:
+        first, second = self.decode(a.expression, a.role), self.decode(b.expression, b.role)
+        match first, second:
             case Area(), Area():
-                return place_or_area_a.intersects(place_or_area_b)
+                return first.intersects(second)
             case Area(), (Point() | Cell()):
-                return refine(place_or_area_a, place_or_area_b)
+                return refine(first, second)
             case ((Point() | Cell()), Area()):
-                return refine(place_or_area_b, place_or_area_a)
+                return refine(second, first)
         raise LocationKeyError(f"{a} and {b} are no place and area")
 
 

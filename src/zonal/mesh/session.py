@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import queue
 import secrets
 import socket
@@ -24,14 +23,12 @@ from zonal.mesh.topics import (
     topic_matches,
 )
 from zonal.mesh.udp import Address, UdpDriver
-from zonal.runtime import Mailbox
+from zonal.runtime import Callback, CallbackThreads, Mailbox
 
 if TYPE_CHECKING:
     from typing import Self
 
     from zonal.mesh.packets import Deliver
-
-_log = logging.getLogger(__name__)
 
 PositionSource = Point | Callable[[], Point] | None
 
@@ -49,7 +46,7 @@ class MeshSample(NamedTuple):
 
 
 class MeshSubscriber:
-    """The messages of a topic, from an area: an iterator, or a callback on a thread of its own."""
+    """The messages of a topic, from an area: an iterator, or calls of a function, one at a time."""
 
     def __init__(
         self, session: MeshSession, topic: str, area: Area | None, *, fenced: bool = False
@@ -60,19 +57,14 @@ class MeshSubscriber:
         self.channels: frozenset[int] = frozenset()
         self._session = session
         self._fenced = fenced
-        self._mailbox: Mailbox[MeshSample] = Mailbox()
+        self._mailbox: Mailbox[MeshSample] = Mailbox(name=f"mesh subscriber {topic!r}")
+        self._callback: Callback[MeshSample] | None = None
 
-    def call(self, handler: Callable[[MeshSample], Any]) -> None:
-        """Hand every sample to a function, on a thread that may be as slow as it likes."""
-
-        def work() -> None:
-            for sample in self._mailbox:
-                try:
-                    handler(sample)
-                except Exception:  # noqa: BLE001 — the user's own errors must not end the delivery
-                    _log.exception("the handler of a subscriber to %r failed", self.topic)
-
-        threading.Thread(target=work, name=f"mesh-handler-{self.topic}", daemon=True).start()
+    def call(self, handler: Callable[[MeshSample], Any], threads: CallbackThreads) -> None:
+        """Hand every sample to a function, which may be as slow as it likes."""
+        self._callback = Callback(
+            f"mesh subscriber {self.topic!r}", handler, self._mailbox, threads
+        )
 
     def accepts(self, message: MeshEnvelope, own: Point | None) -> bool:
         """Topic, then consumer geofence, then producer geofence; exact, whatever the channels."""
@@ -88,7 +80,10 @@ class MeshSubscriber:
 
     def offer(self, sample: MeshSample) -> None:
         """Take a sample that was accepted."""
-        self._mailbox.put([sample])
+        if self._callback is None:
+            self._mailbox.put((sample,))
+        else:
+            self._callback.offer((sample,))
 
     def recv(self, timeout: float | None = None) -> MeshSample | None:
         """The next sample; None once the time is over or the subscriber is closed."""
@@ -140,6 +135,7 @@ class MeshSession:
         self._bell, self._listener = socket.socketpair()
         self._listener.setblocking(False)
         self._closed = threading.Event()
+        self._threads = CallbackThreads(f"mesh-{node_id}")
         self.refused = 0
         self._thread = threading.Thread(target=self._run, name=f"mesh-{node_id}", daemon=True)
         self._thread.start()
@@ -206,12 +202,12 @@ class MeshSession:
             raise GeometryError(f"an area is a Circle, Box, Polygon, …, not {area!r}")
         subscriber = MeshSubscriber(self, check_pattern(key), area, fenced=fenced)
         self._check_open()
+        if handler is not None:
+            subscriber.call(handler, self._threads)
         with self._lock:
             self._place(subscriber)
             self._subscribers.append(subscriber)
         self._tell_wishes()
-        if handler is not None:
-            subscriber.call(handler)
         return subscriber
 
     def update_position(self) -> Point | None:
@@ -240,7 +236,7 @@ class MeshSession:
         self._thread.join(5)
         for subscriber in self._subscribers:
             subscriber.close()
-        for thing in (self._driver, self._bell, self._listener):
+        for thing in (self._threads, self._driver, self._bell, self._listener):
             thing.close()
 
     def __enter__(self) -> Self:

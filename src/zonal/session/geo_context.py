@@ -1,7 +1,7 @@
 """The geo-context of a message on the wire: a small versioned binary form in Zenoh's attachment.
 
 ```
-byte 0   bits 0–1 form of the point (see `compact_point`), bit 2 further flags follow,
+byte 0   bits 0–1 form of the point (see `zonal.keys.compact_point`), bit 2 further flags follow,
          bit 3 source by time stamp, bit 4 source by number, bits 6–7 version, 1
 then     source by time stamp: a check of it (16 bits); by number: which session (64 bits)
 then     if there is a source: the number of the message in its session (LEB128)
@@ -15,7 +15,7 @@ All numbers are unsigned and little-endian. The payload is the user's own and is
 Bytes count: between routers a message of a sensor is hardly longer than its time stamp. So the
 source is the session's id in that very stamp (the check tells whether a router replaced it), and
 the point is what the key does not say. A message from a place costs 7 to 9 bytes, and none where
-its publisher stays at its place: then the key says the point (see `compact_point`), and there is
+its publisher stays at its place: then the key says the point, and there is
 no attachment but the user's own.
 """
 
@@ -38,7 +38,7 @@ from zonal.geo import (
     Polygon,
     area_from_wkb,
 )
-from zonal.session.compact_point import SIZES, Form, pack_point, unpack_point
+from zonal.keys import POINT_SIZES, PointForm, pack_point, unpack_point
 
 if TYPE_CHECKING:
     from zonal.keys import Place
@@ -50,9 +50,9 @@ _CELL_ID = struct.Struct("<Q")
 _LENGTH = struct.Struct("<I")
 _ORIGIN_BYTES, _CHECK_BYTES = 8, 2
 POINT_BYTES = {
-    VERSION << _VERSION_SHIFT | source | form: SIZES[form]
+    VERSION << _VERSION_SHIFT | source | form: POINT_SIZES[form]
     for source in (0, _BY_STAMP, _BY_NUMBER)
-    for form in (Form.NEAR, Form.E7, Form.DOUBLES)
+    for form in (PointForm.NEAR, PointForm.E7, PointForm.DOUBLES)
 }
 """First bytes of attachments that end with a point, and how many bytes that point has."""
 
@@ -78,6 +78,14 @@ class GeoContext(NamedTuple):
     def is_plain(self) -> bool:
         """Whether there is nothing but a place and a source."""
         return self.fence is None and self.area is None and not self.copies and self.user is None
+
+    @property
+    def may_come_again(self) -> bool:
+        """Whether a receiver may get it under several of its keys, as it is or in copies.
+
+        Several keys of one receiver may meet the one key of a wide fence.
+        """
+        return self.copies or self.fence is not None
 
     @property
     def identity(self) -> int | None:
@@ -160,7 +168,7 @@ def _read(data: bytes, expression: str, stamp_origin: int | None) -> GeoContext:
     flags = 0
     if first & _MORE:
         flags, offset = data[offset], offset + 1
-    place, offset = _read_place(data, Form(first & _FORM), flags, offset, expression)
+    place, offset = _read_place(data, PointForm(first & _FORM), flags, offset, expression)
     fence, offset = _read_shape(data, flags & _FENCE, offset)
     area, offset = _read_shape(data, flags & _AREA, offset)
     user = data[offset:] if flags & _USER else None
@@ -209,13 +217,13 @@ def _check(origin: int) -> int:
 
 
 def _read_place(
-    data: bytes, form: Form, flags: int, offset: int, expression: str
+    data: bytes, form: PointForm, flags: int, offset: int, expression: str
 ) -> tuple[Place | None, int]:
     if flags & _CELL:
         return Cell(*_CELL_ID.unpack_from(data, offset)), offset + _CELL_ID.size
-    if form is Form.NONE:
+    if form is PointForm.NONE:
         return None, offset
-    end = offset + SIZES[form]
+    end = offset + POINT_SIZES[form]
     return unpack_point(form, data[offset:end], expression), end
 
 

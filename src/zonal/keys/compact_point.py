@@ -21,7 +21,8 @@ from functools import lru_cache
 
 from zonal.errors import GeometryError, LocationKeyError
 from zonal.geo import Point
-from zonal.keys import middle_of_expression
+from zonal.keys.marks import EXACT_MARK
+from zonal.keys.registry import encoding_of_expression
 
 _E7 = struct.Struct("<ii")
 _DOUBLES = struct.Struct("<dd")
@@ -32,7 +33,7 @@ _NEAR_BYTES = 3
 _REACH = _RANGE // 2 - 512
 
 
-class Form(IntEnum):
+class PointForm(IntEnum):
     """How the point is written: two bits of the attachment's first byte."""
 
     NONE = 0
@@ -41,32 +42,36 @@ class Form(IntEnum):
     DOUBLES = 3
 
 
-EXACT_MARK = "="
-"""What begins the last chunk of a key that says the exact place and the source."""
-
 _ORIGIN_BYTES = 8
 
-SIZES = {Form.NONE: 0, Form.NEAR: _NEAR_BYTES, Form.E7: _E7.size, Form.DOUBLES: _DOUBLES.size}
-_FORMS = {size: form for form, size in SIZES.items() if size}
+POINT_SIZES = {
+    PointForm.NONE: 0,
+    PointForm.NEAR: _NEAR_BYTES,
+    PointForm.E7: _E7.size,
+    PointForm.DOUBLES: _DOUBLES.size,
+}
+"""Bytes of each form."""
+
+_FORMS = {size: form for form, size in POINT_SIZES.items() if size}
 
 
-def pack_point(point: Point, expression: str) -> tuple[Form, bytes]:
+def pack_point(point: Point, expression: str) -> tuple[PointForm, bytes]:
     """The shortest lossless form; `expression` is the key's location part (`@s2/2/3/c/…`)."""
     lat, lon = round(point.lat * 1e7), round(point.lon * 1e7)
     if lat / 1e7 != point.lat or lon / 1e7 != point.lon:
-        return Form.DOUBLES, _DOUBLES.pack(point.lat, point.lon)
+        return PointForm.DOUBLES, _DOUBLES.pack(point.lat, point.lon)
     middle = _middle(expression)
     if middle and abs(lat - middle[0]) < _REACH and abs(lon - middle[1]) < _REACH:
         low = lat % _RANGE << _LOW_BITS | lon % _RANGE
-        return Form.NEAR, low.to_bytes(_NEAR_BYTES, "little")
-    return Form.E7, _E7.pack(lat, lon)
+        return PointForm.NEAR, low.to_bytes(_NEAR_BYTES, "little")
+    return PointForm.E7, _E7.pack(lat, lon)
 
 
-def unpack_point(form: Form, data: bytes, expression: str) -> Point:
+def unpack_point(form: PointForm, data: bytes, expression: str) -> Point:
     """The point that `pack_point` wrote for a key with the same location part."""
-    if form is Form.DOUBLES:
+    if form is PointForm.DOUBLES:
         return Point(*_DOUBLES.unpack(data))
-    if form is Form.E7:
+    if form is PointForm.E7:
         lat, lon = _E7.unpack(data)
         return Point(lat / 1e7, lon / 1e7)
     middle = _middle(expression)
@@ -102,5 +107,8 @@ def _nearest(low: int, middle: int) -> int:
 @lru_cache(maxsize=16_384)
 def _middle(expression: str) -> tuple[int, int] | None:
     """The middle of the key's cell in 1e-7 degrees; None where the key says too little."""
-    middle = middle_of_expression(expression)
+    try:
+        middle = encoding_of_expression(expression).middle(expression)
+    except LocationKeyError:
+        return None
     return None if middle is None else (round(middle.lat * 1e7), round(middle.lon * 1e7))
