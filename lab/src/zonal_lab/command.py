@@ -16,7 +16,7 @@ from zonal_lab.experiment.summary_command import summary
 from zonal_lab.geobroker.command import geobroker, geobroker_report
 from zonal_lab.geobroker.workload_command import workload
 from zonal_lab.latency.command import latency, latency_report
-from zonal_lab.psvr.command import app as psvr_app
+from zonal_lab.psvr import app as psvr_app
 from zonal_lab.reliability.command import reliability, reliability_report
 
 if TYPE_CHECKING:

@@ -75,8 +75,8 @@ class Callback(Generic[T]):
     """One callback and the items that wait for it.
 
     Items wait in a mailbox, which bounds them. An exception is logged and counted, and the next
-    item follows. An item that comes alone is handed over by the reading thread itself, as long as
-    the callback is quick.
+    item follows. Where there are ``arrivals``, an item that comes alone is handed over by their
+    reading thread itself, as long as the callback is quick.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class Callback(Generic[T]):
         function: Callable[[T], Any],
         mailbox: Mailbox[T],
         threads: CallbackThreads,
-        arrivals: Arrivals,
+        arrivals: Arrivals | None = None,
     ) -> None:
         self._name = name
         self._function = function
@@ -113,16 +113,18 @@ class Callback(Generic[T]):
 
     def offer_alone(self, item: T) -> None:
         """One item, from the reading thread as the last thing it does: called at once if it can."""
+        arrivals = self._arrivals
         with self._changed:
             at_once = not (self._busy or len(self._mailbox) or self._mailbox.is_closed)
-            at_once = at_once and self._arrivals.is_idle and time.monotonic() > self._slow_until
+            at_once = at_once and arrivals is not None and arrivals.is_idle
+            at_once = at_once and time.monotonic() > self._slow_until
             if at_once:
                 self._busy = True
-        if not at_once:
+        if arrivals is None or not at_once:
             self.offer((item,))
             return
         self.called_at_once += 1
-        self._arrivals.call(lambda: self._call_timed(item))
+        arrivals.call(lambda: self._call_timed(item))
         self._rest_or_go_on()
 
     def _call_timed(self, item: T) -> None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-    from zonal_lab.psvr.trace_channel import LinkSeries
+    from zonal_lab.psvr.channels.trace_channel import LinkSeries
 
 _BURST = 120.0
 """Rows of one source and radio channel within this many seconds are of one burst."""
@@ -26,6 +26,11 @@ def _open(path: Path) -> TextIO:
     if path.suffix == ".gz":
         return gzip.open(path, "rt", encoding="utf-8")
     return path.open(encoding="utf-8")
+
+
+def read_trace(path: Path) -> LinkSeries:
+    """The links of a recording, by its name: ``.k7`` or ``.k7.gz``, else the Intel Lab's table."""
+    return read_k7(path) if ".k7" in path.suffixes else read_intel_lab(path)
 
 
 def read_k7(path: Path, *, channel: int | None = None, nodes: int | None = None) -> LinkSeries:

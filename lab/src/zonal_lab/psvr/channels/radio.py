@@ -11,7 +11,7 @@ import random
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from zonal.mesh.channels import Transmission
+from zonal.mesh import Transmission
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -65,14 +65,11 @@ def packet_ratio(sinr_db: float, octets: int) -> float:
     return math.exp(8 * octets * _LOG_GOOD[int((sinr_db - _LOWEST) / _STEP)])
 
 
+@dataclass(slots=True, eq=False)
 class _OnAir(Transmission):
     """A transmission with its size."""
 
-    __slots__ = ("octets",)
-
-    def __init__(self, sent: Transmission, octets: int) -> None:
-        super().__init__(sent.sender, sent.to, sent.packet, sent.start, sent.end)
-        self.octets = octets
+    octets: int
 
 
 class RadioChannel:
@@ -148,7 +145,7 @@ class RadioChannel:
         """The packet takes its time on the air."""
         size = octets + self.config.overhead
         end = now + size * self.config.octet_time
-        sent = _OnAir(Transmission(sender, to, packet, now, end), size)
+        sent = _OnAir(sender, to, packet, now, end, size)
         self.on_air = [other for other in self.on_air if other.end > now - 0.1]
         self.on_air.append(sent)
         return sent

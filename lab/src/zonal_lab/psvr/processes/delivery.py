@@ -4,28 +4,25 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
-from zonal.mesh.config import MeshConfig
-from zonal.mesh.graphs import component, components, graph_of
-from zonal_lab.psvr.processes import Fleet
-from zonal_lab.psvr.tasks import connected_nodes
-from zonal_lab.psvr.trace_channel import TraceChannel
-from zonal_lab.psvr.traces import read_k7
+from zonal.mesh import MeshConfig, component, components, graph_of
+from zonal_lab.psvr.channels import TraceChannel, read_k7
+from zonal_lab.psvr.processes.fleet import Fleet, Losses
+from zonal_lab.psvr.tasks import CHANNEL, connected_nodes
 
-Row = dict[str, Any]
-CHANNEL = 1
+if TYPE_CHECKING:
+    from zonal_lab.psvr.sweep import Row
+
 _PERIOD = 0.5  # seconds to a beacon
 _SETUP = 60  # beacons before the first publication; the paper grants ten minutes
 _LAST = 6.0  # seconds for what is still under way: a cut link is noticed after six beacons
 _LATE = 1.0  # seconds from which a delivery is called late
-_START = 9200.0
 
 
-def connected_links(path: Path, n: int) -> dict[tuple[int, int], float]:
-    """Losses on the links of n nodes of the trace that hang together."""
+def connected_links(path: Path, n: int, at: float) -> Losses:
+    """Losses at this time of a trace, on the links of n nodes that hang together."""
     series = read_k7(path)
-    at = _START if "grenoble" in path.name else 0.0
     chosen = connected_nodes(series, n, at)
     channel = TraceChannel(series)
     return {
@@ -35,7 +32,7 @@ def connected_links(path: Path, n: int) -> dict[tuple[int, int], float]:
     }
 
 
-def spare_links(losses: dict[tuple[int, int], float]) -> list[tuple[int, int]]:
+def spare_links(losses: Losses) -> list[tuple[int, int]]:
     """Links without which the good ones still connect everybody: a fault, not a partition."""
     good = {(min(p), max(p)) for p, loss in losses.items() if loss < 0.7}
     names = {name for pair in losses for name in pair}
@@ -46,9 +43,7 @@ def spare_links(losses: dict[tuple[int, int], float]) -> list[tuple[int, int]]:
     )
 
 
-def parts_left(
-    losses: dict[tuple[int, int], float], down: set[tuple[int, int]]
-) -> dict[int, set[int]]:
+def parts_left(losses: Losses, down: set[tuple[int, int]]) -> dict[int, set[int]]:
     """Whom the links that are not cut connect each node with, both ways and however badly."""
     names = {name for pair in losses for name in pair}
     there = {pair for pair in losses if pair not in down and (pair[1], pair[0]) in losses}
@@ -59,7 +54,7 @@ def parts_left(
 def fleet_test(task: Row) -> Row:
     """One test: set up, publish at a steady pace while links are cut and mended, count."""
     rng = random.Random(task["seed"])
-    losses = connected_links(Path(task["trace"]), task["n"])
+    losses = connected_links(Path(task["trace"]), task["n"], task["start"])
     config = MeshConfig(
         period=_PERIOD, lease_floor=5 * _PERIOD, write_back=8, acknowledged=task["acknowledged"]
     )
@@ -89,7 +84,7 @@ def _publish_under_cuts(
             parts = parts_left(fleet.losses, fleet.down)
         for _ in range(2):
             origin = rng.choice(fleet.names)
-            fleet.publish(origin, CHANNEL, b"reading")
+            fleet.publish(origin, CHANNEL, "reading")
             reachable += len((subscribers - {origin}) & parts[origin])
             fleet.run(_PERIOD / 2)
     return reachable

@@ -1,53 +1,62 @@
-"""PSVR and what it is compared with, behind one interface: a publication on a settled network.
-
-`PsvrScheme` uses the very forwarding function of the nodes. The others: the older ring algorithm
-([14] of the paper), Shen's tree routing ([13]), a pruned breadth-first tree per publisher (T_D,
-near the optimum) and one breadth-first tree for all (T_S).
-"""
+"""PSVR and the older ring algorithm on the ring over a tree."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections import deque
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING
 
-from zonal.mesh.graphs import Graph, Tree, any_bfs_tree, bfs_tree, centre
-from zonal.mesh.layout import Layout, lay_out, places
-from zonal.mesh.place import forwards
-from zonal.mesh.ring import Reach, between
+from zonal.mesh import Place, Psvr, Reach, between, forwards, lay_out
+from zonal_lab.psvr.peers.outcome import Message, Outcome
+from zonal_lab.psvr.peers.trees import bfs_tree
 
 if TYPE_CHECKING:
-    import random
     from collections.abc import Collection, Iterable
 
-
-class Message(NamedTuple):
-    """One transmission; positions and end point where the scheme has a ring."""
-
-    sender: int
-    receiver: int
-    position: int = 0
-    goal: int = 0
-    end: int = 0
+    from zonal.mesh import Graph, Layout
 
 
-class Outcome(NamedTuple):
-    """What one publication cost, and how many hops away each receiver was (once per delivery)."""
+def places(graph: Graph, layout: Layout, *, wide: bool = False) -> dict[int, Place]:
+    """Each node's place; ``wide`` with all shortcuts there are, else with those of figure 4."""
+    found = {
+        node: Place(
+            node,
+            layout.tree[node],
+            layout.children[node],
+            layout.positions[node],
+            layout.length,
+            Reach({other: layout.positions[other] for other in graph[node]}, layout.length),
+        )
+        for node in graph
+    }
+    return found if wide else {node: _as_in_figure_4(place) for node, place in found.items()}
 
-    messages: list[Message]
-    deliveries: list[tuple[int, int]]
 
-    @property
-    def hops(self) -> dict[int, int]:
-        """Hops to each subscriber."""
-        return dict(self.deliveries)
+def _as_in_figure_4(place: Place) -> Place:
+    """A place whose tree links make no shortcuts.
+
+    In the paper's figure 4 the publisher at 7 has 14, a position of its parent, in reach, and
+    sends to 13 all the same; algorithm 2 itself would jump there, and so do our nodes.
+    """
+    ends: dict[int, list[int]] = {}
+    for position, owner in place.reach.owners.items():
+        if owner not in place.tree_neighbours:
+            ends.setdefault(owner, []).append(position)
+    return place._replace(reach=Reach(ends, place.length))
 
 
-class Scheme(Protocol):
-    """A way to bring a publication from a node to all subscribers of one channel."""
+class FigurePsvr(Psvr):
+    """The routing layer of running nodes with the shortcuts of the paper's figure 4 only."""
 
-    def publish(self, publisher: int) -> Outcome:
-        """Publish once."""
+    def settle(self, place: Place | None, now: float) -> None:
+        """Take a new place, without the shortcuts that the figure does not use."""
+        super().settle(None if place is None else _as_in_figure_4(place), now)
+
+
+def ring_of(layout: Layout) -> list[int]:
+    """R = ⟨v_0, …⟩: the node at each position."""
+    owner = {p: node for node, positions in layout.positions.items() for p in positions}
+    return [owner[position] for position in range(layout.length)]
 
 
 class _Subscribers:
@@ -117,7 +126,7 @@ class OlderScheme:
         self, graph: Graph, subscribers: Collection[int], layout: Layout | None = None
     ) -> None:
         self.layout = layout or lay_out(bfs_tree(graph, min(graph)))
-        self.ring = self.layout.ring()
+        self.ring = ring_of(self.layout)
         self.subscribers = frozenset(subscribers)
         self.known = _Subscribers(self.layout, self.subscribers)
         tree, length = self.layout.tree, self.layout.length
@@ -170,67 +179,3 @@ class OlderScheme:
         ahead = (at + 1) % self.layout.length
         jump = self.shortcuts[me].closest(at, following)
         return ahead if jump is None else jump
-
-
-class TreeScheme:
-    """Routing on one tree into every branch with a subscriber: Shen's, and T_S."""
-
-    def __init__(self, tree: Tree, subscribers: Collection[int]) -> None:
-        self.subscribers = frozenset(subscribers)
-        self.links: dict[int, list[int]] = {node: [] for node in tree}
-        for node, parent in tree.items():
-            if node != parent:
-                self.links[node].append(parent)
-                self.links[parent].append(node)
-
-    def publish(self, publisher: int) -> Outcome:
-        """The part of the tree that connects publisher and subscribers, every link once."""
-        came_from, hops, order = {publisher: publisher}, {publisher: 0}, [publisher]
-        for node in order:
-            for other in self.links[node]:
-                if other != came_from[node]:
-                    came_from[other], hops[other] = node, hops[node] + 1
-                    order.append(other)
-        needed = set(self.subscribers & came_from.keys())
-        messages = []
-        for node in reversed(order):
-            if node in needed and node != publisher:
-                needed.add(came_from[node])
-                messages.append(Message(came_from[node], node))
-        reached = self.subscribers & came_from.keys() - {publisher}
-        return Outcome(messages[::-1], [(node, hops[node]) for node in sorted(reached)])
-
-
-class SourceTrees:
-    """T_D: a breadth-first tree from each publisher, pruned to its subscribers.
-
-    The paper leaves open which of several possible parents a node takes. The first reached (the
-    default) bundles the ways in few nodes and so needs fewest messages; with ``ties`` it is any.
-    """
-
-    def __init__(
-        self, graph: Graph, subscribers: Collection[int], ties: random.Random | None = None
-    ) -> None:
-        self.graph = graph
-        self.subscribers = frozenset(subscribers)
-        self.ties = ties
-
-    def publish(self, publisher: int) -> Outcome:
-        """Publish along the publisher's own tree."""
-        if self.ties is None:
-            tree = bfs_tree(self.graph, publisher)
-        else:
-            tree = any_bfs_tree(self.graph, publisher, self.ties)
-        return TreeScheme(tree, self.subscribers).publish(publisher)
-
-
-def shen_scheme(
-    graph: Graph, subscribers: Collection[int], layout: Layout | None = None
-) -> TreeScheme:
-    """Shen's routing on the tree that PSVR's ring stands on."""
-    return TreeScheme((layout or lay_out(bfs_tree(graph, min(graph)))).tree, subscribers)
-
-
-def shared_tree(graph: Graph, subscribers: Collection[int]) -> TreeScheme:
-    """T_S: one breadth-first tree from a central node."""
-    return TreeScheme(bfs_tree(graph, centre(graph)), subscribers)

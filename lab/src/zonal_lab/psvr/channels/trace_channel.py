@@ -1,16 +1,16 @@
-"""Recorded links as a channel of the simulator: a delivery ratio for each direction, over time."""
+"""Recorded links as a channel: a delivery ratio for each direction, over time."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
-from zonal.mesh.channels import GraphChannel
+from zonal.mesh import GraphChannel, graph_of
 
 if TYPE_CHECKING:
-    from zonal.mesh.channels import Transmission
+    from zonal.mesh import Graph, Transmission
 
 LinkSeries = Mapping[tuple[int, int], tuple[Sequence[float], Sequence[float]]]
 """(sender, receiver) → times in seconds, and the delivery ratio from each time on."""
@@ -37,12 +37,27 @@ class TraceChannel(GraphChannel):
         """Let the trace speak again."""
         self.down -= {(a, b), (b, a)}
 
+    def _ratios(self, a: int, now: float) -> Iterator[tuple[int, float]]:
+        """Delivery ratio from a to each node that ever heard it, at this time."""
+        at = self.start + now
+        for other, times, ratios in self.out.get(a, ()):
+            yield other, ratios[max(bisect_right(times, at) - 1, 0)]
+
     def ratio(self, a: int, b: int, now: float) -> float:
         """Delivery ratio from a to b at this time of the simulation."""
-        for other, times, ratios in self.out.get(a, ()):
-            if other == b:
-                return ratios[max(bisect_right(times, self.start + now) - 1, 0)]
-        return 0.0
+        return dict(self._ratios(a, now)).get(b, 0.0)
+
+    def links_above(self, share: float, now: float) -> Graph:
+        """Links that let more than this share of the packets through, each way."""
+        return graph_of(
+            (
+                (a, b)
+                for a in self.neighbours
+                for b, ratio in self._ratios(a, now)
+                if a < b and min(ratio, self.ratio(b, a, now)) > share
+            ),
+            self.neighbours,
+        )
 
     def best_ways(self, origin: int, now: float) -> dict[int, float]:
         """To each node, the share of packets that survives the best way from ``origin``.
@@ -56,8 +71,7 @@ class TraceChannel(GraphChannel):
             if node in found:
                 continue
             found[node] = -share
-            for other, times, ratios in self.out.get(node, ()):
-                ratio = ratios[max(bisect_right(times, self.start + now) - 1, 0)]
+            for other, ratio in self._ratios(node, now):
                 if ratio and other not in found:
                     heappush(queue, (share * ratio, other))
         return found
