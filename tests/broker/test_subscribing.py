@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from broker_bench import Bench, Client, show
-from zonal.broker.config import Limits, Settings
 from zonal.broker.message import Message
 from zonal.broker.retained import Retained
+from zonal.broker.settings import Limits, Settings
 from zonal.broker.topics import covers, matches, parse_pattern
 
 RETAIN_ALWAYS = mqtt5.RetainHandling.SEND_ALWAYS

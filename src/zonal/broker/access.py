@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 from zonal.broker.topics import covers, matches
 
 if TYPE_CHECKING:
-    from zonal.broker.connection import Peer
+    from zonal.broker.connection import RemoteEnd
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class Access(Protocol):
     def is_open(self) -> bool:
         """Whether anyone is let in without a check."""
 
-    def check(self, user_name: str | None, password: bytes | None, peer: Peer) -> User | None:
+    def check(self, user_name: str | None, password: bytes | None, peer: RemoteEnd) -> User | None:
         """The user these credentials prove, or None. May take long: never in the event loop."""
 
     def user(self, name: str | None) -> User | None:
@@ -73,7 +73,9 @@ class OpenAccess:
 
     is_open = True
 
-    def check(self, _user_name: str | None, _password: bytes | None, _peer: Peer) -> User | None:
+    def check(
+        self, _user_name: str | None, _password: bytes | None, _peer: RemoteEnd
+    ) -> User | None:
         """Anyone."""
         return ANYONE
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import mqtt5
 
-from zonal.broker import reasons, wire311
-from zonal.broker.wire import Reader
+from zonal.broker import reason_codes, version_311
+from zonal.broker.packet_reader import PacketReader
 from zonal.errors import MqttError
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from zonal.broker.access import User
     from zonal.broker.message import Encodings
-    from zonal.broker.session import Session
+    from zonal.broker.session import ClientSession
 
 UNLIMITED = 1 << 62
 
@@ -30,7 +30,7 @@ class Stage(Enum):
     CLOSED = "is to be closed once its last bytes are out"
 
 
-class Peer(NamedTuple):
+class RemoteEnd(NamedTuple):
     """Who is at the other end, as far as the transport knows."""
 
     address: str = ""
@@ -48,13 +48,13 @@ class Connection:
         "version", "writable",
     )  # fmt: skip
 
-    def __init__(self, outbox: list[Connection], peer: Peer, limit: int) -> None:
-        self.reader = Reader(limit)
+    def __init__(self, outbox: list[Connection], peer: RemoteEnd, limit: int) -> None:
+        self.reader = PacketReader(limit)
         self.peer = peer
         self.stage = Stage.NEW
         self.version = 5
         self.client_id = ""
-        self.session: Session | None = None
+        self.session: ClientSession | None = None
         self.user: User | None = None
         self.connect: mqtt5.ConnectPacket | None = None
         """The CONNECT, while its credentials are checked."""
@@ -117,8 +117,8 @@ class Connection:
     def _refuse(self, code: int, reason: str) -> None:
         """A CONNACK with an error, to a client whose version is known (4.13, 3.1.4)."""
         if self.reader.version == 4:
-            self.send(wire311.connack(code, session_present=False))
-        elif self.reader.version == 5 or code == reasons.UNSUPPORTED_VERSION:
+            self.send(version_311.connack(code, session_present=False))
+        elif self.reader.version == 5 or code == reason_codes.UNSUPPORTED_VERSION:
             self._send_shorter(refusal(code, reason), refusal(code, ""))
 
     def _send_shorter(self, data: bytes, without_reason: bytes) -> None:
@@ -132,7 +132,7 @@ class Connection:
         """Sends what cannot be left out, or says that the client takes too little for it."""
         if len(data) > self.maximum_packet:
             raise MqttError(
-                reasons.PACKET_TOO_LARGE,
+                reason_codes.PACKET_TOO_LARGE,
                 f"an answer of {len(data)} bytes exceeds the client's {self.maximum_packet}",
             )
         self.send(data)
@@ -153,7 +153,7 @@ class Connection:
     def acknowledge_subscribe(self, packet_id: int, codes: Sequence[int], reason: str) -> None:
         """Sends SUBACK, with one code for each filter."""
         if self.version == 4:
-            self.send(wire311.suback(packet_id, list(codes)))
+            self.send(version_311.suback(packet_id, list(codes)))
             return
         known = [mqtt5.SubAckReasonCode(code) for code in codes]
         text = reason if reason and self.problem_information else None
@@ -165,7 +165,7 @@ class Connection:
     def acknowledge_unsubscribe(self, packet_id: int, codes: Sequence[int]) -> None:
         """Sends UNSUBACK, with one code for each filter."""
         if self.version == 4:
-            self.send(wire311.unsuback(packet_id))
+            self.send(version_311.unsuback(packet_id))
             return
         known = [mqtt5.UnsubAckReasonCode(code) for code in codes]
         self._answer(mqtt5.UnsubAckPacket(packet_id, known).write())

@@ -5,25 +5,25 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from zonal import __version__
-from zonal.broker import handshake, packets, reasons
+from zonal.broker import handlers, handshake, reason_codes
 from zonal.broker.access import Access, OpenAccess, User
-from zonal.broker.config import NEVER, Settings
-from zonal.broker.connection import Connection, Peer, Stage
+from zonal.broker.connection import Connection, RemoteEnd, Stage
+from zonal.broker.counters import Counters
+from zonal.broker.distribution import Distributor
 from zonal.broker.express import Express
-from zonal.broker.figures import Figures
 from zonal.broker.journal import Journal, NoJournal
 from zonal.broker.matching import Matching
 from zonal.broker.message import Message
 from zonal.broker.retained import Retained
-from zonal.broker.routing import Router
+from zonal.broker.settings import NEVER, Settings
 from zonal.broker.timers import Timers
 from zonal.errors import MqttError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from zonal.broker.session import Session
-    from zonal.broker.subscription import Subscription
+    from zonal.broker.session import ClientSession
+    from zonal.broker.subscription import ClientSubscription
     from zonal.geo import Point
 
 
@@ -35,11 +35,11 @@ class Broker:
         self.settings = settings or Settings()
         self.access: Access = access or OpenAccess()
         self.journal: Journal = journal or NoJournal()
-        self.figures = Figures(started_at=now)
-        self.sessions: dict[str, Session] = {}
+        self.counters = Counters(started_at=now)
+        self.sessions: dict[str, ClientSession] = {}
         self.retained = Retained()
         self.matching = Matching()
-        self.router = Router(self.matching)
+        self.distributor = Distributor(self.matching)
         self.express = Express(self)
         self.timers = Timers()
         self.outbox: list[Connection] = []
@@ -47,19 +47,19 @@ class Broker:
         """Connections whose credentials the rim has to check."""
         self.on_publish: Callable[[Message], None] | None = None
         """Called with every message that a client of this broker published."""
-        self.on_retained_wanted: Callable[[Subscription], None] | None = None
+        self.on_retained_wanted: Callable[[ClientSubscription], None] | None = None
         """Called with every subscription that wants what is retained."""
         if self.settings.sys_interval > 0:
-            self.timers.at(now, self._publish_figures)
+            self.timers.at(now, self._publish_counters)
 
     # What the rim calls.
 
-    def open(self, peer: Peer, now: float) -> Connection:
+    def open(self, peer: RemoteEnd, now: float) -> Connection:
         """A new network connection."""
         limits = self.settings.limits
         connection = Connection(self.outbox, peer, limits.connect_packet_size)
-        self.figures.connections += 1
-        self.figures.connections_total += 1
+        self.counters.connections += 1
+        self.counters.connections_total += 1
         self.timers.at(now + limits.connect_timeout, lambda _: self._check_connected(connection))
         return connection
 
@@ -67,7 +67,7 @@ class Broker:
         """Bytes from a client."""
         if connection.stage is Stage.CLOSED:
             return
-        self.figures.bytes_received += len(data)
+        self.counters.bytes_received += len(data)
         connection.reader.feed(data)
         self._process(connection, now)
 
@@ -81,9 +81,9 @@ class Broker:
                 if packet is None:
                     return
                 connection.last_seen = now
-                packets.HANDLERS[type(packet)](self, connection, packet, now)
+                handlers.HANDLERS[type(packet)](self, connection, packet, now)
         except MqttError as error:
-            self.figures.violations += 1
+            self.counters.violations += 1
             self.drop(connection, error.reason_code, str(error), now)
 
     def proved(self, connection: Connection, user: User | None, now: float) -> None:
@@ -99,7 +99,7 @@ class Broker:
 
     def lost(self, connection: Connection, now: float) -> None:
         """The network connection is gone."""
-        self.figures.connections -= 1
+        self.counters.connections -= 1
         connection.stage = Stage.CLOSED
         self.leave(connection, now)
 
@@ -127,7 +127,7 @@ class Broker:
         """A message from a client: retained if asked for, delivered here, handed on."""
         if message.retain:
             self.retain(message, now)
-        receivers = self.router.deliver(message, now)
+        receivers = self.distributor.deliver(message, now)
         if self.on_publish is not None:
             self.on_publish(message)
         return receivers
@@ -174,7 +174,7 @@ class Broker:
         if session.durable:
             self.journal.session(session)
 
-    def _schedule_will(self, session: Session, now: float) -> None:
+    def _schedule_will(self, session: ClientSession, now: float) -> None:
         if session.will is None:
             return
         if session.will.delay == 0:
@@ -182,7 +182,7 @@ class Broker:
             return
         self._send_will_at(session, now + min(session.will.delay, session.expiry))
 
-    def _send_will_at(self, session: Session, due: float) -> None:
+    def _send_will_at(self, session: ClientSession, due: float) -> None:
         session.will_at = due
 
         def send(now: float) -> None:
@@ -193,7 +193,7 @@ class Broker:
 
         self.timers.at(due, send)
 
-    def _schedule_end(self, session: Session) -> None:
+    def _schedule_end(self, session: ClientSession) -> None:
         due = session.expires_at
         if due is None:
             return
@@ -204,7 +204,7 @@ class Broker:
 
         self.timers.at(due, end)
 
-    def resume_deadlines(self, session: Session, now: float, *, was_connected: bool) -> None:
+    def resume_deadlines(self, session: ClientSession, now: float, *, was_connected: bool) -> None:
         """A session came back from the store without its client: time runs on for it."""
         if was_connected:
             if session.expiry != NEVER:
@@ -215,13 +215,13 @@ class Broker:
             self._send_will_at(session, session.will_at)
         self._schedule_end(session)
 
-    def publish_will(self, session: Session, now: float) -> None:
+    def publish_will(self, session: ClientSession, now: float) -> None:
         """Sends a session's will, once."""
         will, session.will, session.will_at = session.will, None, None
         if will is not None and self.may_publish(session, will.topic):
             self.publish(will.message(session, now), now)
 
-    def end(self, session: Session, now: float) -> None:
+    def end(self, session: ClientSession, now: float) -> None:
         """A session is over: its will is sent, its subscriptions and messages are gone."""
         if self.sessions.get(session.client_id) is session:
             del self.sessions[session.client_id]
@@ -232,13 +232,13 @@ class Broker:
         if session.durable:
             self._forget_all(session)
             self.journal.end(session.client_id)
-        self.router.hand_over(session, outstanding, now)
+        self.distributor.hand_over(session, outstanding, now)
 
-    def may_publish(self, session: Session, topic: str) -> bool:
+    def may_publish(self, session: ClientSession, topic: str) -> bool:
         """Whether the session's user may publish to a topic; known while and after it is there."""
         return session.user is None or session.user.may_publish(topic, session.client_id)
 
-    def set_durable(self, session: Session, *, durable: bool) -> None:
+    def set_durable(self, session: ClientSession, *, durable: bool) -> None:
         """Has the store keep a session from now on, or no longer."""
         if session.durable and not durable:
             self._forget_all(session)
@@ -250,13 +250,13 @@ class Broker:
                 self.journal.subscribe(subscription)
         session.durable = durable
 
-    def _forget_all(self, session: Session) -> None:
+    def _forget_all(self, session: ClientSession) -> None:
         for entry in session.outstanding():
             if entry.number:
                 self.journal.forget(session.client_id, entry)
                 entry.number = 0
 
-    def move(self, session: Session, location: Point) -> None:
+    def move(self, session: ClientSession, location: Point) -> None:
         """A client said where it is."""
         self.matching.locate(session, location)
         if session.durable:
@@ -273,7 +273,7 @@ class Broker:
                 return
             due = connection.last_seen + allowance
             if now >= due:
-                self.drop(connection, reasons.KEEP_ALIVE_TIMEOUT, "keep-alive expired", now)
+                self.drop(connection, reason_codes.KEEP_ALIVE_TIMEOUT, "keep-alive expired", now)
             else:
                 self.timers.at(due, check)
 
@@ -287,18 +287,18 @@ class Broker:
         """Tells every client that the server stops (0x8B); sessions stay as they are."""
         for session in list(self.sessions.values()):
             if session.connection is not None:
-                self.drop(session.connection, reasons.SHUTTING_DOWN, "", now)
+                self.drop(session.connection, reason_codes.SHUTTING_DOWN, "", now)
 
-    def _publish_figures(self, now: float) -> None:
+    def _publish_counters(self, now: float) -> None:
         subscriptions = len(self.matching)
-        figures = self.figures.topics(
+        counters = self.counters.topics(
             now, sessions=len(self.sessions), subscriptions=subscriptions,
             retained=len(self.retained), version=__version__,
         )  # fmt: skip
-        for topic, text in figures:
+        for topic, text in counters:
             known = self.retained.get(topic)
             if known is None or known.payload != text.encode():
                 message = Message(topic, text.encode(), retain=True)
                 self.retain(message, now)
-                self.router.deliver(message, now)
-        self.timers.at(now + self.settings.sys_interval, self._publish_figures)
+                self.distributor.deliver(message, now)
+        self.timers.at(now + self.settings.sys_interval, self._publish_counters)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from zonal.broker import reasons
+from zonal.broker import reason_codes
 from zonal.broker.message import Encodings, Message
 from zonal.broker.publishing import OWN_PREFIXES
 from zonal.broker.topics import valid_topic
@@ -18,7 +18,7 @@ from zonal.broker.topics import valid_topic
 if TYPE_CHECKING:
     from zonal.broker.connection import Connection
     from zonal.broker.core import Broker
-    from zonal.broker.session import Session
+    from zonal.broker.session import ClientSession
     from zonal.broker.subscription import Copy
 
 QOS_0, QOS_1, PUBACK = 0x30, 0x32, 0x40
@@ -45,7 +45,7 @@ class Express:
         self._broker = broker
         self._routes: dict[bytes, Route] = {}
 
-    def take(self, connection: Connection, session: Session, now: float) -> None:
+    def take(self, connection: Connection, session: ClientSession, now: float) -> None:
         """Hands on all that is plain at the front of what a client has sent."""
         reader = connection.reader
         data, position = reader.data, reader.position
@@ -63,7 +63,9 @@ class Express:
             position = reader.position = after
             connection.last_seen = now
 
-    def _published(self, connection: Connection, session: Session, start: int, now: float) -> int:
+    def _published(
+        self, connection: Connection, session: ClientSession, start: int, now: float
+    ) -> int:
         """Hands on the message that begins here; where it ends, or `start` if it is not plain."""
         reader = connection.reader
         data = reader.data
@@ -88,7 +90,7 @@ class Express:
             return self._hand_on(data, start, properties + 1, end, route, now)
         return self._deliver(connection, session, data, start, name, end, route, now)
 
-    def _is_plain(self, connection: Connection, session: Session) -> bool:
+    def _is_plain(self, connection: Connection, session: ClientSession) -> bool:
         """Whether nothing is added for this client, nothing forbidden, nothing sent elsewhere."""
         user = connection.user
         return (
@@ -113,7 +115,7 @@ class Express:
         levels = self._broker.settings.limits.maximum_levels
         if not valid_topic(topic, levels) or topic.startswith(OWN_PREFIXES):
             return None
-        plan = self._broker.router.plan(Message(topic, b""))
+        plan = self._broker.distributor.plan(Message(topic, b""))
         varied = plan.no_local or plan.groups or any(copy.identifiers for copy in plan.copies)
         if len(self._routes) >= ROUTES:
             self._routes.clear()
@@ -130,8 +132,8 @@ class Express:
         while end <= last and data.startswith(head, end):
             end += size
         count = (end - start) // size
-        figures = self._broker.figures
-        figures.received += count
+        counters = self._broker.counters
+        counters.received += count
         whole = data[start:end]
         for session, _, _, _ in route.copies or ():
             connection = session.connection
@@ -143,20 +145,20 @@ class Express:
                     session.deliver(Encodings(message, now), 0, False, ())
             elif connection.writable:
                 connection.send(whole)
-                figures.sent += count
+                counters.sent += count
             else:
-                figures.dropped += count
+                counters.dropped += count
         return end
 
     def _deliver(
-        self, connection: Connection, session: Session, data: bytes, start: int, name: int,
+        self, connection: Connection, session: ClientSession, data: bytes, start: int, name: int,
         end: int, route: Route, now: float,
     ) -> int:  # fmt: skip
         """QoS 1: receivers' bytes are the sender's, around the packet identifier."""
         packet_id = data[name : name + 2]
         if packet_id == b"\0\0":
             return start
-        self._broker.figures.received += 1
+        self._broker.counters.received += 1
         message = Message(route.topic, data[name + 3 : end], 1, False, session.client_id)
         encodings = Encodings(message, now)
         encodings.know(data[start:name], data[name + 2 : end])
@@ -165,12 +167,12 @@ class Express:
         if route.copies:
             connection.send(b"\x40\x02" + packet_id)
         else:
-            code = reasons.NO_MATCHING_SUBSCRIBERS
+            code = reason_codes.NO_MATCHING_SUBSCRIBERS
             connection.send(b"\x40\x03" + packet_id + bytes((code,)))
         return end
 
 
-def _acknowledged(session: Session, data: bytes, start: int, now: float) -> int:
+def _acknowledged(session: ClientSession, data: bytes, start: int, now: float) -> int:
     """A PUBACK without a reason code, of a delivery under way; where it ends."""
     if data[start + 1] != 2:
         return start

@@ -20,13 +20,13 @@ from typing import TYPE_CHECKING, Self
 import zenoh
 
 import zonal.session
-from zonal.broker.content import describe, encoding_of
 from zonal.broker.envelope import opened, seal, unseal
 from zonal.broker.geocontext import NOWHERE, with_location
 from zonal.broker.interest import Interest
 from zonal.broker.keymap import fits, key_of_topic, topic_of_key
 from zonal.broker.message import Message
 from zonal.broker.retained_elsewhere import RetainedElsewhere
+from zonal.broker.zenoh_encoding import describe, encoding_of
 from zonal.errors import AttachmentError, BrokerError, ZonalError
 from zonal.session.sample import Sample, context_of
 
@@ -121,11 +121,11 @@ class Federation:
         self._number += 1
         number = self._number
         if self._in_thread(lambda: self._put(message, number)):
-            self._broker.figures.remote_sent += 1
+            self._broker.counters.remote_sent += 1
             if message.retain:
                 self._retained.changed(message)
         else:
-            self._broker.figures.dropped += 1
+            self._broker.counters.dropped += 1
 
     def _in_thread(self, job: Callable[[], None]) -> bool:
         """Hands something that may block to the sending thread; False where too much waits."""
@@ -237,8 +237,8 @@ class Federation:
         # One message may also come again from elsewhere, with another stamp.
         if identity is not None and not self._is_new(identity):
             return
-        self._broker.figures.remote_received += 1
-        self._broker.router.deliver(message, now)
+        self._broker.counters.remote_received += 1
+        self._broker.distributor.deliver(message, now)
 
     def _is_new(self, identity: object) -> bool:
         if identity in self._seen:

@@ -20,8 +20,8 @@ from zonal.keys.s2 import KEY_LEVEL, path_of_cell
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from zonal.broker.session import Session
-    from zonal.broker.subscription import Subscription
+    from zonal.broker.session import ClientSession
+    from zonal.broker.subscription import ClientSubscription
 
 KEY_BUDGET = 1000
 """Key expressions one broker declares at most."""
@@ -72,7 +72,7 @@ class Interest:
         self.changes = 0
         """Rises whenever `keys` may have changed."""
 
-    def added(self, subscription: Subscription) -> None:
+    def added(self, subscription: ClientSubscription) -> None:
         """A subscription was made."""
         key = _key(subscription)
         if key is None:
@@ -87,7 +87,7 @@ class Interest:
                 wish.areas.add(_id(subscription), subscription.area)
         self._place(wish, subscription)
 
-    def removed(self, subscription: Subscription) -> None:
+    def removed(self, subscription: ClientSubscription) -> None:
         """A subscription is gone."""
         key = _key(subscription)
         wish = self._wishes.get(key) if key is not None else None
@@ -106,7 +106,7 @@ class Interest:
         if wish.is_empty():
             del self._wishes[key]
 
-    def moved(self, session: Session) -> None:
+    def moved(self, session: ClientSession) -> None:
         """A client is somewhere else."""
         for subscription in session.subscriptions.values():
             key = _key(subscription)
@@ -114,7 +114,7 @@ class Interest:
             if wish is not None:
                 self._place(wish, subscription)
 
-    def _place(self, wish: Wish, subscription: Subscription) -> None:
+    def _place(self, wish: Wish, subscription: ClientSubscription) -> None:
         """Declares where a subscriber is, and its ego-centric geofence, with a margin to move."""
         here = subscription.session.location
         if here is None:
@@ -148,11 +148,11 @@ class Interest:
         return frozenset(_everything("**", plain=True))
 
 
-def _id(subscription: Subscription) -> Id:
+def _id(subscription: ClientSubscription) -> Id:
     return subscription.session.client_id, subscription.pattern
 
 
-def _key(subscription: Subscription) -> str | None:
+def _key(subscription: ClientSubscription) -> str | None:
     """The key expression of a filter; the broker's own topics and endless ones stay at home."""
     if subscription.filter.startswith("$"):
         return None

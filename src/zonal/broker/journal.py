@@ -6,20 +6,20 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from zonal.broker.message import Message
-    from zonal.broker.session import Outgoing, Session
-    from zonal.broker.subscription import Subscription
+    from zonal.broker.session import ClientSession, Outgoing
+    from zonal.broker.subscription import ClientSubscription
 
 
 class Journal(Protocol):
     """Changes in the order they happen; nothing is promised to a client before `commit`."""
 
-    def session(self, session: Session) -> None:
+    def session(self, session: ClientSession) -> None:
         """A durable session was opened, changed or left by its client."""
 
     def end(self, client_id: str) -> None:
         """A session and everything in it is over."""
 
-    def subscribe(self, subscription: Subscription) -> None:
+    def subscribe(self, subscription: ClientSubscription) -> None:
         """A subscription was made or replaced."""
 
     def unsubscribe(self, client_id: str, pattern: str) -> None:
@@ -53,13 +53,13 @@ class Journal(Protocol):
 class NoJournal:
     """Keeps nothing: a broker without a data directory."""
 
-    def session(self, session: Session) -> None:
+    def session(self, session: ClientSession) -> None:
         """Keeps nothing."""
 
     def end(self, client_id: str) -> None:
         """Keeps nothing."""
 
-    def subscribe(self, subscription: Subscription) -> None:
+    def subscribe(self, subscription: ClientSubscription) -> None:
         """Keeps nothing."""
 
     def unsubscribe(self, client_id: str, pattern: str) -> None:

@@ -11,21 +11,21 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from zonal.broker.message import Message
-    from zonal.broker.session import Session
-    from zonal.broker.subscription import Subscription
+    from zonal.broker.session import ClientSession
+    from zonal.broker.subscription import ClientSubscription
     from zonal.geo import Point
 
 
 class Watcher(Protocol):
     """Wants to know what the clients want: the way to other brokers."""
 
-    def added(self, subscription: Subscription) -> None:
+    def added(self, subscription: ClientSubscription) -> None:
         """A subscription was made."""
 
-    def removed(self, subscription: Subscription) -> None:
+    def removed(self, subscription: ClientSubscription) -> None:
         """A subscription is gone."""
 
-    def moved(self, session: Session) -> None:
+    def moved(self, session: ClientSession) -> None:
         """A client is somewhere else."""
 
 
@@ -37,8 +37,8 @@ class Matching:
     """
 
     def __init__(self) -> None:
-        self._plain: SubscriptionIndex[Subscription] = SubscriptionIndex(syntax=Syntax.MQTT)
-        self._placed: SubscriptionIndex[Subscription] = SubscriptionIndex(syntax=Syntax.MQTT)
+        self._plain: SubscriptionIndex[ClientSubscription] = SubscriptionIndex(syntax=Syntax.MQTT)
+        self._placed: SubscriptionIndex[ClientSubscription] = SubscriptionIndex(syntax=Syntax.MQTT)
         self.watcher: Watcher | None = None
         self.generation = 0
         """Rises with every change of the subscriptions without a geofence."""
@@ -48,10 +48,10 @@ class Matching:
     def __len__(self) -> int:
         return len(self._plain) + len(self._placed)
 
-    def _home(self, subscription: Subscription) -> SubscriptionIndex[Subscription]:
+    def _home(self, subscription: ClientSubscription) -> SubscriptionIndex[ClientSubscription]:
         return self._plain if subscription.area is None else self._placed
 
-    def add(self, subscription: Subscription) -> None:
+    def add(self, subscription: ClientSubscription) -> None:
         """Takes a subscription in."""
         client_id = subscription.session.client_id
         index = self._home(subscription)
@@ -69,7 +69,7 @@ class Matching:
         if self.watcher is not None:
             self.watcher.added(subscription)
 
-    def replace(self, old: Subscription, new: Subscription) -> None:
+    def replace(self, old: ClientSubscription, new: ClientSubscription) -> None:
         """Takes a subscription in the place of another of the same session and pattern."""
         home = self._home(new)
         self.movement += 1
@@ -84,7 +84,7 @@ class Matching:
             self.remove(old)
             self.add(new)
 
-    def remove(self, subscription: Subscription) -> None:
+    def remove(self, subscription: ClientSubscription) -> None:
         """Takes a subscription out."""
         key = (subscription.session.client_id, subscription.pattern)
         home = self._home(subscription)
@@ -94,7 +94,7 @@ class Matching:
         if self.watcher is not None:
             self.watcher.removed(subscription)
 
-    def leave(self, session: Session) -> None:
+    def leave(self, session: ClientSession) -> None:
         """Forgets a client and everything it wanted."""
         self.generation += 1
         self.movement += 1
@@ -104,7 +104,7 @@ class Matching:
             for subscription in session.subscriptions.values():
                 self.watcher.removed(subscription)
 
-    def locate(self, session: Session, location: Point) -> None:
+    def locate(self, session: ClientSession, location: Point) -> None:
         """Moves a client, and its ego-centric geofences with it."""
         session.location = location
         self.movement += 1
@@ -113,13 +113,13 @@ class Matching:
         if self.watcher is not None:
             self.watcher.moved(session)
 
-    def plain(self, message: Message) -> Sequence[Subscription]:
+    def plain(self, message: Message) -> Sequence[ClientSubscription]:
         """The subscriptions without a geofence."""
         if not len(self._plain):
             return ()
         return self._plain.match(message.topic, None, message.geofence)
 
-    def placed(self, message: Message) -> Sequence[Subscription]:
+    def placed(self, message: Message) -> Sequence[ClientSubscription]:
         """The subscriptions whose geofence the message comes from."""
         if message.location is None or not len(self._placed):
             return ()
@@ -131,12 +131,12 @@ class Matching:
             message.location is not None and len(self._placed) > 0
         )
 
-    def find(self, message: Message) -> list[Subscription]:
+    def find(self, message: Message) -> list[ClientSubscription]:
         """The subscriptions that pass content check, consumer and producer geo check."""
         return [*self.plain(message), *self.placed(message)]
 
 
-def passes_geo(subscription: Subscription, message: Message) -> bool:
+def passes_geo(subscription: ClientSubscription, message: Message) -> bool:
     """Consumer and producer geo check for one subscription, for a message that was retained."""
     area = subscription.area
     here = subscription.session.location

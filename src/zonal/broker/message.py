@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import mqtt5
 
-from zonal.broker import wire311
-from zonal.broker.wire311 import QOS
+from zonal.broker import version_311
+from zonal.broker.version_311 import QOS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -146,7 +146,9 @@ class Encodings:
     ) -> tuple[bytes, bytes]:
         message = self.message
         if version == 4:
-            head = wire311.publish_head(message.topic.encode(), message.payload, qos, retain=retain)
+            head = version_311.publish_head(
+                message.topic.encode(), message.payload, qos, retain=retain
+            )
             return (head, message.payload) if qos else (head + message.payload, b"")
         packet = message.packet(
             self.now, qos, retain=retain, identifiers=identifiers, packet_id=1 if qos else None

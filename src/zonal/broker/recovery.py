@@ -9,8 +9,8 @@ import mqtt5
 
 from zonal.broker import geocontext
 from zonal.broker.message import Message
-from zonal.broker.session import Outgoing, Session
-from zonal.broker.subscription import Subscription
+from zonal.broker.session import ClientSession, Outgoing
+from zonal.broker.subscription import ClientSubscription
 from zonal.broker.topics import parse_pattern
 from zonal.broker.will import Will
 from zonal.errors import BrokerError
@@ -72,12 +72,12 @@ def _message(packet: bytes, expires_at: float | None, source: str | None) -> Mes
     return message
 
 
-def _sessions(broker: Broker, store: Store) -> list[tuple[Session, bool]]:
+def _sessions(broker: Broker, store: Store) -> list[tuple[ClientSession, bool]]:
     found = []
     for row in _rows(store, "SELECT * FROM session"):
         client_id, user_name, expiry, expires_at, connected, lat, lon, will, will_at = row
-        session = Session(
-            client_id, broker.figures, broker.journal, broker.settings.limits.maximum_queued
+        session = ClientSession(
+            client_id, broker.counters, broker.journal, broker.settings.limits.maximum_queued
         )
         session.user_name = user_name
         session.user = broker.access.user(user_name)
@@ -104,7 +104,7 @@ def _subscriptions(broker: Broker, store: Store) -> None:
         if parsed is None:
             continue
         session = broker.sessions[client_id]
-        subscription = Subscription(
+        subscription = ClientSubscription(
             session,
             pattern,
             parsed.filter,

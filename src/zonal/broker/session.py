@@ -12,9 +12,9 @@ from zonal.broker.message import Encodings, Message
 if TYPE_CHECKING:
     from zonal.broker.access import User
     from zonal.broker.connection import Connection
-    from zonal.broker.figures import Figures
+    from zonal.broker.counters import Counters
     from zonal.broker.journal import Journal
-    from zonal.broker.subscription import Subscription
+    from zonal.broker.subscription import ClientSubscription
     from zonal.broker.will import Will
     from zonal.geo import Point
 
@@ -47,7 +47,7 @@ class Outgoing:
         """Its place in the session's order, for the store."""
 
 
-class Session:
+class ClientSession:
     """Subscriptions, the messages under way both ways, and a will."""
 
     __slots__ = (
@@ -56,10 +56,10 @@ class Session:
         "_resend",
         "client_id",
         "connection",
+        "counters",
         "durable",
         "expires_at",
         "expiry",
-        "figures",
         "incoming",
         "inflight",
         "journal",
@@ -73,10 +73,10 @@ class Session:
         "will_at",
     )  # fmt: skip
 
-    def __init__(self, client_id: str, figures: Figures, journal: Journal,
+    def __init__(self, client_id: str, counters: Counters, journal: Journal,
                  maximum_queued: int) -> None:  # fmt: skip
         self.client_id = client_id
-        self.figures = figures
+        self.counters = counters
         self.journal = journal
         self.maximum_queued = maximum_queued
         self.connection: Connection | None = None
@@ -87,7 +87,7 @@ class Session:
         """Whether the store keeps it: it does for sessions that outlive their connection."""
         self.expiry = 0
         self.expires_at: float | None = None
-        self.subscriptions: dict[str, Subscription] = {}
+        self.subscriptions: dict[str, ClientSubscription] = {}
         self.queue: deque[Outgoing] = deque()
         self.inflight: dict[int, Outgoing] = {}
         self.incoming: dict[int, int] = {}
@@ -113,9 +113,9 @@ class Session:
             if connection is None:
                 return
             if connection.writable and connection.publish(encodings, 0, retain, identifiers):
-                self.figures.sent += 1
+                self.counters.sent += 1
             else:
-                self.figures.dropped += 1
+                self.counters.dropped += 1
             return
         entry = Outgoing(
             encodings.message, qos, retain=retain, identifiers=identifiers, share=share
@@ -123,7 +123,7 @@ class Session:
         if connection is not None and connection.quota and connection.writable and not self.queue:
             self._send(connection, entry, encodings)
         elif len(self.queue) >= self.maximum_queued:
-            self.figures.dropped += 1
+            self.counters.dropped += 1
         else:
             self._keep(entry)
             self.queue.append(entry)
@@ -138,13 +138,13 @@ class Session:
         packet_id = self._free_packet_id()
         if not connection.publish(encodings, entry.qos, entry.retain, entry.identifiers, packet_id):
             self._forget(entry)
-            self.figures.dropped += 1
+            self.counters.dropped += 1
             return
         entry.packet_id = packet_id
         entry.state = SENT
         self.inflight[packet_id] = entry
         connection.quota -= 1
-        self.figures.sent += 1
+        self.counters.sent += 1
         if self.durable:
             if entry.number:
                 self.journal.mark(self.client_id, entry)
@@ -174,7 +174,7 @@ class Session:
             entry = self.queue.popleft()
             if entry.message.expired(now):
                 self._forget(entry)
-                self.figures.expired += 1
+                self.counters.expired += 1
             else:
                 self._send(connection, entry, Encodings(entry.message, now))
 

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from zonal.broker.message import Message
-    from zonal.broker.session import Outgoing, Session
-    from zonal.broker.subscription import Subscription
+    from zonal.broker.session import ClientSession, Outgoing
+    from zonal.broker.subscription import ClientSubscription
 
 FORMAT = 1
 Row = tuple[object, ...]
@@ -145,7 +145,7 @@ class Store:
 
     # The journal.
 
-    def session(self, session: Session) -> None:
+    def session(self, session: ClientSession) -> None:
         """Keeps a session's own facts."""
         location = session.location
         will = session.will
@@ -168,7 +168,7 @@ class Store:
         for statement in END:
             self._change(statement, client_id)
 
-    def subscribe(self, subscription: Subscription) -> None:
+    def subscribe(self, subscription: ClientSubscription) -> None:
         """Keeps a subscription."""
         area = subscription.area
         self._change(

@@ -5,20 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from zonal.broker.session import Session
+    from zonal.broker.session import ClientSession
     from zonal.geo import Area
 
 
 class Copy(NamedTuple):
     """What one client gets of a message: the highest QoS and all identifiers that apply."""
 
-    session: Session
+    session: ClientSession
     qos: int
     identifiers: tuple[int, ...]
     retain_as_published: bool
 
 
-class Subscription:
+class ClientSubscription:
     """A topic filter with its options and, perhaps, a geofence."""
 
     __slots__ = (
@@ -28,7 +28,7 @@ class Subscription:
 
     def __init__(
         self,
-        session: Session,
+        session: ClientSession,
         pattern: str,
         topic_filter: str,
         *,

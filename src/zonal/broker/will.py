@@ -10,7 +10,7 @@ from zonal.broker.message import Message
 if TYPE_CHECKING:
     import mqtt5
 
-    from zonal.broker.session import Session
+    from zonal.broker.session import ClientSession
 
 
 class Will(NamedTuple):
@@ -29,7 +29,7 @@ class Will(NamedTuple):
         """Where it is published."""
         return self.packet.topic
 
-    def message(self, session: Session, now: float) -> Message:
+    def message(self, session: ClientSession, now: float) -> Message:
         """The message, from where the client was last; its lifetime begins now."""
         will = self.packet
         message = Message.from_packet(will, will.topic, will.payload or b"", now)

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from zonal.broker.matching import Matching
-    from zonal.broker.session import Outgoing, Session
-    from zonal.broker.subscription import Subscription
+    from zonal.broker.session import ClientSession, Outgoing
+    from zonal.broker.subscription import ClientSubscription
     from zonal.geo import Area, Point
 
 CACHED_TOPICS = 20_000
@@ -21,11 +21,11 @@ LONGEST_CACHED = 512
 """Characters of a topic whose plan is kept."""
 
 
-class Plan(NamedTuple):
+class Receivers(NamedTuple):
     """Everyone who gets a message."""
 
     copies: list[Copy]
-    groups: list[list[Subscription]]
+    groups: list[list[ClientSubscription]]
     no_local: bool
     """Whether the plan depends on who publishes."""
 
@@ -35,15 +35,17 @@ class Plan(NamedTuple):
         return len(self.copies) + len(self.groups)
 
 
-class PlacedPlan(NamedTuple):
+class PlacedReceivers(NamedTuple):
     """A plan, with the places it is for: as long as it is kept, their identities are taken."""
 
     location: Point | None
     geofence: Area | None
-    plan: Plan
+    plan: Receivers
 
 
-def plan_for(subscriptions: Sequence[Subscription], source: str | None = None) -> Plan:
+def receivers_of(
+    subscriptions: Sequence[ClientSubscription], source: str | None = None
+) -> Receivers:
     """Puts overlapping subscriptions of a client together (MQTT 5, 3.3.4) and groups apart."""
     # Most clients have one matching subscription: theirs are settled without a look-up.
     copies = [
@@ -52,9 +54,9 @@ def plan_for(subscriptions: Sequence[Subscription], source: str | None = None) -
         if subscription.plain and len(subscription.session.subscriptions) == 1
     ]
     if len(copies) == len(subscriptions):
-        return Plan(copies, [], no_local=False)
-    chosen: dict[Session, Copy] = {}
-    groups: dict[tuple[str, str], list[Subscription]] = {}
+        return Receivers(copies, [], no_local=False)
+    chosen: dict[ClientSession, Copy] = {}
+    groups: dict[tuple[str, str], list[ClientSubscription]] = {}
     no_local = False
     for subscription in subscriptions:
         if subscription.no_local:
@@ -66,7 +68,7 @@ def plan_for(subscriptions: Sequence[Subscription], source: str | None = None) -
             continue
         session = subscription.session
         chosen[session] = widened(chosen.get(session), subscription.copy)
-    return Plan(list(chosen.values()), list(groups.values()), no_local)
+    return Receivers(list(chosen.values()), list(groups.values()), no_local)
 
 
 def widened(copy: Copy | None, other: Copy) -> Copy:
@@ -81,15 +83,15 @@ def widened(copy: Copy | None, other: Copy) -> Copy:
     )
 
 
-class Router:
+class Distributor:
     """Delivers messages to sessions."""
 
     def __init__(self, matching: Matching) -> None:
         self._matching = matching
         self._turns: dict[tuple[str, str], int] = {}
-        self._plans: dict[str, tuple[int, Plan]] = {}
+        self._plans: dict[str, tuple[int, Receivers]] = {}
         self._movement = 0
-        self._placed_plans: dict[tuple[str, int, int], PlacedPlan] = {}
+        self._placed_plans: dict[tuple[str, int, int], PlacedReceivers] = {}
 
     def deliver(self, message: Message, now: float) -> int:
         """Hands a message to everyone who wants it; returns how many."""
@@ -107,7 +109,7 @@ class Router:
             self._deliver_shared(members, encodings)
         return plan.size
 
-    def plan(self, message: Message) -> Plan:
+    def plan(self, message: Message) -> Receivers:
         """Who gets it. Without places the answer holds until a subscription changes."""
         matching = self._matching
         if matching.has_places(message):
@@ -116,14 +118,14 @@ class Router:
         if known is not None and known[0] == matching.generation:
             plan = known[1]
         else:
-            plan = plan_for(matching.plain(message))
+            plan = receivers_of(matching.plain(message))
             if len(self._plans) >= CACHED_TOPICS:
                 self._plans.clear()
             if len(message.topic) <= LONGEST_CACHED:
                 self._plans[message.topic] = (matching.generation, plan)
-        return plan_for(matching.plain(message), message.source) if plan.no_local else plan
+        return receivers_of(matching.plain(message), message.source) if plan.no_local else plan
 
-    def _placed_plan(self, message: Message) -> Plan:
+    def _placed_plan(self, message: Message) -> Receivers:
         """Who gets a message with places: the answer holds until somebody moves.
 
         Places are told apart by identity: equal texts are read into the same object.
@@ -138,13 +140,13 @@ class Router:
         if known is not None:
             plan = known.plan
         else:
-            plan = plan_for(self._matching.find(message))
+            plan = receivers_of(self._matching.find(message))
             if len(self._placed_plans) >= CACHED_PLACES:
                 self._placed_plans.clear()
-            self._placed_plans[key] = PlacedPlan(location, geofence, plan)
-        return plan_for(self._matching.find(message), message.source) if plan.no_local else plan
+            self._placed_plans[key] = PlacedReceivers(location, geofence, plan)
+        return receivers_of(self._matching.find(message), message.source) if plan.no_local else plan
 
-    def _deliver_shared(self, members: list[Subscription], encodings: Encodings) -> None:
+    def _deliver_shared(self, members: list[ClientSubscription], encodings: Encodings) -> None:
         """One member gets it: those connected take turns, the others only when none is."""
         member = self._choose(members)
         message = encodings.message
@@ -156,7 +158,7 @@ class Router:
             member.pattern,
         )
 
-    def _choose(self, members: list[Subscription]) -> Subscription:
+    def _choose(self, members: list[ClientSubscription]) -> ClientSubscription:
         first = members[0]
         if len(members) == 1:
             return first
@@ -166,7 +168,7 @@ class Router:
         self._turns[key] = turn + 1
         return connected[turn % len(connected)]
 
-    def hand_over(self, session: Session, entries: list[Outgoing], now: float) -> None:
+    def hand_over(self, session: ClientSession, entries: list[Outgoing], now: float) -> None:
         """Gives a shared group's messages to its other members when a session ends (4.8.2)."""
         for entry in entries:
             share = entry.share

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import mqtt5
 
-from zonal.broker import reasons
+from zonal.broker import reason_codes
 from zonal.broker.handshake import on_connect
 from zonal.broker.publishing import on_publish, on_pubrel
 from zonal.broker.session import RELEASED
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from zonal.broker.connection import Connection
     from zonal.broker.core import Broker
-    from zonal.broker.session import Outgoing, Session
+    from zonal.broker.session import ClientSession, Outgoing
 
 CLIENT_DISCONNECT = frozenset(
     {0x00, 0x04, 0x80, 0x81, 0x82, 0x83, 0x90, 0x93, 0x94, 0x95, 0x96, 0x97, 0x98, 0x99}
@@ -29,17 +29,17 @@ def _under_way(connection: Connection, packet_id: int, qos: int) -> Outgoing | N
     """The delivery an acknowledgement is about; one of the wrong QoS breaks the protocol."""
     session = _session(connection)
     if packet_id == 0:
-        raise MqttError(reasons.PROTOCOL_ERROR, "packet identifier 0")
+        raise MqttError(reason_codes.PROTOCOL_ERROR, "packet identifier 0")
     entry = session.inflight.get(packet_id)
     if entry is not None and entry.qos != qos:
         raise MqttError(
-            reasons.PROTOCOL_ERROR,
+            reason_codes.PROTOCOL_ERROR,
             f"packet identifier {packet_id} is a QoS {entry.qos} delivery's",
         )
     return entry
 
 
-def _session(connection: Connection) -> Session:
+def _session(connection: Connection) -> ClientSession:
     assert connection.session is not None
     return connection.session
 
@@ -51,10 +51,10 @@ def _on_puback(_: Broker, connection: Connection, packet: mqtt5.PubAckPacket, no
 
 def _on_pubrec(_: Broker, connection: Connection, packet: mqtt5.PubRecPacket, now: float) -> None:
     packet_id = packet.packet_id
-    failed = int(packet.reason_code) >= reasons.FAILURE
+    failed = int(packet.reason_code) >= reason_codes.FAILURE
     if _under_way(connection, packet_id, 2) is None:
         if not failed:
-            connection.acknowledge(mqtt5.PubRelPacket, packet_id, reasons.PACKET_ID_NOT_FOUND)
+            connection.acknowledge(mqtt5.PubRelPacket, packet_id, reason_codes.PACKET_ID_NOT_FOUND)
     elif failed:
         _session(connection).acknowledged(packet_id, now)
     else:
@@ -67,7 +67,7 @@ def _on_pubcomp(_: Broker, connection: Connection, packet: mqtt5.PubCompPacket, 
     if entry is None:
         return
     if entry.state != RELEASED:
-        raise MqttError(reasons.PROTOCOL_ERROR, "PUBCOMP before PUBREC")
+        raise MqttError(reason_codes.PROTOCOL_ERROR, "PUBCOMP before PUBREC")
     _session(connection).acknowledged(packet.packet_id, now)
 
 
@@ -83,16 +83,17 @@ def _on_disconnect(
     """The client leaves; it may take its will back and change when its session ends."""
     code = int(packet.reason_code)
     if code not in CLIENT_DISCONNECT or packet.server_reference is not None:
-        raise MqttError(reasons.PROTOCOL_ERROR, "a DISCONNECT that only a server sends")
+        raise MqttError(reason_codes.PROTOCOL_ERROR, "a DISCONNECT that only a server sends")
     session = _session(connection)
     expiry = packet.session_expiry_interval
     if expiry is not None:
         if session.expiry == 0 and expiry != 0:
             raise MqttError(
-                reasons.PROTOCOL_ERROR, "a session that ends with its connection cannot be kept"
+                reason_codes.PROTOCOL_ERROR,
+                "a session that ends with its connection cannot be kept",
             )
         session.expiry = min(expiry, broker.settings.session_expiry)
-    broker.leave(connection, now, keep_will=code != reasons.SUCCESS)
+    broker.leave(connection, now, keep_will=code != reason_codes.SUCCESS)
     connection.close()
 
 

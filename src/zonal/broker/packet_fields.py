@@ -7,7 +7,7 @@ first, so that the codec sees only packets it can read.
 
 from __future__ import annotations
 
-from zonal.broker import reasons
+from zonal.broker import reason_codes
 from zonal.errors import MqttError
 
 BYTE = frozenset({0x01, 0x17, 0x19, 0x24, 0x25, 0x28, 0x29, 0x2A})
@@ -21,7 +21,7 @@ USER_PROPERTY = 0x26
 
 def malformed(what: str) -> MqttError:
     """The error for bytes that are no MQTT packet."""
-    return MqttError(reasons.MALFORMED, what)
+    return MqttError(reason_codes.MALFORMED, what)
 
 
 class Fields:
