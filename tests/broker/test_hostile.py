@@ -227,4 +227,4 @@ def test_long_topics_and_geofences_are_not_remembered() -> None:
     assert len(reader.payloads()) == 40
     assert topics._valid_topic.cache_info().currsize - before[0] <= 1
     assert geocontext._read_geofence.cache_info().currsize == before[1].currsize
-    assert len(bench.broker.distributor._plans) <= 1
+    assert len(bench.broker.distributor._by_topic) <= 1

@@ -8,7 +8,7 @@ from zonal import __version__
 from zonal.broker import handlers, handshake, reason_codes
 from zonal.broker.access import Access, OpenAccess, User
 from zonal.broker.connection import Connection, RemoteEnd, Stage
-from zonal.broker.counters import Counters
+from zonal.broker.counters import BrokerCounters
 from zonal.broker.distribution import Distributor
 from zonal.broker.express import Express
 from zonal.broker.journal import Journal, NoJournal
@@ -35,11 +35,11 @@ class Broker:
         self.settings = settings or Settings()
         self.access: Access = access or OpenAccess()
         self.journal: Journal = journal or NoJournal()
-        self.counters = Counters(started_at=now)
+        self.counters = BrokerCounters(started_at=now)
         self.sessions: dict[str, ClientSession] = {}
         self.retained = Retained()
         self.matching = Matching()
-        self.distributor = Distributor(self.matching)
+        self.distributor = Distributor(self.matching, self.settings.limits.maximum_levels)
         self.express = Express(self)
         self.timers = Timers()
         self.outbox: list[Connection] = []

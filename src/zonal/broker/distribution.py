@@ -1,150 +1,114 @@
-"""From a message to its receivers: one copy a client, one member a shared group."""
+"""From a message to the sessions that get it; who they are is found once and kept."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from zonal.broker.message import Encodings, Message
-from zonal.broker.subscription import Copy
+from zonal.broker.receivers import Receivers, receivers_of
+from zonal.broker.topics import OWN_PREFIXES, is_literal, valid_topic
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from zonal.broker.matching import Matching
     from zonal.broker.session import ClientSession, Outgoing
     from zonal.broker.subscription import ClientSubscription
     from zonal.geo import Area, Point
 
-CACHED_TOPICS = 20_000
-CACHED_PLACES = 2_000
-LONGEST_CACHED = 512
-"""Characters of a topic whose plan is kept."""
-
-
-class Receivers(NamedTuple):
-    """Everyone who gets a message."""
-
-    copies: list[Copy]
-    groups: list[list[ClientSubscription]]
-    no_local: bool
-    """Whether the plan depends on who publishes."""
-
-    @property
-    def size(self) -> int:
-        """How many deliveries it asks for."""
-        return len(self.copies) + len(self.groups)
-
-
-class PlacedReceivers(NamedTuple):
-    """A plan, with the places it is for: as long as it is kept, their identities are taken."""
-
-    location: Point | None
-    geofence: Area | None
-    plan: Receivers
-
-
-def receivers_of(
-    subscriptions: Sequence[ClientSubscription], source: str | None = None
-) -> Receivers:
-    """Puts overlapping subscriptions of a client together (MQTT 5, 3.3.4) and groups apart."""
-    # Most clients have one matching subscription: theirs are settled without a look-up.
-    copies = [
-        subscription.copy
-        for subscription in subscriptions
-        if subscription.plain and len(subscription.session.subscriptions) == 1
-    ]
-    if len(copies) == len(subscriptions):
-        return Receivers(copies, [], no_local=False)
-    chosen: dict[ClientSession, Copy] = {}
-    groups: dict[tuple[str, str], list[ClientSubscription]] = {}
-    no_local = False
-    for subscription in subscriptions:
-        if subscription.no_local:
-            no_local = True
-            if source is not None and subscription.session.client_id == source:
-                continue
-        if subscription.group is not None:
-            groups.setdefault((subscription.group, subscription.filter), []).append(subscription)
-            continue
-        session = subscription.session
-        chosen[session] = widened(chosen.get(session), subscription.copy)
-    return Receivers(list(chosen.values()), list(groups.values()), no_local)
-
-
-def widened(copy: Copy | None, other: Copy) -> Copy:
-    """A copy that serves one more subscription of the same client."""
-    if copy is None:
-        return other
-    return Copy(
-        copy.session,
-        max(copy.qos, other.qos),
-        copy.identifiers + other.identifiers,
-        copy.retain_as_published or other.retain_as_published,
-    )
+KEPT_TOPICS = 20_000
+KEPT_PLACES = 2_000
+LONGEST_KEPT = 512
+"""Characters of a topic whose receivers are kept."""
 
 
 class Distributor:
-    """Delivers messages to sessions."""
+    """Delivers messages to sessions, and keeps who receives what.
 
-    def __init__(self, matching: Matching) -> None:
+    The receivers of a message without places are kept by its topic, those of others by topic,
+    location and geofence. As a watcher of `Matching` it is told of every change, and forgets
+    what that may have changed: what it keeps is always right.
+    """
+
+    def __init__(self, matching: Matching, maximum_levels: int) -> None:
         self._matching = matching
+        self._maximum_levels = maximum_levels
         self._turns: dict[tuple[str, str], int] = {}
-        self._plans: dict[str, tuple[int, Receivers]] = {}
-        self._movement = 0
-        self._placed_plans: dict[tuple[str, int, int], PlacedReceivers] = {}
+        self._by_topic: dict[str, Receivers] = {}
+        self._by_place: dict[tuple[str, Point | None, Area | None], Receivers] = {}
+        matching.watchers.append(self)
 
     def deliver(self, message: Message, now: float) -> int:
         """Hands a message to everyone who wants it; returns how many."""
-        plan = self.plan(message)
+        receivers = self.receivers(message)
         encodings = Encodings(message, now)
         message_qos, retain = message.qos, message.retain
-        for session, qos, identifiers, as_published in plan.copies:
+        for session, qos, identifiers, as_published in receivers.copies:
             session.deliver(
                 encodings,
                 min(message_qos, qos),
                 retain and as_published,
                 identifiers,
             )
-        for members in plan.groups:
+        for members in receivers.groups:
             self._deliver_shared(members, encodings)
-        return plan.size
+        return receivers.size
 
-    def plan(self, message: Message) -> Receivers:
-        """Who gets it. Without places the answer holds until a subscription changes."""
-        matching = self._matching
-        if matching.has_places(message):
-            return self._placed_plan(message)
-        known = self._plans.get(message.topic)
-        if known is not None and known[0] == matching.generation:
-            plan = known[1]
+    def receivers(self, message: Message) -> Receivers:
+        """Who gets a message."""
+        if self._matching.has_places(message):
+            found = self._with_places(message)
         else:
-            plan = receivers_of(matching.plain(message))
-            if len(self._plans) >= CACHED_TOPICS:
-                self._plans.clear()
-            if len(message.topic) <= LONGEST_CACHED:
-                self._plans[message.topic] = (matching.generation, plan)
-        return receivers_of(matching.plain(message), message.source) if plan.no_local else plan
+            found = self.on_topic(message.topic) or self._find(message.topic)
+        return receivers_of(found.selective, message.source) if found.selective else found
 
-    def _placed_plan(self, message: Message) -> Receivers:
-        """Who gets a message with places: the answer holds until somebody moves.
+    def on_topic(self, topic: str) -> Receivers | None:
+        """Who gets messages without places; None for a topic that clients cannot publish to."""
+        found = self._by_topic.get(topic)
+        if found is None:
+            if topic.startswith(OWN_PREFIXES) or not valid_topic(topic, self._maximum_levels):
+                return None
+            found = self._find(topic)
+            if len(topic) <= LONGEST_KEPT:
+                if len(self._by_topic) >= KEPT_TOPICS:
+                    self._by_topic.clear()
+                self._by_topic[topic] = found
+        return found
 
-        Places are told apart by identity: equal texts are read into the same object.
-        """
-        movement = self._matching.movement
-        if movement != self._movement:
-            self._movement = movement
-            self._placed_plans.clear()
-        location, geofence = message.location, message.geofence
-        key = (message.topic, id(location), id(geofence))
-        known = self._placed_plans.get(key)
-        if known is not None:
-            plan = known.plan
+    def _with_places(self, message: Message) -> Receivers:
+        key = (message.topic, message.location, message.geofence)
+        found = self._by_place.get(key)
+        if found is None:
+            found = self._find(*key)
+            if len(self._by_place) >= KEPT_PLACES:
+                self._by_place.clear()
+            self._by_place[key] = found
+        return found
+
+    def _find(
+        self, topic: str, location: Point | None = None, geofence: Area | None = None
+    ) -> Receivers:
+        return receivers_of(self._matching.find(topic, location, geofence))
+
+    # What changes who receives a message.
+
+    def added(self, subscription: ClientSubscription) -> None:
+        """A subscription was made: forgets the receivers of what it matches."""
+        self._by_place.clear()
+        if subscription.area is not None:
+            return  # it receives nothing that comes without a place
+        if is_literal(subscription.filter):
+            self._by_topic.pop(subscription.filter, None)
         else:
-            plan = receivers_of(self._matching.find(message))
-            if len(self._placed_plans) >= CACHED_PLACES:
-                self._placed_plans.clear()
-            self._placed_plans[key] = PlacedReceivers(location, geofence, plan)
-        return receivers_of(self._matching.find(message), message.source) if plan.no_local else plan
+            self._by_topic.clear()
+
+    def removed(self, subscription: ClientSubscription) -> None:
+        """A subscription is gone: forgets the receivers of what it matched."""
+        self.added(subscription)
+
+    def moved(self, _: ClientSession) -> None:
+        """A client is somewhere else: forgets the receivers that depend on places."""
+        self._by_place.clear()
+
+    # Shared subscriptions.
 
     def _deliver_shared(self, members: list[ClientSubscription], encodings: Encodings) -> None:
         """One member gets it: those connected take turns, the others only when none is."""
@@ -171,14 +135,14 @@ class Distributor:
     def hand_over(self, session: ClientSession, entries: list[Outgoing], now: float) -> None:
         """Gives a shared group's messages to its other members when a session ends (4.8.2)."""
         for entry in entries:
-            share = entry.share
+            share, message = entry.share, entry.message
             # A QoS 2 message under way must not go to anyone else (MQTT-4.8.2-5).
             if share is None or (entry.qos == 2 and entry.state):
                 continue
             members = [
                 other
-                for other in self._matching.find(entry.message)
+                for other in self._matching.find(message.topic, message.location, message.geofence)
                 if other.pattern == share and other.session is not session
             ]
             if members:
-                self._deliver_shared(members, Encodings(entry.message, now))
+                self._deliver_shared(members, Encodings(message, now))

@@ -85,7 +85,7 @@ class Federation:
         for session in self._broker.sessions.values():
             for subscription in session.subscriptions.values():
                 self.interest.added(subscription)
-        self._broker.matching.watcher = self.interest
+        self._broker.matching.watchers.append(self.interest)
         self._broker.on_publish = self._publish
         self._retained = RetainedElsewhere(
             self._broker, self._session.zenoh, in_loop=self._in_loop, in_thread=self._in_thread,
@@ -101,7 +101,7 @@ class Federation:
         """Leaves: what waits is still sent."""
         self._broker.on_publish = None
         self._broker.on_retained_wanted = None
-        self._broker.matching.watcher = None
+        self._broker.matching.watchers.remove(self.interest)
         if self._declaring is not None:
             self._declaring.cancel()
             with contextlib.suppress(asyncio.CancelledError):

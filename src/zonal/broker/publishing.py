@@ -8,7 +8,7 @@ import mqtt5
 
 from zonal.broker import geocontext, reason_codes
 from zonal.broker.message import Message
-from zonal.broker.topics import valid_topic
+from zonal.broker.topics import OWN_PREFIXES, valid_topic
 from zonal.broker.zenoh_encoding import is_text
 from zonal.errors import GeometryError, MqttError
 
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from zonal.broker.connection import Connection
     from zonal.broker.core import Broker
     from zonal.broker.session import ClientSession
-
-OWN_PREFIXES = ("$SYS/", "$zonal/")
 
 
 class Refused(Exception):  # noqa: N818 - nothing failed: a publication was not accepted

@@ -12,7 +12,7 @@ from zonal.broker.message import Encodings, Message
 if TYPE_CHECKING:
     from zonal.broker.access import User
     from zonal.broker.connection import Connection
-    from zonal.broker.counters import Counters
+    from zonal.broker.counters import BrokerCounters
     from zonal.broker.journal import Journal
     from zonal.broker.subscription import ClientSubscription
     from zonal.broker.will import Will
@@ -73,7 +73,7 @@ class ClientSession:
         "will_at",
     )  # fmt: skip
 
-    def __init__(self, client_id: str, counters: Counters, journal: Journal,
+    def __init__(self, client_id: str, counters: BrokerCounters, journal: Journal,
                  maximum_queued: int) -> None:  # fmt: skip
         self.client_id = client_id
         self.counters = counters
