@@ -6,8 +6,8 @@ import mqtt5
 import pytest
 
 from broker_bench import Bench
+from zonal.broker import RemoteEnd
 from zonal.broker.access import User
-from zonal.broker.connection import RemoteEnd
 from zonal.broker.credentials import Credentials, read_passwords, read_rules, set_password
 from zonal.errors import CredentialsError
 

@@ -32,17 +32,17 @@ def test_a_change_forgets_what_it_concerns_and_no_more() -> None:
         assert reader.payloads() == [b"1", b"2"]
 
     publish()
-    assert (set(kept._by_topic), len(kept._by_place)) == ({"a"}, 1)
+    assert (set(kept.by_topic), len(kept._by_place)) == ({"a"}, 1)
     reader.publish("$zonal/location", b"45.5,9.5")
-    assert (set(kept._by_topic), len(kept._by_place)) == ({"a"}, 0)
+    assert (set(kept.by_topic), len(kept._by_place)) == ({"a"}, 0)
     publish()
     reader.subscribe("other")
-    assert (set(kept._by_topic), len(kept._by_place)) == ({"a"}, 0)
+    assert (set(kept.by_topic), len(kept._by_place)) == ({"a"}, 0)
     reader.subscribe("a", 1)
-    assert not kept._by_topic
+    assert not kept.by_topic
     publish()
     reader.subscribe("+/x")
-    assert not kept._by_topic
+    assert not kept.by_topic
 
 
 def test_the_brokers_own_topics_are_not_kept() -> None:
@@ -51,4 +51,4 @@ def test_the_brokers_own_topics_are_not_kept() -> None:
     reader.subscribe("$SYS/#")
     assert bench.broker.distributor.on_topic("$SYS/broker/uptime") is None
     assert bench.broker.distributor.on_topic("a/+") is None
-    assert not bench.broker.distributor._by_topic
+    assert not bench.broker.distributor.by_topic

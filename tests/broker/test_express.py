@@ -55,7 +55,7 @@ class OrdinaryWay(Express):
 
 def benches() -> tuple[Bench, Bench]:
     ordinary = Bench()
-    ordinary.broker.express = OrdinaryWay(ordinary.broker)
+    ordinary.broker.express = OrdinaryWay(ordinary.broker.distributor, ordinary.broker.counters)
     return Bench(), ordinary
 
 

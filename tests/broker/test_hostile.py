@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from broker_bench import Bench
 from broker_packets import connect, framed, publish, subscribe, text
-from zonal.broker import geocontext, topics
-from zonal.broker.connection import RemoteEnd
+from zonal.broker import RemoteEnd, geocontext, topics
 from zonal.broker.packet_reader import PacketReader
 from zonal.broker.settings import Limits, Settings
 from zonal.geo import Point
@@ -202,7 +201,7 @@ def test_long_filters_and_locations_are_not_remembered() -> None:
     for number in range(20):
         client.subscribe(f"{number}/" + "x" * 5000)
         client.publish("$zonal/location", f"45.5{' ' * 200},9.{number}".encode())
-    assert client.connection.session.location == Point(45.5, 9.19)
+    assert client.bench.broker.sessions["a"].location == Point(45.5, 9.19)
     assert filters._read_filter.cache_info().currsize == filters_.currsize
     assert geocontext._read_location.cache_info().currsize == locations.currsize
 
@@ -227,4 +226,4 @@ def test_long_topics_and_geofences_are_not_remembered() -> None:
     assert len(reader.payloads()) == 40
     assert topics._valid_topic.cache_info().currsize - before[0] <= 1
     assert geocontext._read_geofence.cache_info().currsize == before[1].currsize
-    assert len(bench.broker.distributor._by_topic) <= 1
+    assert len(bench.broker.distributor.by_topic) <= 1

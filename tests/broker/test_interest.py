@@ -13,8 +13,7 @@ from zonal.broker.interest import Interest
 from zonal.broker.keymap import filter_of_key, key_of_filter, key_of_topic, topic_of_key
 from zonal.broker.matching import passes_geo
 from zonal.broker.message import Message
-from zonal.broker.session import ClientSession
-from zonal.broker.subscription import ClientSubscription
+from zonal.broker.session import ClientSession, ClientSubscription
 from zonal.broker.topics import matches, valid_filter
 from zonal.errors import AttachmentError
 from zonal.geo import Area, Box, Circle, Point

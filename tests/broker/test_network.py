@@ -12,7 +12,7 @@ from websockets.asyncio.client import connect as websocket
 from websockets.exceptions import ConnectionClosed
 
 from zonal.broker import Broker, Limits, Server, Settings, SteadyClock
-from zonal.broker.journal import NoJournal
+from zonal.broker.journal import Journal
 from zonal.errors import BrokerError
 
 
@@ -173,7 +173,7 @@ async def test_closing_the_server_says_goodbye() -> None:
         assert int(packet.reason_code) == 0x8B
 
 
-class FullDisk(NoJournal):
+class FullDisk(Journal):
     """A store that stops working."""
 
     full = False

@@ -6,7 +6,8 @@ from typing import Any, TypeVar
 
 import mqtt5
 
-from zonal.broker.connection import RemoteEnd, Stage
+from zonal.broker.access import RemoteEnd
+from zonal.broker.connection import Stage
 from zonal.broker.core import Broker
 from zonal.broker.settings import Settings
 

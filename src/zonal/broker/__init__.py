@@ -4,7 +4,7 @@ Protocol state is a machine without sockets (`Broker`); `Server` puts it on the 
 builds both from plain options.
 """
 
-from zonal.broker.connection import RemoteEnd
+from zonal.broker.access import RemoteEnd
 from zonal.broker.core import Broker
 from zonal.broker.credentials import set_password
 from zonal.broker.server import Server, SteadyClock

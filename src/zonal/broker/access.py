@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import NamedTuple, Protocol
 
 from zonal.broker.topics import covers, matches
 
-if TYPE_CHECKING:
-    from zonal.broker.connection import RemoteEnd
+
+class RemoteEnd(NamedTuple):
+    """Who is at the other end of a connection, as far as the transport knows."""
+
+    address: str = ""
+    certificate_name: str | None = None
+    """The common name of a client certificate that the TLS layer verified."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,14 +11,12 @@ import threading
 import tomllib
 from typing import TYPE_CHECKING
 
-from zonal.broker.access import User
+from zonal.broker.access import RemoteEnd, User
 from zonal.broker.topics import valid_filter
 from zonal.errors import CredentialsError
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from zonal.broker.connection import RemoteEnd
 
 COST, BLOCK, PARALLEL, SIZE = 1 << 14, 8, 1, 32
 LINE = re.compile(r"(?P<name>[^:]+):scrypt\$(?P<salt>(?:[0-9a-f]{2})+)\$(?P<hash>[0-9a-f]{64})\s*")

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from zonal.broker.message import Encodings, Message
 from zonal.broker.receivers import Receivers, receivers_of
 from zonal.broker.topics import OWN_PREFIXES, is_literal, valid_topic
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from zonal.broker.matching import Matching
-    from zonal.broker.session import ClientSession, Outgoing
-    from zonal.broker.subscription import ClientSubscription
+    from zonal.broker.outgoing import Outgoing
+    from zonal.broker.retained import Retained
+    from zonal.broker.session import ClientSession, ClientSubscription
     from zonal.geo import Area, Point
+
+K = TypeVar("K")
 
 KEPT_TOPICS = 20_000
 KEPT_PLACES = 2_000
@@ -28,59 +33,65 @@ class Distributor:
     what that may have changed: what it keeps is always right.
     """
 
-    def __init__(self, matching: Matching, maximum_levels: int) -> None:
+    def __init__(self, matching: Matching, retained: Retained, maximum_levels: int) -> None:
         self._matching = matching
+        self._retained = retained
         self._maximum_levels = maximum_levels
         self._turns: dict[tuple[str, str], int] = {}
-        self._by_topic: dict[str, Receivers] = {}
+        self.by_topic: dict[str, Receivers] = {}
+        """Who gets messages without places, as far as `on_topic` has found it."""
         self._by_place: dict[tuple[str, Point | None, Area | None], Receivers] = {}
+        self.on_publish: Callable[[Message], None] | None = None
+        """Called with every message that a client of this broker published."""
         matching.watchers.append(self)
+
+    def publish(self, message: Message, now: float) -> int:
+        """A client's message: retained if asked for, delivered here, handed on to other brokers.
+
+        Returns how many receive it here.
+        """
+        if message.retain:
+            self._retained.publish(message, now)
+        count = self.deliver(message, now)
+        if self.on_publish is not None:
+            self.on_publish(message)
+        return count
 
     def deliver(self, message: Message, now: float) -> int:
         """Hands a message to everyone who wants it; returns how many."""
-        receivers = self.receivers(message)
+        copies, groups, _, _ = self._receivers(message)
         encodings = Encodings(message, now)
         message_qos, retain = message.qos, message.retain
-        for session, qos, identifiers, as_published in receivers.copies:
+        for session, qos, identifiers, as_published in copies:
             session.deliver(
                 encodings,
                 min(message_qos, qos),
                 retain and as_published,
                 identifiers,
             )
-        for members in receivers.groups:
+        for members in groups:
             self._deliver_shared(members, encodings)
-        return receivers.size
+        return len(copies) + len(groups)
 
-    def receivers(self, message: Message) -> Receivers:
-        """Who gets a message."""
+    def _receivers(self, message: Message) -> Receivers:
+        topic = message.topic
         if self._matching.has_places(message):
-            found = self._with_places(message)
+            key = (topic, message.location, message.geofence)
+            found = self._by_place.get(key)
+            if found is None:
+                found = self._find(*key)
+                _keep(self._by_place, key, found, KEPT_PLACES)
         else:
-            found = self.on_topic(message.topic) or self._find(message.topic)
+            found = self.by_topic.get(topic) or self.on_topic(topic) or self._find(topic)
         return receivers_of(found.selective, message.source) if found.selective else found
 
     def on_topic(self, topic: str) -> Receivers | None:
-        """Who gets messages without places; None for a topic that clients cannot publish to."""
-        found = self._by_topic.get(topic)
-        if found is None:
-            if topic.startswith(OWN_PREFIXES) or not valid_topic(topic, self._maximum_levels):
-                return None
-            found = self._find(topic)
-            if len(topic) <= LONGEST_KEPT:
-                if len(self._by_topic) >= KEPT_TOPICS:
-                    self._by_topic.clear()
-                self._by_topic[topic] = found
-        return found
-
-    def _with_places(self, message: Message) -> Receivers:
-        key = (message.topic, message.location, message.geofence)
-        found = self._by_place.get(key)
-        if found is None:
-            found = self._find(*key)
-            if len(self._by_place) >= KEPT_PLACES:
-                self._by_place.clear()
-            self._by_place[key] = found
+        """Finds and keeps who gets messages without places; None where no client may publish."""
+        if topic.startswith(OWN_PREFIXES) or not valid_topic(topic, self._maximum_levels):
+            return None
+        found = self._find(topic)
+        if len(topic) <= LONGEST_KEPT:
+            _keep(self.by_topic, topic, found, KEPT_TOPICS)
         return found
 
     def _find(
@@ -96,9 +107,9 @@ class Distributor:
         if subscription.area is not None:
             return  # it receives nothing that comes without a place
         if is_literal(subscription.filter):
-            self._by_topic.pop(subscription.filter, None)
+            self.by_topic.pop(subscription.filter, None)
         else:
-            self._by_topic.clear()
+            self.by_topic.clear()
 
     def removed(self, subscription: ClientSubscription) -> None:
         """A subscription is gone: forgets the receivers of what it matched."""
@@ -146,3 +157,9 @@ class Distributor:
             ]
             if members:
                 self._deliver_shared(members, Encodings(message, now))
+
+
+def _keep(kept: dict[K, Receivers], key: K, receivers: Receivers, most: int) -> None:
+    if len(kept) >= most:
+        kept.clear()
+    kept[key] = receivers

@@ -15,9 +15,9 @@ from zonal.broker.message import Encodings, Message
 
 if TYPE_CHECKING:
     from zonal.broker.connection import Connection
-    from zonal.broker.core import Broker
-    from zonal.broker.session import ClientSession
-    from zonal.broker.subscription import Copy
+    from zonal.broker.counters import BrokerCounters
+    from zonal.broker.distribution import Distributor
+    from zonal.broker.session import ClientSession, Copy
 
 QOS_0, QOS_1, PUBACK = 0x30, 0x32, 0x40
 PUBLISHED = (QOS_0, QOS_1)
@@ -28,9 +28,10 @@ SHORTEST = 7
 class Express:
     """The short way through the broker; `take` is asked before the ordinary one."""
 
-    def __init__(self, broker: Broker) -> None:
-        self._broker = broker
-        self._on_topic = broker.distributor.on_topic
+    def __init__(self, distributor: Distributor, counters: BrokerCounters) -> None:
+        self._distributor = distributor
+        self._by_topic = distributor.by_topic
+        self._counters = counters
 
     def take(self, connection: Connection, session: ClientSession, now: float) -> None:
         """Hands on all that is plain at the front of what a client has sent."""
@@ -72,7 +73,7 @@ class Express:
             return start
         encoded = data[body + 2 : name]
         topic = encoded.decode() if encoded.isascii() else ""
-        receivers = self._on_topic(topic)
+        receivers = self._by_topic.get(topic) or self._distributor.on_topic(topic)
         if receivers is None or not receivers.alike:
             return start
         copies = receivers.copies
@@ -86,7 +87,7 @@ class Express:
         return (
             connection.version == 5
             and session.location is None
-            and self._broker.on_publish is None
+            and self._distributor.on_publish is None
             and (user is None or user.unlimited)
         )
 
@@ -100,7 +101,7 @@ class Express:
         while end <= last and data.startswith(head, end):
             end += size
         count = (end - start) // size
-        counters = self._broker.counters
+        counters = self._counters
         counters.received += count
         whole = data[start:end]
         for session, _, _, _ in copies:
@@ -126,7 +127,7 @@ class Express:
         packet_id = data[name : name + 2]
         if packet_id == b"\0\0":
             return start
-        self._broker.counters.received += 1
+        self._counters.received += 1
         message = Message(topic, data[name + 3 : end], 1, False, session.client_id)
         encodings = Encodings(message, now)
         encodings.know(data[start:name], data[name + 2 : end])

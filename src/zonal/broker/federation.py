@@ -86,7 +86,7 @@ class Federation:
             for subscription in session.subscriptions.values():
                 self.interest.added(subscription)
         self._broker.matching.watchers.append(self.interest)
-        self._broker.on_publish = self._publish
+        self._broker.distributor.on_publish = self._publish
         self._retained = RetainedElsewhere(
             self._broker, self._session.zenoh, in_loop=self._in_loop, in_thread=self._in_thread,
             clock=self._server.clock,
@@ -99,7 +99,7 @@ class Federation:
 
     async def __aexit__(self, *_: object) -> None:
         """Leaves: what waits is still sent."""
-        self._broker.on_publish = None
+        self._broker.distributor.on_publish = None
         self._broker.on_retained_wanted = None
         self._broker.matching.watchers.remove(self.interest)
         if self._declaring is not None:

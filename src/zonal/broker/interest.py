@@ -20,8 +20,7 @@ from zonal.keys.s2 import KEY_LEVEL, path_of_cell
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from zonal.broker.session import ClientSession
-    from zonal.broker.subscription import ClientSubscription
+    from zonal.broker.session import ClientSession, ClientSubscription
 
 KEY_BUDGET = 1000
 """Key expressions one broker declares at most."""

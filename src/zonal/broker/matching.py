@@ -9,8 +9,7 @@ from zonal.index import SubscriptionIndex, Syntax
 
 if TYPE_CHECKING:
     from zonal.broker.message import Message
-    from zonal.broker.session import ClientSession
-    from zonal.broker.subscription import ClientSubscription
+    from zonal.broker.session import ClientSession, ClientSubscription
     from zonal.geo import Area, Point
 
 

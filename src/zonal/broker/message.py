@@ -165,3 +165,12 @@ def split_at_packet_id(data: bytes) -> tuple[bytes, bytes]:
     position += 1
     cut = position + 2 + int.from_bytes(data[position : position + 2], "big")
     return data[:cut], data[cut + 2 :]
+
+
+def is_text(payload: bytes) -> bool:
+    """Whether a payload is UTF-8: only then may the payload format indicator say so."""
+    try:
+        payload.decode()
+    except UnicodeDecodeError:
+        return False
+    return True

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import mqtt5
 
 from zonal.broker import packet_fields, reason_codes, version_311
-from zonal.broker.packet_fields import malformed
+from zonal.broker.reason_codes import malformed, protocol_error
 from zonal.errors import MqttError
 
 if TYPE_CHECKING:
@@ -134,11 +134,11 @@ class PacketReader:
         """Refuses a packet by its first byte, before anything of it is kept."""
         kind = first >> 4
         if not self.version and kind != CONNECT:
-            raise MqttError(reason_codes.PROTOCOL_ERROR, "the first packet must be CONNECT")
+            raise protocol_error("the first packet must be CONNECT")
         if kind == 0:
             raise malformed("packet type 0 is forbidden")
         if kind not in FROM_CLIENTS:
-            raise MqttError(reason_codes.PROTOCOL_ERROR, f"packet type {kind} is a server's")
+            raise protocol_error(f"packet type {kind} is a server's")
         if kind != PUBLISH and first & 0x0F != FIXED_FLAGS[kind]:
             raise malformed(f"packet type {kind} has wrong flags")
 
@@ -154,7 +154,7 @@ class PacketReader:
         elif first == PLAIN_PUBACK and end - body == 2:
             return mqtt5.PubAckPacket(data[body] << 8 | data[body + 1])
         elif kind == AUTH:
-            raise MqttError(reason_codes.PROTOCOL_ERROR, "no authentication exchange was agreed")
+            raise protocol_error("no authentication exchange was agreed")
         elif kind in CHECKS:
             CHECKS[kind](data, body, end)
         return read(data, start, end)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from zonal.broker.subscription import Copy
+from zonal.broker.session import Copy
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from zonal.broker.session import ClientSession
-    from zonal.broker.subscription import ClientSubscription
+    from zonal.broker.session import ClientSession, ClientSubscription
 
 
 class Receivers(NamedTuple):
@@ -23,11 +22,6 @@ class Receivers(NamedTuple):
     """Whether all get the same bytes, whoever publishes."""
     selective: Sequence[ClientSubscription] = ()
     """All subscriptions, where some want nothing of their own client's (no local)."""
-
-    @property
-    def size(self) -> int:
-        """How many deliveries it asks for."""
-        return len(self.copies) + len(self.groups)
 
 
 def receivers_of(

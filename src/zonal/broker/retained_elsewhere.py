@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from zonal.broker.core import Broker
     from zonal.broker.message import Message
-    from zonal.broker.subscription import ClientSubscription
+    from zonal.broker.session import ClientSubscription
 
 logger = logging.getLogger("zonal.broker")
 
@@ -141,7 +141,7 @@ class RetainedElsewhere:
         data = sample.payload.to_bytes()
         if len(data) == WHEN.size:
             (when,) = WHEN.unpack(data)
-            self._in_loop(lambda: self._broker.forget_retained(topic, when))
+            self._in_loop(lambda: self._broker.retained.forget(topic, when))
 
 
 def _message(sample: zenoh.Sample, now: float) -> Message | None:

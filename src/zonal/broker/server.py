@@ -9,7 +9,8 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Self, cast
 
-from zonal.broker.connection import Connection, RemoteEnd, Stage
+from zonal.broker.access import RemoteEnd
+from zonal.broker.connection import Connection, Stage
 from zonal.broker.websocket import WebSocket
 from zonal.errors import BrokerError
 

@@ -16,14 +16,15 @@ from typing import TYPE_CHECKING, Literal
 
 import mqtt5
 
+from zonal.broker.journal import Journal
 from zonal.errors import BrokerError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from zonal.broker.message import Message
-    from zonal.broker.session import ClientSession, Outgoing
-    from zonal.broker.subscription import ClientSubscription
+    from zonal.broker.outgoing import Outgoing
+    from zonal.broker.session import ClientSession, ClientSubscription
 
 FORMAT = 1
 Row = tuple[object, ...]
@@ -71,8 +72,8 @@ END = tuple(
 )
 
 
-class Store:
-    """A `Journal` on one SQLite file; one process at a time may have it open."""
+class Store(Journal):
+    """A journal on one SQLite file; one process at a time may have it open."""
 
     def __init__(
         self, directory: Path, *, synchronous: Literal["normal", "full"] = "normal"

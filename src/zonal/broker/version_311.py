@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import mqtt5
 
 from zonal.broker import reason_codes
-from zonal.broker.packet_fields import Fields, check_connect_flags, malformed
+from zonal.broker.packet_fields import Fields, check_connect_flags
+from zonal.broker.reason_codes import malformed, protocol_error
 from zonal.broker.settings import NEVER
 from zonal.errors import MqttError
 
@@ -34,7 +35,7 @@ def decode(data: bytes, first: int, body: int, end: int) -> mqtt5.Packet:
     kind = first >> 4
     decoder = DECODERS.get(kind)
     if decoder is None:
-        raise MqttError(reason_codes.PROTOCOL_ERROR, f"packet type {kind} is not a 3.1.1 client's")
+        raise protocol_error(f"packet type {kind} is not a 3.1.1 client's")
     fields = Fields(data, body, end)
     try:
         packet = decoder(fields, first)
