@@ -149,7 +149,7 @@ def passwd(
     ] = "",
 ) -> None:
     """Add a user to a password file, or change its password."""
-    from zonal.broker.credentials import set_password
+    from zonal.broker import set_password
     from zonal.errors import ZonalError
 
     try:
