@@ -11,7 +11,7 @@ from events import Event, EventReader
 from network import client, eventually, wait_for_match
 from served import Web, WebWith
 from zonal import Point
-from zonal.web import Limits
+from zonal.web import WebLimits
 
 INSIDE, OUTSIDE = Point(45.4642, 9.19), Point(45.60, 9.40)
 AREA = "lat=45.4642&long=9.19&shape=circle&r=500"
@@ -141,7 +141,7 @@ def test_metrics_count_messages_matches_and_edge_filtering(web: Web) -> None:
 
 
 def test_the_number_of_streams_and_selections_is_limited(web_with: WebWith) -> None:
-    web = web_with(limits=Limits(streams=2, feeds=1))
+    web = web_with(limits=WebLimits(streams=2, feeds=1))
     with EventReader(f"{web.url}/a") as first:
         first.next()
         with EventReader(f"{web.url}/b") as refused:
@@ -155,7 +155,7 @@ def test_the_number_of_streams_and_selections_is_limited(web_with: WebWith) -> N
 
 
 def test_a_stream_ends_after_its_longest_life(web_with: WebWith) -> None:
-    web = web_with(limits=Limits(stream_seconds=0.5))
+    web = web_with(limits=WebLimits(stream_seconds=0.5))
     with EventReader(f"{web.url}/a") as reader:
         assert reader.ended()
 
@@ -180,7 +180,7 @@ def _stalled_reader(web: Web, path: str) -> socket.socket:
 
 
 def test_a_slow_reader_loses_events_with_a_count_and_nobody_else_does(web_with: WebWith) -> None:
-    web = web_with(limits=Limits(stream_events=50, stalled_seconds=2.0))
+    web = web_with(limits=WebLimits(stream_events=50, stalled_seconds=2.0))
     with (
         _stalled_reader(web, "/flood") as stalled,
         EventReader(f"{web.url}/flood") as healthy,
@@ -204,7 +204,7 @@ def test_a_slow_reader_loses_events_with_a_count_and_nobody_else_does(web_with: 
 
 
 def test_a_reader_that_catches_up_is_told_how_much_it_lost(web_with: WebWith) -> None:
-    web = web_with(limits=Limits(stream_events=20, stalled_seconds=60.0))
+    web = web_with(limits=WebLimits(stream_events=20, stalled_seconds=60.0))
     with _stalled_reader(web, "/flood") as slow, EventReader(f"{web.url}/flood") as healthy:
         wait_for(web, healthy.next())
         eventually(lambda: web.metric("zonal_streams") == 2)

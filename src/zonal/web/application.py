@@ -18,7 +18,7 @@ import zonal
 from zonal.errors import ZonalError
 from zonal.geo import Box
 from zonal.keys import encodings
-from zonal.web.access import Access
+from zonal.web.access import WebAccess
 from zonal.web.feed import Feeds
 from zonal.web.leaflet import leaflet_folder
 from zonal.web.metrics import Metrics
@@ -49,7 +49,7 @@ class Application:
     def __init__(self, session: Session, options: WebOptions, meter: Meter | None = None) -> None:
         self.options = options
         self.metrics = Metrics(options.limits.topics_in_metrics)
-        self.access = Access(options)
+        self.access = WebAccess(options)
         self._session = session
         self._meter = meter
         self.feeds = Feeds(session, options.limits, self.metrics, meter)

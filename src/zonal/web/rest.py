@@ -16,13 +16,13 @@ import zenoh
 
 from zonal.keys import check_topic
 from zonal.session.query import DEFAULT_TIMEOUT_S
-from zonal.web.feed import Selection
-from zonal.web.flights import Flights
+from zonal.web.feed import FeedSelection
 from zonal.web.metrics import PLAIN
 from zonal.web.parameters import Parameters, read_parameters
 from zonal.web.presentation import to_html, to_json
 from zonal.web.problem import Problem, problem_of
 from zonal.web.publishing import Publishing, is_routed, options_of
+from zonal.web.shared_queries import SharedQueries
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
 
     from zonal.session import Replies, ReplyFailure, Sample, Session
-    from zonal.web.access import Access
+    from zonal.web.access import WebAccess
     from zonal.web.feed import Feeds
     from zonal.web.metrics import Metrics
-    from zonal.web.options import Limits
+    from zonal.web.options import WebLimits
 
 logger = logging.getLogger(__name__)
 
@@ -56,7 +56,7 @@ class Rest:
     """Answers requests for keys."""
 
     def __init__(
-        self, session: Session, feeds: Feeds, access: Access, metrics: Metrics, limits: Limits
+        self, session: Session, feeds: Feeds, access: WebAccess, metrics: Metrics, limits: WebLimits
     ) -> None:
         self._session = session
         self._feeds = feeds
@@ -64,7 +64,7 @@ class Rest:
         self._metrics = metrics
         self._limits = limits
         self._publishing = Publishing(session)
-        self._flights: Flights[_Answer] = Flights()
+        self._queries: SharedQueries[_Answer] = SharedQueries()
         # Things that stand still send from the same address again and again.
         self._parameters = lru_cache(_REMEMBERED)(partial(read_parameters, limits=limits))
 
@@ -141,8 +141,8 @@ class Rest:
         key, parameters = self._asked(scope)
         payload = await read_body(headers, receive, self._limits.body_bytes)
         asked = (key, scope["query_string"], payload)
-        answer = await self._flights.join(asked, lambda: self._query(key, parameters, payload))
-        label = Selection(key, parameters.area, parameters.encodings, False).label
+        answer = await self._queries.ask(asked, lambda: self._query(key, parameters, payload))
+        label = FeedSelection(key, parameters.area, parameters.encodings, False).label
         self._metrics.count_topic("zonal_queries", key, label)
         self._metrics.count("zonal_requests", "GET", "200")
         extra = [] if answer.complete else [(b"zonal-truncated", b"true")]
@@ -158,7 +158,7 @@ class Rest:
         replies = await self._ask(key, parameters, seconds, payload or None)
         # Zenoh ends a query itself; the time here is for safety.
         samples = await replies.gather(self._limits.replies, seconds + 2.0)
-        label = Selection(key, parameters.area, parameters.encodings, False).label
+        label = FeedSelection(key, parameters.area, parameters.encodings, False).label
         self._metrics.count_topic("zonal_questions", key, label)
         self._metrics.count_topic("zonal_replies", key, label, len(samples))
         return _Answer(samples, replies.failures, replies.is_complete)
@@ -185,7 +185,7 @@ class Rest:
     async def _subscribe(self, scope: Scope, receive: Receive, send: Send) -> None:
         key, parameters = self._asked(scope)
         own = parameters.location
-        selection = Selection(
+        selection = FeedSelection(
             key, parameters.area, parameters.encodings, parameters.fenced or own is not None
         )
         listener = None if parameters.fenced else own

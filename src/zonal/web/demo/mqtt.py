@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from zonal.web.demo.city import Walker
-    from zonal.web.demo.crowd import Clock
+    from zonal.web.demo.crowd import StoryClock
 
 logger = logging.getLogger(__name__)
 
@@ -40,7 +40,9 @@ def missing() -> str | None:
 class MqttSide:
     """A broker and its clients on an event loop of their own."""
 
-    def __init__(self, walkers: Sequence[Walker], clock: Clock, connect: Sequence[str]) -> None:
+    def __init__(
+        self, walkers: Sequence[Walker], clock: StoryClock, connect: Sequence[str]
+    ) -> None:
         self._walkers = walkers
         self._clock = clock
         self._connect = tuple(connect)

@@ -18,7 +18,7 @@ from zonal.geo import destination
 from zonal.session import Router
 from zonal.web.demo import mqtt, past, topics
 from zonal.web.demo.city import CENTRE, make_city
-from zonal.web.demo.crowd import Clock, Crowd
+from zonal.web.demo.crowd import Crowd, StoryClock
 from zonal.web.demo.districts import districts, write_districts
 from zonal.web.demo.watch import Watch
 from zonal.web.meter import Meter
@@ -55,7 +55,7 @@ class Demo:
     def __init__(self, options: DemoOptions, console: Console | None = None) -> None:
         self.options = options
         self.console = console or Console()
-        self.clock = Clock()
+        self.clock = StoryClock()
         self.without: list[str] = []
         """What the demo runs without, and why."""
         self.spark_state = ""
