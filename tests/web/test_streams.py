@@ -12,6 +12,7 @@ from network import client, eventually, wait_for_match
 from served import Web, WebWith
 from zonal import Point
 from zonal.web import WebLimits
+from zonal.web.connections import HttpConnection
 
 INSIDE, OUTSIDE = Point(45.4642, 9.19), Point(45.60, 9.40)
 AREA = "lat=45.4642&long=9.19&shape=circle&r=500"
@@ -220,3 +221,35 @@ def test_a_reader_that_catches_up_is_told_how_much_it_lost(web_with: WebWith) ->
         while b"}" not in text[text.rindex(b"event: overflow") :]:
             text += slow.recv(65536)
         assert f'"dropped":{dropped}'.encode() in text[text.rindex(b"event: overflow") :]
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
+def test_events_are_written_to_their_own_connection_at_once(
+    web_with: WebWith, monkeypatch: pytest.MonkeyPatch, host: str
+) -> None:
+    if host == "::1" and not _has_ipv6():
+        pytest.skip("no IPv6 here")
+    written: list[bool] = []
+    write = HttpConnection.write
+
+    def counted(connection: HttpConnection, chunk: bytes) -> bool:
+        written.append(write(connection, chunk))
+        return written[-1]
+
+    monkeypatch.setattr(HttpConnection, "write", counted)
+    web = web_with(host=host)
+    with EventReader(f"{web.url}/city/air") as reader:
+        wait_for(web, reader.next())
+        web.sensor.put("city/air", "now", location=INSIDE)
+        assert reader.next().name == "PUT"
+        assert written == [True]
+        opened = len(web.server.application.connections)
+    eventually(lambda: len(web.server.application.connections) < opened)
+
+
+def _has_ipv6() -> bool:
+    try:
+        with socket.create_server(("::1", 0), family=socket.AF_INET6):
+            return True
+    except OSError:
+        return False

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
     from zonal.session import Session
+    from zonal.web.connections import Connections
     from zonal.web.meter import Meter
     from zonal.web.options import WebOptions
 
@@ -53,7 +54,11 @@ class Application:
         self._session = session
         self._meter = meter
         self.feeds = Feeds(session, options.limits, self.metrics, meter)
-        self._rest = Rest(session, self.feeds, self.access, self.metrics, options.limits)
+        self.connections: Connections = {}
+        """Those that the server has open, if it tells."""
+        self._rest = Rest(
+            session, self.feeds, self.access, self.metrics, options.limits, self.connections
+        )
         self._pages: ASGIApp = Starlette(routes=self._routes(), lifespan=self._lifespan)
         self._app: ASGIApp = self._dispatch
         if options.cors_origins:

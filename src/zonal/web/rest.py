@@ -31,16 +31,12 @@ if TYPE_CHECKING:
 
     from zonal.session import Replies, ReplyFailure, Sample, Session
     from zonal.web.access import WebAccess
+    from zonal.web.connections import Connections
     from zonal.web.feed import Feeds
     from zonal.web.metrics import Metrics
     from zonal.web.options import WebLimits
 
 logger = logging.getLogger(__name__)
-
-DISCONNECT = "zonal.disconnect"
-"""The extension in a request's scope that ends its connection at once."""
-WRITE = "zonal.write"
-"""The extension that writes a chunk of a chunked response at once; False where it cannot now."""
 
 _REMEMBERED = 4_096
 _ALLOW = ((b"allow", b"GET, PUT, POST, DELETE"),)
@@ -56,13 +52,20 @@ class Rest:
     """Answers requests for keys."""
 
     def __init__(
-        self, session: Session, feeds: Feeds, access: WebAccess, metrics: Metrics, limits: WebLimits
+        self,
+        session: Session,
+        feeds: Feeds,
+        access: WebAccess,
+        metrics: Metrics,
+        limits: WebLimits,
+        connections: Connections,
     ) -> None:
         self._session = session
         self._feeds = feeds
         self._access = access
         self._metrics = metrics
         self._limits = limits
+        self._connections = connections
         self._publishing = Publishing(session)
         self._queries: SharedQueries[_Answer] = SharedQueries()
         # Things that stand still send from the same address again and again.
@@ -191,9 +194,8 @@ class Rest:
         listener = None if parameters.fenced else own
         stream = await self._feeds.open(selection, listener, counters=parameters.counters)
         self._metrics.count("zonal_requests", "GET", "200")
-        extensions = scope.get("extensions", {})
-        stream.disconnect = extensions.get(DISCONNECT, stream.disconnect)
-        stream.write = extensions.get(WRITE, stream.write)
+        if connection := self._connections.get(scope.get("client")):
+            stream.write, stream.disconnect = connection.write, connection.abort
         watch = asyncio.create_task(_close_on_disconnect(receive, stream.close))
         try:
             await send({"type": "http.response.start", "status": 200, "headers": _STREAM_HEADERS})
