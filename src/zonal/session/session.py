@@ -10,7 +10,7 @@ import zenoh
 import zenoh.ext
 
 from zonal.errors import ClosedError, GeometryError
-from zonal.geo import Area, Circle, Point
+from zonal.geo import Area, Point
 from zonal.keys import Role, check_topic, encoding_named, encodings
 from zonal.runtime.mailbox import DEFAULT_CAPACITY, Overflow
 from zonal.session.announcements import Announcements
@@ -304,7 +304,7 @@ class Session:
         if recovery is not None and not isinstance(recovery, Recovery):
             raise TypeError(f"recovery is a zonal.Recovery, not {recovery!r}")
         if self._position.is_known and self._position.last is None:
-            self._first_position(required=isinstance(area, Circle) and area.is_ego_centric)
+            self._first_position(required=area is not None and area.is_ego_centric)
         kinds = self._encodings_for(area, encoding)
         with self._lock:
             self._hear_ourselves()
