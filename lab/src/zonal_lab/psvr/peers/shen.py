@@ -88,11 +88,11 @@ class Shen:
         if channels != known:
             yield from self._tell(not_to=packet.sender)
 
-    def fits(self, pub: Pub) -> bool:  # noqa: ARG002 — a branch is a branch
+    def fits(self, pub: Pub) -> bool:  # noqa: ARG002 - a branch is a branch
         """Tree routing needs a tree, no more."""
         return self.place is not None
 
-    def hops(self, pub: Pub | None, channels: tuple[int, ...], now: float) -> Iterator[Forward]:  # noqa: ARG002 — the interface has a clock, tree routing needs none
+    def hops(self, pub: Pub | None, channels: tuple[int, ...], now: float) -> Iterator[Forward]:  # noqa: ARG002 - the interface has a clock, tree routing needs none
         """Into every branch with a subscriber, except where the publication came from."""
         wanted = frozenset(channels)
         for branch, (_, there) in self.branches.items():
