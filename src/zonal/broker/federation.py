@@ -20,13 +20,13 @@ from typing import TYPE_CHECKING, Self
 import zenoh
 
 import zonal.session
-from zonal.broker.content import describe, encoding_of
 from zonal.broker.envelope import opened, seal, unseal
 from zonal.broker.geocontext import NOWHERE, with_location
 from zonal.broker.interest import ClientsInterest
 from zonal.broker.keymap import fits, key_of_topic, topic_of_key
 from zonal.broker.message import Message
 from zonal.broker.retained_elsewhere import RetainedElsewhere
+from zonal.broker.zenoh_encoding import describe, encoding_of
 from zonal.errors import AttachmentError, BrokerError, ZonalError
 from zonal.runtime import Recent
 
@@ -85,8 +85,8 @@ class Federation:
         for session in self._broker.sessions.values():
             for subscription in session.subscriptions.values():
                 self.interest.added(subscription)
-        self._broker.matching.watcher = self.interest
-        self._broker.on_publish = self._publish
+        self._broker.matching.watchers.append(self.interest)
+        self._broker.distributor.on_publish = self._publish
         self._retained = RetainedElsewhere(
             self._broker, self._session.zenoh, in_loop=self._in_loop, in_thread=self._in_thread,
             clock=self._server.clock,
@@ -99,9 +99,9 @@ class Federation:
 
     async def __aexit__(self, *_: object) -> None:
         """Leaves: what waits is still sent."""
-        self._broker.on_publish = None
+        self._broker.distributor.on_publish = None
         self._broker.on_retained_wanted = None
-        self._broker.matching.watcher = None
+        self._broker.matching.watchers.remove(self.interest)
         if self._declaring is not None:
             self._declaring.cancel()
             with contextlib.suppress(asyncio.CancelledError):
@@ -121,11 +121,11 @@ class Federation:
         self._number += 1
         number = self._number
         if self._in_thread(lambda: self._put(message, number)):
-            self._broker.figures.remote_sent += 1
+            self._broker.counters.remote_sent += 1
             if message.retain:
                 self._retained.changed(message)
         else:
-            self._broker.figures.dropped += 1
+            self._broker.counters.dropped += 1
 
     def _in_thread(self, job: Callable[[], None]) -> bool:
         """Hands something that may block to the sending thread; False where too much waits."""
@@ -218,8 +218,8 @@ class Federation:
         # A broker's message may come again with another time stamp.
         if number is not None and self._seen.check(number):
             return
-        self._broker.figures.remote_received += 1
-        self._broker.router.deliver(message, now)
+        self._broker.counters.remote_received += 1
+        self._broker.distributor.deliver(message, now)
 
 
 def message_of(sample: Sample, now: float) -> tuple[Message, tuple[int, int] | None]:

@@ -16,8 +16,7 @@ from zonal.keys import encodings
 from zonal.session import Detail, Interest, Scope, Wish
 
 if TYPE_CHECKING:
-    from zonal.broker.session import Session
-    from zonal.broker.subscription import Subscription
+    from zonal.broker.session import ClientSession, ClientSubscription
 
 KEY_BUDGET = 1000
 """Key expressions one broker declares at most."""
@@ -40,7 +39,7 @@ class ClientsInterest:
         self.changes = 0
         """Rises whenever `keys` may have changed."""
 
-    def added(self, subscription: Subscription) -> None:
+    def added(self, subscription: ClientSubscription) -> None:
         """A subscription was made."""
         key = _key(subscription)
         if key is None:
@@ -54,14 +53,14 @@ class ClientsInterest:
         self._scopes[id_] = scope
         self._want(key, id_, scope.wish)
 
-    def removed(self, subscription: Subscription) -> None:
+    def removed(self, subscription: ClientSubscription) -> None:
         """A subscription is gone."""
         key, id_ = _key(subscription), _id(subscription)
         if key is None or self._scopes.pop(id_, None) is None:
             return
         self._want(key, id_, None)
 
-    def moved(self, session: Session) -> None:
+    def moved(self, session: ClientSession) -> None:
         """A client is somewhere else."""
         for subscription in session.subscriptions.values():
             key, id_ = _key(subscription), _id(subscription)
@@ -97,11 +96,11 @@ def _interest_in(key: str) -> Interest:
     return Interest(key, kinds, area_cells=AREA_CELLS, coupled=_COUPLED)
 
 
-def _id(subscription: Subscription) -> Id:
+def _id(subscription: ClientSubscription) -> Id:
     return subscription.session.client_id, subscription.pattern
 
 
-def _key(subscription: Subscription) -> str | None:
+def _key(subscription: ClientSubscription) -> str | None:
     """The key expression of a filter; the broker's own topics and endless ones stay at home."""
     if subscription.filter.startswith("$"):
         return None

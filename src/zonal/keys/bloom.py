@@ -176,7 +176,9 @@ class BloomEncoding(Encoding):
         ]
         if not boxes:
             raise LocationKeyError(f"{expression!r} holds no field of {self.domain.name!r}")
-        return boxes[0] if len(boxes) == 1 else MultiPolygon(tuple(map(_polygon_of, boxes)))
+        return (
+            boxes[0] if len(boxes) == 1 else MultiPolygon(tuple(Polygon(box.ring) for box in boxes))
+        )
 
     def _bits_of(self, expression: str) -> int:
         rest = expression.removeprefix(self.prefix).removeprefix("/")
@@ -201,11 +203,6 @@ class BloomEncoding(Encoding):
         if b.role is Role.PUBLISHER:
             return filters_match(bits_a, bits_b)
         return bool(bits_a & bits_b)
-
-
-def _polygon_of(box: Box) -> Polygon:
-    south, west, north, east = box.min_lat, box.min_lon, box.max_lat, box.min_lon + box.width_deg
-    return Polygon(((south, west), (south, east), (north, east), (north, west), (south, west)))
 
 
 WORLD = BloomDomain("world", Grid(Box(-90.0, -180.0, 90.0, 180.0), rows=10, columns=10))

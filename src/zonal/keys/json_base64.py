@@ -19,9 +19,7 @@ from zonal.geo import (
     Cell,
     Circle,
     Everywhere,
-    MultiPolygon,
     Point,
-    Polygon,
     area_from_geojson,
 )
 from zonal.keys.encoding import (
@@ -109,6 +107,7 @@ def _place_of(rest: str) -> Place:
 
 
 def _to_json(area: Area) -> tuple[str, dict[str, Any]]:
+    """The thesis' own forms of boxes and circles; any other shape is GeoJSON."""
     match area:
         case Everywhere():
             return _EVERYWHERE, {}
@@ -121,9 +120,7 @@ def _to_json(area: Area) -> tuple[str, dict[str, Any]]:
             }
         case Circle(center=Point(lat, lon), radius_m=radius_m):
             return _CIRCLE, {"r": radius_m, "c": {"lat": lat, "long": lon}}
-        case Polygon() | MultiPolygon():
-            return _POLYGON, area.to_geojson()
-    raise LocationKeyError(f"{area} has no place yet, or no form in JSON")
+    return _POLYGON, area.to_geojson()
 
 
 def _from_json(shape: str, values: Any) -> Area:

@@ -100,12 +100,14 @@ class Arrivals:
     def _read(self) -> None:
         me, get, waiting = threading.current_thread(), self._queue.get, self._queue.qsize
         while self._reader is me:
-            batch = [get()]
+            first = get()
             more = waiting()
-            if more:
-                batch += [get() for _ in range(min(more, _BATCH))]
-                if more <= _BATCH:  # all that was weighed is taken
-                    self._waiting_bytes = 0
+            if not more and first is not None:
+                self._give(first[0], [first[1]])
+                continue
+            batch = [first, *(get() for _ in range(min(more, _BATCH)))]
+            if more <= _BATCH:  # all that was weighed is taken
+                self._waiting_bytes = 0
             if not self._hand_over(batch):
                 return
             if more > _BACKLOG:
@@ -123,11 +125,15 @@ class Arrivals:
             else:
                 by_receiver[entry[0]] = [entry[1]]
         for receiver, items in by_receiver.items():
-            try:
-                receiver(items)
-            except Exception:  # a reader that dies would silence everybody
-                logger.exception("failed to process %d items", len(items))
+            self._give(receiver, items)
         return open_
+
+    @staticmethod
+    def _give(receiver: Receiver, items: list[Any]) -> None:
+        try:
+            receiver(items)
+        except Exception:  # a reader that dies would silence everybody
+            logger.exception("failed to process %d items", len(items))
 
     # User code on the reading thread
 
@@ -142,14 +148,10 @@ class Arrivals:
         Should it take longer than 20 ms, another thread reads in the place of this one, which
         ends when the call does. Only for the reading thread, as the last thing it does.
         """
-        with self._lock:
-            self._calls += 1
-            self._calling = self._calls
-            if self._watcher is None:
-                self._watcher = threading.Thread(
-                    target=self._watch, name=f"{self._name}-watcher", daemon=True
-                )
-                self._watcher.start()
+        if self._watcher is None:
+            self._start_watcher()
+        self._calls += 1
+        self._calling = self._calls
         if not self._called.is_set():
             self._called.set()
         try:
@@ -157,6 +159,13 @@ class Arrivals:
         finally:
             with self._lock:
                 self._calling = 0
+
+    def _start_watcher(self) -> None:
+        with self._lock:
+            if not self._closed.is_set():
+                name = f"{self._name}-watcher"
+                self._watcher = threading.Thread(target=self._watch, name=name, daemon=True)
+                self._watcher.start()
 
     def _watch(self) -> None:
         """Replace a reader whose call takes too long; sleeps while no calls are made."""

@@ -7,7 +7,7 @@ then     source by time stamp: a check of it (16 bits); by number: which session
 then     if there is a source: the number of the message in its session (LEB128)
 then     further flags: 1 cell, 2 fence, 4 area, 8 the user's own attachment, 16 copies
 then     the point (0, 3, 8 or 16 bytes), or the cell (S2 cell id, 64 bits)
-then     fence, then area: length (unsigned 32) and the shape, see `shape_to_bytes`
+then     fence, then area: length (unsigned 32) and the shape, see `Area.to_bytes`
 then     the user's own attachment, to the end
 ```
 
@@ -24,20 +24,8 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING, NamedTuple
 
-import shapely
-
 from zonal.errors import AttachmentError, GeometryError, LocationKeyError
-from zonal.geo import (
-    Area,
-    Box,
-    Cell,
-    Circle,
-    Everywhere,
-    MultiPolygon,
-    Point,
-    Polygon,
-    area_from_wkb,
-)
+from zonal.geo import Area, Cell, Point, area_from_bytes
 from zonal.keys import POINT_SIZES, PointForm, pack_point, unpack_point
 
 if TYPE_CHECKING:
@@ -106,7 +94,7 @@ class GeoContext(NamedTuple):
             flags, body = flags | _CELL, _CELL_ID.pack(self.place.id)
         for flag, shape in ((_FENCE, self.fence), (_AREA, self.area)):
             if shape is not None:
-                data = shape_to_bytes(shape)
+                data = shape.to_bytes()
                 flags, body = flags | flag, body + _LENGTH.pack(len(data)) + data
         if self.user is not None:
             flags, body = flags | _USER, body + self.user
@@ -234,40 +222,4 @@ def _read_shape(data: bytes, present: int, offset: int) -> tuple[Area | None, in
     start, end = offset + _LENGTH.size, offset + _LENGTH.size + length
     if length > _MAX_SHAPE_BYTES or end > len(data):
         raise GeometryError(f"a shape of {length} bytes in an attachment of {len(data)}")
-    return shape_from_bytes(data[start:end]), end
-
-
-_SHAPES = {b"C": struct.Struct("<ddd"), b"B": struct.Struct("<dddd")}
-
-
-def shape_to_bytes(area: Area) -> bytes:
-    """A letter and the shape: E everywhere, C circle, B box (doubles), P polygons (WKB)."""
-    match area:
-        case Everywhere():
-            return b"E"
-        case Circle(center=Point(lat, lon), radius_m=radius_m):
-            return b"C" + _SHAPES[b"C"].pack(lat, lon, radius_m)
-        case Box(min_lat, min_lon, max_lat, max_lon):
-            return b"B" + _SHAPES[b"B"].pack(min_lat, min_lon, max_lat, max_lon)
-        case Polygon():
-            return b"P" + bytes(shapely.to_wkb(area.planar))
-        case MultiPolygon(polygons):
-            parts = shapely.MultiPolygon([polygon.planar for polygon in polygons])
-            return b"P" + bytes(shapely.to_wkb(parts))
-    raise GeometryError(f"{area} has no place yet, or no form on the wire")
-
-
-def shape_from_bytes(data: bytes) -> Area:
-    """The shape that `shape_to_bytes` wrote."""
-    letter, body = data[:1], data[1:]
-    match letter:
-        case b"E":
-            return Everywhere()
-        case b"C":
-            lat, lon, radius_m = _SHAPES[b"C"].unpack(body)
-            return Circle(Point(lat, lon), radius_m=radius_m)
-        case b"B":
-            return Box(*_SHAPES[b"B"].unpack(body))
-        case b"P":
-            return area_from_wkb(body)
-    raise GeometryError(f"unknown shape {letter!r}")
+    return area_from_bytes(data[start:end]), end

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import zenoh
 
 from zonal.errors import LocationKeyError
-from zonal.geo import Area, Cell, Circle, Everywhere, Point
+from zonal.geo import Area, Cell, Everywhere, Point
 from zonal.keys import (
     Encoding,
     LocationKey,
@@ -144,7 +144,7 @@ class PresenceSubscriber:
     """Hears who appears and disappears; iterate over it, or give a callback."""
 
     def __init__(self, area: Area | None) -> None:
-        if isinstance(area, Circle) and area.is_ego_centric:
+        if area is not None and area.is_ego_centric:
             raise LocationKeyError("the area has no centre yet; place it with at(point)")
         self._area = area
         self._mailbox: Mailbox[Presence] = Mailbox()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import zenoh
 
 from zonal.errors import AttachmentError, ClosedError, GeometryError
-from zonal.geo import Area, Circle, Everywhere, Point
+from zonal.geo import Area, Everywhere, Point
 from zonal.keys import (
     Encoding,
     check_topic,
@@ -50,9 +50,9 @@ class Asking:
 
     def place_area(self, area: Area | None) -> Area | None:
         """The area, around our position where it is ego-centric."""
-        if isinstance(area, Circle) and area.is_ego_centric:
-            return area.at(self.position.current())
-        return area
+        if area is None or not area.is_ego_centric:
+            return area
+        return area.at(self.position.current())
 
     def get(
         self,
@@ -267,7 +267,7 @@ class Queryable:
     ) -> None:
         self.key = check_topic(topic)
         self.area = area
-        if isinstance(area, Circle) and area.is_ego_centric:
+        if area is not None and area.is_ego_centric:
             raise GeometryError("a queryable's area needs a centre; place it with at(point)")
         self._asking = asking
         self._on_close = on_close

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from zonal.errors import GeometryError
-from zonal.geo import Area, Cell, Circle, Point, cell_of, level_for_size
+from zonal.geo import Area, Cell, Point, cell_of, level_for_size
 from zonal.keys import Encoding, encoding_named, location_of, message_keys
 from zonal.session.geo_context import SEQUENCE_AT, GeoContext, leb128
 
@@ -88,7 +88,7 @@ def route(
     announcements: Announcements,
 ) -> Route:
     """The keys of a message; none where an announcing encoding knows that nobody wants it."""
-    if isinstance(fence, Circle) and fence.is_ego_centric:
+    if fence is not None and fence.is_ego_centric:
         raise GeometryError("a geofence without a centre has no place; place it with at(point)")
     announced: tuple[str, ...] = ()
     if encoding.announces_areas and place is not None:

@@ -10,7 +10,7 @@ import zenoh
 import zenoh.ext
 
 from zonal.errors import ClosedError, GeometryError
-from zonal.geo import Area, Circle, Point
+from zonal.geo import Area, Point
 from zonal.keys import Role, check_topic, encoding_named, encodings
 from zonal.runtime import DEFAULT_CAPACITY, Overflow
 from zonal.session.announcements import Announcements
@@ -306,7 +306,7 @@ class Session:
             raise GeometryError(f"an area is a Circle, Box, Polygon, …, not {area!r}")
         if recovery is not None and not isinstance(recovery, Recovery):
             raise TypeError(f"recovery is a zonal.Recovery, not {recovery!r}")
-        is_ego_centric = isinstance(area, Circle) and area.is_ego_centric
+        is_ego_centric = area is not None and area.is_ego_centric
         if is_ego_centric or (self._position.is_known and self._position.last is None):
             self._first_position(required=is_ego_centric)
         kinds = self._encodings_for(area, encoding)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from zonal.broker.credentials import set_password
+from zonal.broker import set_password
 from zonal_lab.latency.mqtt_end import PASSWORD, USER
 from zonal_lab.latency.stacks import stack
 

@@ -13,20 +13,22 @@ from typing import TYPE_CHECKING, Any, Self
 from rich.console import Console
 
 import zonal
-from zonal.errors import WebError, ZonalError
+from zonal.errors import WebError
 from zonal.geo import destination
 from zonal.session import Router
-from zonal.web.demo import mqtt, past, topics
+from zonal.web.demo import past, topics
 from zonal.web.demo.city import CENTRE, make_city
-from zonal.web.demo.crowd import Clock, Crowd
+from zonal.web.demo.crowd import Crowd, StoryClock
 from zonal.web.demo.districts import districts, write_districts
+from zonal.web.demo.installed import mqtt_missing
+from zonal.web.demo.ports import LOCALHOST, port_or_any
 from zonal.web.demo.watch import Watch
 from zonal.web.meter import Meter
 from zonal.web.options import DEFAULT_PORT, MapView, WebOptions
 from zonal.web.server import WebServer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
 _ROUTER_PORT = 7447
 _FIRST_MESSAGE_S = 20.0
@@ -55,7 +57,7 @@ class Demo:
     def __init__(self, options: DemoOptions, console: Console | None = None) -> None:
         self.options = options
         self.console = console or Console()
-        self.clock = Clock()
+        self.clock = StoryClock()
         self.without: list[str] = []
         """What the demo runs without, and why."""
         self.spark_state = ""
@@ -90,11 +92,13 @@ class Demo:
             told(", ".join(endpoints))
         city = make_city()
         speaking = len(city.walkers) * 2 // 3
-        if self._has("MQTT", self.options.mqtt, mqtt.missing):
+        if self._has("MQTT", self.options.mqtt, mqtt_missing):
+            from zonal.web.demo.mqtt import MqttSide
+
             with self._step("MQTT broker") as told:
-                side = mqtt.MqttSide(city.walkers[speaking:], self.clock, endpoints).start()
+                side = MqttSide(city.walkers[speaking:], self.clock, endpoints).start()
                 self._stack.callback(side.close)
-                told(f"mqtt://127.0.0.1:{side.port}, {len(city.walkers) - speaking} phones")
+                told(f"mqtt://{LOCALHOST}:{side.port}, {len(city.walkers) - speaking} phones")
         else:
             speaking = len(city.walkers)
         if self._has("history", self.options.pipeline, past.missing):
@@ -168,22 +172,13 @@ class Demo:
         others = [self._router(0, number, endpoints) for number in (1, 2)]
         return [endpoints[0], *(other.endpoints[0] for other in others)]
 
-    def _router(self, port: int, number: int, connect: list[str] | None = None) -> Router:
+    def _router(self, port: int, number: int, connect: Sequence[str] = ()) -> Router:
         name, bearing, length = _ROUTERS[number]
         place = destination(CENTRE, bearing, length)
         about = {"name": name, "location": {"lat": place.lat, "long": place.lon}}
         settings: dict[str, Any] = {"metadata": about}
-        for chosen in dict.fromkeys((port, 0)):
-            try:
-                router = Router(
-                    [f"tcp/127.0.0.1:{chosen}"], connect=connect or (), settings=settings
-                )
-            except ZonalError:
-                if chosen == 0:
-                    raise
-                continue
-            return self._stack.enter_context(router)
-        raise AssertionError("unreachable")
+        listen = [f"tcp/{LOCALHOST}:{port_or_any(port)}"]
+        return self._stack.enter_context(Router(listen, connect=connect, settings=settings))
 
     def _serve(self, endpoints: list[str], zones: Path) -> None:
         config = zonal.config("client", connect=endpoints[:1])
@@ -206,16 +201,9 @@ class Demo:
             layers=(("Districts", zones),),
             history=self._past is not None,
         )
-        options = self.options
-        for port in dict.fromkeys((options.port, 0)):
-            try:
-                given = WebOptions(host=options.host, port=port, view=view)
-                self.server = WebServer(session, given, self._meter)
-                break
-            except WebError:
-                if port == 0:
-                    raise
-        self._stack.enter_context(self.server)
+        host = self.options.host
+        options = WebOptions(host=host, port=port_or_any(self.options.port, host), view=view)
+        self.server = self._stack.enter_context(WebServer(session, options, self._meter))
 
     def _wait_for_first_message(self) -> None:
         deadline = time.monotonic() + _FIRST_MESSAGE_S

@@ -7,8 +7,7 @@ first, so that the codec sees only packets it can read.
 
 from __future__ import annotations
 
-from zonal.broker import reasons
-from zonal.errors import MqttError
+from zonal.broker.reason_codes import malformed
 
 BYTE = frozenset({0x01, 0x17, 0x19, 0x24, 0x25, 0x28, 0x29, 0x2A})
 TWO = frozenset({0x13, 0x21, 0x22, 0x23})
@@ -17,11 +16,6 @@ VARIABLE = frozenset({0x0B})
 TEXT = frozenset({0x03, 0x08, 0x12, 0x15, 0x1A, 0x1C, 0x1F})
 BINARY = frozenset({0x09, 0x16})
 USER_PROPERTY = 0x26
-
-
-def malformed(what: str) -> MqttError:
-    """The error for bytes that are no MQTT packet."""
-    return MqttError(reasons.MALFORMED, what)
 
 
 class Fields:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import mqtt5
 
-from zonal.broker import fields, reasons, wire311
-from zonal.broker.fields import malformed
+from zonal.broker import packet_fields, reason_codes, version_311
+from zonal.broker.reason_codes import malformed, protocol_error
 from zonal.errors import MqttError
 
 if TYPE_CHECKING:
@@ -20,28 +20,28 @@ FIXED_FLAGS = {1: 0, 4: 0, 5: 0, 6: 2, 7: 0, 8: 2, 10: 2, 12: 0, 14: 0, 15: 0}
 
 # What the codec refuses with a reason code other than "malformed packet".
 CODEC_REASONS = (
-    ("Topic alias must be != 0", reasons.TOPIC_ALIAS_INVALID),
-    ("Topic alias must be set", reasons.PROTOCOL_ERROR),
-    ("Receive maximum must be", reasons.PROTOCOL_ERROR),
-    ("Maximum packet size must be", reasons.PROTOCOL_ERROR),
-    ("Subscription ID must be", reasons.PROTOCOL_ERROR),
-    ("Duplicate value", reasons.PROTOCOL_ERROR),
-    ("Invalid boolean", reasons.PROTOCOL_ERROR),
+    ("Topic alias must be != 0", reason_codes.TOPIC_ALIAS_INVALID),
+    ("Topic alias must be set", reason_codes.PROTOCOL_ERROR),
+    ("Receive maximum must be", reason_codes.PROTOCOL_ERROR),
+    ("Maximum packet size must be", reason_codes.PROTOCOL_ERROR),
+    ("Subscription ID must be", reason_codes.PROTOCOL_ERROR),
+    ("Duplicate value", reason_codes.PROTOCOL_ERROR),
+    ("Invalid boolean", reason_codes.PROTOCOL_ERROR),
 )
 
 CHECKS: dict[int, Callable[[bytes, int, int], None]] = {
-    1: fields.check_connect,
-    4: fields.check_acknowledgement,
-    5: fields.check_acknowledgement,
-    6: fields.check_acknowledgement,
-    7: fields.check_acknowledgement,
-    8: fields.check_subscribe,
-    10: fields.check_unsubscribe,
-    14: fields.check_disconnect,
+    1: packet_fields.check_connect,
+    4: packet_fields.check_acknowledgement,
+    5: packet_fields.check_acknowledgement,
+    6: packet_fields.check_acknowledgement,
+    7: packet_fields.check_acknowledgement,
+    8: packet_fields.check_subscribe,
+    10: packet_fields.check_unsubscribe,
+    14: packet_fields.check_disconnect,
 }
 
 
-class Reader:
+class PacketReader:
     """One connection's incoming bytes: `feed` what arrives, `next` until it returns None."""
 
     __slots__ = ("_chunks", "_missing", "data", "limit", "position", "version")
@@ -98,7 +98,7 @@ class Reader:
         end = body + remaining
         if end - start > self.limit:
             raise MqttError(
-                reasons.PACKET_TOO_LARGE,
+                reason_codes.PACKET_TOO_LARGE,
                 f"a packet of {end - start} bytes exceeds the maximum of {self.limit}",
             )
         if end > len(data):
@@ -134,11 +134,11 @@ class Reader:
         """Refuses a packet by its first byte, before anything of it is kept."""
         kind = first >> 4
         if not self.version and kind != CONNECT:
-            raise MqttError(reasons.PROTOCOL_ERROR, "the first packet must be CONNECT")
+            raise protocol_error("the first packet must be CONNECT")
         if kind == 0:
             raise malformed("packet type 0 is forbidden")
         if kind not in FROM_CLIENTS:
-            raise MqttError(reasons.PROTOCOL_ERROR, f"packet type {kind} is a server's")
+            raise protocol_error(f"packet type {kind} is a server's")
         if kind != PUBLISH and first & 0x0F != FIXED_FLAGS[kind]:
             raise malformed(f"packet type {kind} has wrong flags")
 
@@ -147,14 +147,14 @@ class Reader:
         if not self.version:
             self.version = sniff_version(data, body, end)
         if self.version == 4:
-            return wire311.decode(data, first, body, end)
+            return version_311.decode(data, first, body, end)
         kind = first >> 4
         if kind == PUBLISH:
             self._check_publish(data, first, body, end)
         elif first == PLAIN_PUBACK and end - body == 2:
             return mqtt5.PubAckPacket(data[body] << 8 | data[body + 1])
         elif kind == AUTH:
-            raise MqttError(reasons.PROTOCOL_ERROR, "no authentication exchange was agreed")
+            raise protocol_error("no authentication exchange was agreed")
         elif kind in CHECKS:
             CHECKS[kind](data, body, end)
         return read(data, start, end)
@@ -169,7 +169,7 @@ class Reader:
             after += 2 if first & 0x06 else 0
             if after < end and data[after] == 0 and name.isascii() and b"\0" not in name:
                 return
-        fields.check_publish(data, body, end, first)
+        packet_fields.check_publish(data, body, end, first)
 
 
 def read(data: bytes, start: int, end: int) -> mqtt5.Packet:
@@ -179,7 +179,7 @@ def read(data: bytes, start: int, end: int) -> mqtt5.Packet:
     except ValueError as error:
         text = str(error)
         code = next((code for key, code in CODEC_REASONS if text.startswith(key)), None)
-        raise MqttError(reasons.MALFORMED if code is None else code, text) from error
+        raise MqttError(reason_codes.MALFORMED if code is None else code, text) from error
     except IndexError as error:
         raise malformed("the packet is shorter than its fields") from error
     except (KeyboardInterrupt, SystemExit):
@@ -191,13 +191,13 @@ def read(data: bytes, start: int, end: int) -> mqtt5.Packet:
 
 def sniff_version(data: bytes, body: int, end: int) -> int:
     """The protocol version a CONNECT asks for, where it is one that is served."""
-    reader = fields.Fields(data, body, end)
+    reader = packet_fields.Fields(data, body, end)
     name = reader.binary()
     level = reader.byte()
     if name == b"MQTT" and level in {4, 5}:
         return level
     if name in {b"MQTT", b"MQIsdp"}:
         raise MqttError(
-            reasons.UNSUPPORTED_VERSION, f"protocol version {level} is not served; 4 and 5 are"
+            reason_codes.UNSUPPORTED_VERSION, f"protocol version {level} is not served; 4 and 5 are"
         )
-    raise MqttError(reasons.UNSUPPORTED_VERSION, "the protocol name must be MQTT")
+    raise MqttError(reason_codes.UNSUPPORTED_VERSION, "the protocol name must be MQTT")

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 import mqtt5
 
-from zonal.broker import reasons
-from zonal.broker.config import NEVER
-from zonal.broker.fields import Fields, check_connect_flags, malformed
+from zonal.broker import reason_codes
+from zonal.broker.packet_fields import Fields, check_connect_flags
+from zonal.broker.reason_codes import malformed, protocol_error
+from zonal.broker.settings import NEVER
 from zonal.errors import MqttError
 
 if TYPE_CHECKING:
@@ -21,11 +22,11 @@ QOS = (mqtt5.QoS.AT_MOST_ONCE, mqtt5.QoS.AT_LEAST_ONCE, mqtt5.QoS.EXACTLY_ONCE)
 
 # CONNACK return codes (3.1.1, table 3.1) for version 5's reason codes.
 RETURN_CODES = {
-    reasons.SUCCESS: 0,
-    reasons.UNSUPPORTED_VERSION: 1,
-    reasons.CLIENT_ID_NOT_VALID: 2,
-    reasons.BAD_CREDENTIALS: 4,
-    reasons.NOT_AUTHORIZED: 5,
+    reason_codes.SUCCESS: 0,
+    reason_codes.UNSUPPORTED_VERSION: 1,
+    reason_codes.CLIENT_ID_NOT_VALID: 2,
+    reason_codes.BAD_CREDENTIALS: 4,
+    reason_codes.NOT_AUTHORIZED: 5,
 }
 
 
@@ -34,7 +35,7 @@ def decode(data: bytes, first: int, body: int, end: int) -> mqtt5.Packet:
     kind = first >> 4
     decoder = DECODERS.get(kind)
     if decoder is None:
-        raise MqttError(reasons.PROTOCOL_ERROR, f"packet type {kind} is not a 3.1.1 client's")
+        raise protocol_error(f"packet type {kind} is not a 3.1.1 client's")
     fields = Fields(data, body, end)
     try:
         packet = decoder(fields, first)
@@ -136,7 +137,7 @@ def connack(code: int, *, session_present: bool) -> bytes:
 
 def suback(packet_id: int, codes: list[int]) -> bytes:
     """SUBACK: every failure is 0x80."""
-    body = packet_id.to_bytes(2, "big") + bytes(min(code, reasons.FAILURE) for code in codes)
+    body = packet_id.to_bytes(2, "big") + bytes(min(code, reason_codes.FAILURE) for code in codes)
     return b"\x90" + variable(len(body)) + body
 
 

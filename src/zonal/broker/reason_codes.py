@@ -1,6 +1,8 @@
-"""MQTT reason codes, by the specification's names (MQTT 5, section 2.4)."""
+"""MQTT reason codes, by the specification's names (MQTT 5, section 2.4), and two errors."""
 
 from __future__ import annotations
+
+from zonal.errors import MqttError
 
 SUCCESS = 0x00
 DISCONNECT_WITH_WILL = 0x04
@@ -31,3 +33,13 @@ PAYLOAD_FORMAT_INVALID = 0x99
 
 FAILURE = 0x80
 """Codes from here on say that something did not happen."""
+
+
+def malformed(what: str) -> MqttError:
+    """The error for bytes that are no MQTT packet."""
+    return MqttError(MALFORMED, what)
+
+
+def protocol_error(what: str) -> MqttError:
+    """The error for a packet that may not be sent so, or not now."""
+    return MqttError(PROTOCOL_ERROR, what)

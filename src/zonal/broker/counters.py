@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
-class Figures:
+class BrokerCounters:
     """Running counts since the start."""
 
     started_at: float = 0.0

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from zonal.broker.message import Message, is_text
 from zonal.session.content import LONGEST_ENCODING
-
-if TYPE_CHECKING:
-    from zonal.broker.message import Message
 
 BYTES, TEXT = "zenoh/bytes", "zenoh/string"
 """What Zenoh calls a payload that nobody has described, and one that is plain text."""
@@ -31,12 +27,3 @@ def describe(message: Message, encoding: str) -> None:
         message.payload_format = int(is_text(message.payload))
     elif encoding != BYTES:
         message.content_type = encoding
-
-
-def is_text(payload: bytes) -> bool:
-    """Whether a payload is UTF-8: only then may the payload format indicator say so."""
-    try:
-        payload.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
