@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import random
     from collections.abc import Iterator
 
-    from zonal.mesh import MeshConfig, Packet, PacketReader, PacketWriter, Pub
+    from zonal.mesh import FieldReader, FieldWriter, MeshConfig, Packet, Pub
 
 
 class Interest(NamedTuple):
@@ -20,11 +20,11 @@ class Interest(NamedTuple):
     channels: tuple[int, ...]
 
 
-def _write(packet: Interest, to: PacketWriter) -> None:
+def _write(packet: Interest, to: FieldWriter) -> None:
     to.numbers(packet.channels)
 
 
-def _read(sender: int, src: PacketReader) -> Interest:
+def _read(sender: int, src: FieldReader) -> Interest:
     return Interest(sender, src.numbers())
 
 
