@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from zonal.broker.core import Broker
     from zonal.broker.server import Server
 
-logger = logging.getLogger("zonal.broker")
+logger = logging.getLogger(__name__)
 
 WAITING_OUT = 50_000
 WAITING_IN = 50_000

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from zonal.broker.message import Message
     from zonal.broker.session import ClientSubscription
 
-logger = logging.getLogger("zonal.broker")
+logger = logging.getLogger(__name__)
 
 ASKED, CHANGED = "@zonal/retained", "@zonal/retain"
 TIMEOUT_S = 5.0

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Literal
 import mqtt5
 
 from zonal.broker.journal import Journal
-from zonal.errors import BrokerError
+from zonal.errors import BrokerError, StoreInUseError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -87,8 +87,8 @@ class Store(Journal):
             self._open(synchronous)
         except sqlite3.OperationalError as error:
             self._database.close()
-            if "locked" in str(error):
-                raise BrokerError(f"{self.path} is in use by another broker") from error
+            if error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY:
+                raise StoreInUseError(f"{self.path} is in use by another broker") from error
             raise BrokerError(f"{self.path} cannot be used: {error}") from error
         except sqlite3.DatabaseError as error:
             self._database.close()
