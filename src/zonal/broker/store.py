@@ -247,16 +247,6 @@ class Store(Journal):
 
 
 def packet_of(message: Message) -> bytes:
-    """A message as the PUBLISH it is; its expiry is kept beside it, as a time."""
-    return mqtt5.PublishPacket(
-        message.topic,
-        message.payload,
-        qos=(mqtt5.QoS.AT_MOST_ONCE, mqtt5.QoS.AT_LEAST_ONCE, mqtt5.QoS.EXACTLY_ONCE)[message.qos],
-        retain=message.retain,
-        packet_id=1 if message.qos else None,
-        payload_format_indicator=message.payload_format,
-        content_type=message.content_type,
-        response_topic=message.response_topic,
-        correlation_data=message.correlation_data,
-        user_properties=list(message.user_properties),
-    ).write()
+    """A message as the PUBLISH it is; when it expires is kept beside it, as a time."""
+    now = message.expires_at or 0.0
+    return message.packet(now, message.qos, retain=message.retain).write()
