@@ -12,7 +12,7 @@ import json
 import sqlite3
 from itertools import groupby
 from operator import itemgetter
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import mqtt5
 
@@ -118,8 +118,8 @@ class Store(Journal):
         finally:
             self._database.close()
 
-    def rows(self, query: str) -> list[Row]:
-        """What is stored, for recovery."""
+    def rows(self, query: str) -> list[Any]:
+        """What is stored, for recovery; each row a tuple."""
         return self._database.execute(query).fetchall()
 
     def resume_at(self, next_message: int) -> None:
