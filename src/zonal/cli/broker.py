@@ -139,6 +139,6 @@ def passwd(
     ] = "",
 ) -> None:
     """Add a user to a password file, or change its password."""
-    from zonal.broker.credentials import set_password
+    from zonal.broker import set_password
 
     set_password(file, user, password.encode())

@@ -1,4 +1,4 @@
-"""The query string of a request: places, shapes and the rest (thesis, 4.2.2 and 6.4).
+"""The query string of a request: places, shapes and the rest (Visotto 2023, 4.2.2 and 6.4).
 
 `lat` and `long` say where; `shape` (`circle` with `r`, `box` with `min_lat` …, `polygon` with
 `wkt`) says which area: of a query or subscription what it is about, of a message whom it is for.

@@ -1,4 +1,4 @@
-"""The REST interface: a key is a path, methods are Zenoh's operations (thesis, 4.2.2 and 6.4).
+"""REST: a key is a path, methods are Zenoh's operations (Visotto 2023, 4.2.2 and 6.4).
 
 A plain ASGI application without framework: publishing costs little more than the server itself.
 """
