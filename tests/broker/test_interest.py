@@ -9,12 +9,11 @@ from hypothesis import strategies as st
 
 from broker_bench import Bench
 from zonal.broker.envelope import opened, seal, unseal
-from zonal.broker.interest import Interest
+from zonal.broker.interest import ClientsInterest
 from zonal.broker.keymap import filter_of_key, key_of_filter, key_of_topic, topic_of_key
 from zonal.broker.matching import passes_geo
 from zonal.broker.message import Message
-from zonal.broker.session import Session
-from zonal.broker.subscription import Subscription
+from zonal.broker.session import ClientSession, ClientSubscription
 from zonal.broker.topics import matches, valid_filter
 from zonal.errors import AttachmentError
 from zonal.geo import Area, Box, Circle, Point
@@ -55,11 +54,11 @@ def test_a_filters_key_expression_matches_whatever_the_filter_does(
         assert zenoh.KeyExpr(expression).intersects(zenoh.KeyExpr(key_of_topic(topic)))
 
 
-def subscriber(name: str, location: Point | None, area: Area | None) -> Subscription:
+def subscriber(name: str, location: Point | None, area: Area | None) -> ClientSubscription:
     bench = Bench()
-    session = Session(name, bench.broker.figures, bench.broker.journal, 10)
+    session = ClientSession(name, bench.broker.counters, bench.broker.journal, 10)
     session.location = location
-    subscription = Subscription(session, "t/+", "t/+", area=area)
+    subscription = ClientSubscription(session, "t/+", "t/+", area=area)
     session.subscriptions["t/+"] = subscription
     return subscription
 
@@ -82,7 +81,7 @@ def test_whatever_passes_the_checks_is_declared(
     name: str,
 ) -> None:
     encoding = encoding_named(name)
-    interest = Interest()
+    interest = ClientsInterest()
     subscriptions = [subscriber(f"c{n}", *wish) for n, wish in enumerate(wishes)]
     for subscription in subscriptions:
         interest.added(subscription)
@@ -110,7 +109,7 @@ def test_whatever_passes_the_checks_is_declared(
 
 
 def test_small_moves_change_nothing() -> None:
-    interest = Interest()
+    interest = ClientsInterest()
     subscription = subscriber("c", Point(45.5, 9.2), Circle(radius_m=2000))
     interest.added(subscription)
     before, changes = interest.keys(), interest.changes
@@ -123,12 +122,12 @@ def test_small_moves_change_nothing() -> None:
 
 
 def test_thousands_of_filters_stay_within_the_budget() -> None:
-    interest = Interest()
+    interest = ClientsInterest()
     bench = Bench()
-    session = Session("c", bench.broker.figures, bench.broker.journal, 10)
+    session = ClientSession("c", bench.broker.counters, bench.broker.journal, 10)
     for number in range(3000):
         pattern = f"root{number % 7}/device{number}/#"
-        subscription = Subscription(session, pattern, pattern)
+        subscription = ClientSubscription(session, pattern, pattern)
         session.subscriptions[pattern] = subscription
         interest.added(subscription)
     keys = interest.keys()
@@ -138,10 +137,10 @@ def test_thousands_of_filters_stay_within_the_budget() -> None:
 
 
 def test_the_brokers_own_topics_are_not_asked_for_elsewhere() -> None:
-    interest = Interest()
+    interest = ClientsInterest()
     bench = Bench()
-    session = Session("c", bench.broker.figures, bench.broker.journal, 10)
-    interest.added(Subscription(session, "$SYS/#", "$SYS/#"))
+    session = ClientSession("c", bench.broker.counters, bench.broker.journal, 10)
+    interest.added(ClientSubscription(session, "$SYS/#", "$SYS/#"))
     assert interest.keys() == frozenset()
 
 

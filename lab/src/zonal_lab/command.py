@@ -16,7 +16,7 @@ from zonal_lab.experiment.summary_command import summary
 from zonal_lab.geobroker.command import geobroker, geobroker_report
 from zonal_lab.geobroker.workload_command import workload
 from zonal_lab.latency.command import latency, latency_report
-from zonal_lab.psvr.command import app as psvr_app
+from zonal_lab.psvr import app as psvr_app
 from zonal_lab.reliability.command import reliability, reliability_report
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def location(
         Path | None, typer.Option(help="folder of results; continued if it exists")
     ] = None,
 ) -> None:
-    """The evaluation of the thesis: techniques × scenarios × transports × CPU, then the report."""
+    """The evaluation of Visotto 2023: techniques × scenarios × transports × CPU, then its page."""
     _require_packages()
     from zonal_lab.experiment.results import Results
     from zonal_lab.location.bloom_table import run_bloom_table

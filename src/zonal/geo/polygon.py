@@ -93,6 +93,7 @@ class Polygon(_FigureArea):
     shell: Ring
     holes: tuple[Ring, ...] = ()
     _planar: shapely.Geometry = field(init=False, repr=False, compare=False, default=None)
+    _hash: int = field(init=False, repr=False, compare=False, default=0)
 
     def __post_init__(self) -> None:
         shell = _ring(self.shell, "shell")
@@ -102,6 +103,10 @@ class Polygon(_FigureArea):
         object.__setattr__(self, "shell", shell)
         object.__setattr__(self, "holes", holes)
         object.__setattr__(self, "_planar", _prepared(planar))
+        object.__setattr__(self, "_hash", hash((shell, holes)))
+
+    def __hash__(self) -> int:
+        return self._hash  # not found anew each time: there may be thousands of vertices
 
     def __reduce__(self) -> tuple[type[Polygon], tuple[Any, ...]]:
         # Rebuilt from its vertices, since a pickled geometry is no longer prepared.

@@ -1,7 +1,7 @@
-"""Bloom filters over a grid as key chunks (thesis, 5.3 and 6.2.3).
+"""Bloom filters over a grid as key chunks (Visotto 2023, 5.3 and 6.2.3).
 
 A domain is a grid with a name, shared by publishers and subscribers, and a probability of false
-positives. Its parameters follow the thesis: m = −n·ln p / (ln 2)², rounded up to a multiple of
+positives. Its parameters follow Visotto 2023: m = −n·ln p / (ln 2)², rounded up to a multiple of
 32 bits, and k = ⌈(m/n)·ln 2⌉ hash functions. The hash is one that any language reproduces: the
 SHA-256 digest of the ASCII text `<column>-<row>`; its first and second eight bytes are the
 unsigned big-endian integers a and b, b is made odd, and bit number i (of k) is (a + i·b) mod m.
@@ -75,7 +75,7 @@ class BloomDomain:
         return result
 
     def dotted(self, filter_bits: int) -> str:
-        """The thesis' own writing: hexadecimal words of 32 bits, separated by dots."""
+        """The writing of Visotto 2023: hexadecimal words of 32 bits, separated by dots."""
         words = range(self.bits - _WORD_BITS, -1, -_WORD_BITS)
         return ".".join(f"{(filter_bits >> shift) & 0xFFFF_FFFF:x}" for shift in words)
 
@@ -102,7 +102,7 @@ def _bits_of_field(column: int, row: int, bits: int, hashes: int) -> int:
 
 
 def filters_match(subscriber: int, publisher: int) -> bool:
-    """The thesis' test: every bit of the publisher is set in the subscriber's filter."""
+    """The test of Visotto 2023: every bit of the publisher is set in the subscriber's filter."""
     return subscriber & publisher == publisher
 
 

@@ -17,7 +17,7 @@ DEFAULT_MAX_EXPRESSIONS = 8
 
 
 class Role(enum.Enum):
-    """The kind of device that a location key stands for; the values are the thesis' flags (6.2)."""
+    """The kind of device that a location key stands for; values as in Visotto 2023 (6.2)."""
 
     PUBLISHER = "p"
     SUBSCRIBER = "s"

@@ -1,4 +1,4 @@
-"""The exact shape as JSON in Base64 in one chunk (thesis, 5.1 and 6.2.1).
+"""The exact shape as JSON in Base64 in one chunk (Visotto 2023, 5.1 and 6.2.1).
 
 Stock routers cannot look into such a chunk. So the match happens where a message enters: devices
 with an area announce their chunk, and the publisher's side sends once per distinct matching one.
@@ -31,7 +31,7 @@ from zonal.keys.encoding import (
     refine,
 )
 
-# The thesis has 1 (box) and 2 (circle); the others are ours.
+# Visotto 2023 has 1 (box) and 2 (circle); the others are ours.
 _EVERYWHERE, _BOX, _CIRCLE, _POLYGON, _CELL = "0", "1", "2", "3", "4"
 
 

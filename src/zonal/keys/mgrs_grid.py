@@ -1,4 +1,4 @@
-"""MGRS squares as key chunks (thesis, 5.2 and 6.2.2).
+"""MGRS squares as key chunks (Visotto 2023, 5.2 and 6.2.2).
 
 A reference is the grid zone (`32T`), the 100 km square (`NR`) and up to five digits each of
 easting and northing. In the key every precision step is a chunk of one easting and one northing
@@ -98,7 +98,7 @@ def corner_of_path(path: str) -> Point:
 
 
 def references_match(a: str, b: str) -> bool:
-    """The thesis' match: the shorter reference contains the longer."""
+    """The match of Visotto 2023: the shorter reference contains the longer."""
     path_a, path_b = f"{path_of_reference(a)}/", f"{path_of_reference(b)}/"
     return path_a.startswith(path_b) or path_b.startswith(path_a)
 

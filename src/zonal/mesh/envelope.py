@@ -28,7 +28,7 @@ _POINT = struct.Struct("<dd")
 _LENGTH = struct.Struct("<H")
 
 
-class Envelope(NamedTuple):
+class MeshEnvelope(NamedTuple):
     """One located message in a mesh."""
 
     topic: str
@@ -55,7 +55,7 @@ class Envelope(NamedTuple):
         return data
 
     @classmethod
-    def from_bytes(cls, data: bytes) -> Envelope:
+    def from_bytes(cls, data: bytes) -> MeshEnvelope:
         """Read what `to_bytes` wrote; `PacketError` for anything else."""
         try:
             version, flags, size = data[0], data[1], data[2]

@@ -68,6 +68,14 @@ class GeoContext(NamedTuple):
         return self.fence is None and self.area is None and not self.copies and self.user is None
 
     @property
+    def may_come_again(self) -> bool:
+        """Whether a receiver may get it under several of its keys, as it is or in copies.
+
+        Several keys of one receiver may meet the one key of a wide fence.
+        """
+        return self.copies or self.fence is not None
+
+    @property
     def identity(self) -> int | None:
         """One number for the message, the same for all its copies; None where it is not known."""
         return None if self.origin is None else self.origin << 64 | self.sequence

@@ -20,7 +20,7 @@ from zonal.keys import (
     read_key,
     refine,
 )
-from zonal.runtime.mailbox import Mailbox
+from zonal.runtime import Mailbox
 from zonal.session.routing import blurred
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from zonal.keys import (
     queryable_keys,
     topic_of,
 )
-from zonal.runtime.mailbox import Mailbox, Overflow
+from zonal.runtime import Mailbox, Overflow
 from zonal.session.content import checked_encoding
 from zonal.session.geo_context import GeoContext, identity_of
 from zonal.session.replies import Replies

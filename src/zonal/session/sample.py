@@ -11,6 +11,7 @@ from zonal.keys import is_exact, is_plain, location_of, read_key, topic_of
 from zonal.session.geo_context import GeoContext
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable
     from types import EllipsisType
 
     import zenoh
@@ -139,6 +140,18 @@ def context_of(sample: zenoh.Sample) -> GeoContext | None:
     if not is_plain(key):
         raise AttachmentError(f"a location key without a geo-context: {key}")
     return None
+
+
+def copy_mark(sample: zenoh.Sample) -> Hashable | None:
+    """What all copies of a message have in common, and no other message has; None: not known.
+
+    All copies have the time stamp and the attachment of the message, which numbers it; a message
+    without an attachment says in its key who sent it.
+    """
+    stamp, attachment = sample.timestamp, sample.attachment
+    if stamp is None:
+        return None
+    return str(stamp), str(sample.key_expr) if attachment is None else attachment.to_bytes()
 
 
 @lru_cache(maxsize=65_536)

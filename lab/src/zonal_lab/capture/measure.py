@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from zonal.broker.credentials import set_password
+from zonal.broker import set_password
 from zonal_lab.emulation.network import EmulatedNetwork
 from zonal_lab.emulation.topology import Card, Node, Topology
 from zonal_lab.errors import EmulationError

@@ -1,1 +1,1 @@
-"""Zenoh against MQTT: echoes through emulated hosts, after chapter 5 of the Spanish thesis."""
+"""Zenoh against MQTT: echoes through emulated hosts, after Barón 2024, chapter 5."""

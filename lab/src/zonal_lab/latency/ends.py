@@ -1,6 +1,6 @@
 """One end of an echo: sends bytes to the other end and hands on what comes back.
 
-Every end uses its library as its manual shows, with a callback, as the thesis' programs do
+Every end uses its library as its manual shows, with a callback, as the programs of Barón 2024 do
 (appendix E). Zenoh calls it on its receiving thread, paho on its network thread, our session on a
 thread of the subscriber's own.
 """

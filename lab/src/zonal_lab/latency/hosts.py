@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from zonal.broker.credentials import set_password
+from zonal.broker import set_password
 from zonal_lab.latency.mqtt_end import PASSWORD, USER
 from zonal_lab.latency.stacks import stack
 
@@ -130,7 +130,7 @@ class EchoHosts:
         self._bridge.ask({"do": "open", "brokers": brokers, "qos": qos}, _PATIENCE_S)
 
     def _near_place(self) -> dict[str, dict[str, Any]]:
-        """The near end is a peer, in every scenario of the thesis."""
+        """The near end is a peer, in every scenario of Barón 2024."""
         return self._place(self._nodes[1], mode="peer", listen=[])
 
     def _far_place(self) -> dict[str, dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Box plots of round trips, drawn as the thesis draws them (figures 5.3 to 5.6)."""
+"""Box plots of round trips, drawn as Barón 2024 draws them (figures 5.3 to 5.6)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ COLOURS = {"zenoh": "#1f77b4", "session": "#d62728", "mqtt": "#7f7f7f", "broker"
 
 
 def draw_scenario(summary: EchoSummary, scenario: str, path: Path) -> None:
-    """Quartiles, median, mean (circle), whiskers over 99 % of the echoes; × is the thesis."""
+    """Quartiles, median, mean (circle), whiskers over 99 % of the echoes; × is Barón 2024."""
     rows = summary.stacks(scenario)
     figure, axis = plt.subplots(figsize=(max(5.0, 1.05 * len(rows)), 4.2), layout="constrained")
     boxes = [

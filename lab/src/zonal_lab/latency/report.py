@@ -1,4 +1,4 @@
-"""The page on latency: medians beside the thesis', box plots, verdicts."""
+"""The page on latency: medians beside those of Barón 2024, box plots, verdicts."""
 
 from __future__ import annotations
 

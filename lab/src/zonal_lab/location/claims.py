@@ -1,4 +1,4 @@
-"""The claims of the thesis and the paper, and our own figures to reach, judged by the numbers."""
+"""The claims of Visotto 2023 and Visotto and Mottola 2024, and our own, judged by the numbers."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Judge:
         return _find(self._alike, Condition(scenario, transport, cpu), technique)
 
     def verdicts(self) -> Iterator[Verdict]:
-        """All claims whose runs are there, the thesis' first."""
+        """All claims whose runs are there, those of Visotto 2023 first."""
         for judge in (
             self._zoning_latency,
             self._zoning_throughput,
@@ -143,7 +143,7 @@ class Judge:
             f"{BLOOM_PROBABILITY:.0%} allows bloom {allowed:.0f})",
         )
 
-    # ---- the thesis, section 7.3 ----------------------------------------------------------
+    # ---- Visotto 2023, section 7.3 ----------------------------------------------------------
 
     def _zoning_latency(self) -> Verdict:
         ours = {n: self._get("zoning", n).mean_ms for n in THESIS_LOCATION_AWARE}

@@ -1,4 +1,4 @@
-"""Pictures of an evaluation: the charts of the thesis' chapter 7, with our numbers."""
+"""Pictures of an evaluation: the charts of Visotto 2023, chapter 7, with our numbers."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _short(value: float) -> str:
 def draw_over_time(
     results: Results, condition: Condition, subscriber: int, path: Path, names: tuple[str, ...]
 ) -> None:
-    """The latency of single messages of one run over time (the thesis' figure 7.10)."""
+    """The latency of single messages of one run over time (Visotto 2023, figure 7.10)."""
     figure, axis = plt.subplots(figsize=(8, 3.4), layout="constrained")
     for name in names:
         file = results.folder / "samples" / f"{condition.slug}-{name}-0.parquet"

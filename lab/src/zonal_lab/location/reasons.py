@@ -1,4 +1,4 @@
-"""Why claims of the thesis do not hold here, where they do not: one sentence or two each."""
+"""Why claims of Visotto 2023 do not hold here, where they do not: one sentence or two each."""
 
 from __future__ import annotations
 

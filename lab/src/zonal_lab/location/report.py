@@ -1,4 +1,4 @@
-"""One page with every figure of the thesis' chapter 7, our numbers beside theirs, and verdicts."""
+"""One page with every figure of Visotto 2023, chapter 7, our numbers beside, and verdicts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from zonal_lab.location.claims import Verdict
     from zonal_lab.location.summary import Summary, Totals
 
-# What the thesis' chapter 7 shows under which conditions; its charts carry no numbers in the text.
+# What chapter 7 of Visotto 2023 shows under which conditions; its charts carry no numbers.
 _FIGURES = {
     Condition("zoning", "tcp", 100): "figures 7.2, 7.3, 7.4",
     Condition("near-field", "tcp", 100): "figures 7.6, 7.7, 7.8, 7.9",
@@ -36,7 +36,7 @@ _FIGURES = {
     Condition("near-field", "udp", 100): "figures 7.21, 7.22, 7.23",
     Condition("far-field", "udp", 20): "figures 7.24, 7.25, 7.26",
 }
-# Table 7.2 of the thesis: TOPIC, PAYLOAD, Base64, MGRS, Bloom (RH: routers at 100 %, RL: 20 %).
+# Table 7.2 of Visotto 2023: TOPIC, PAYLOAD, Base64, MGRS, Bloom (RH: routers at 100 %, RL: 20 %).
 # Where the printed table leaves a cell without a sign, it stands for the lowest grade.
 _THEIR_SIGNS = {
     Condition("zoning", "tcp", 100): ("− −", "− −", "+ +", "+ +", "+ +"),

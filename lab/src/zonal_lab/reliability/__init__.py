@@ -1,1 +1,1 @@
-"""Reliability and congestion control: five megabytes at once, after section 5.3 of the thesis."""
+"""Reliability and congestion control: five megabytes at once, after Barón 2024, section 5.3."""
