@@ -15,7 +15,7 @@ from zonal.geo import Area, Box, Circle, Everywhere, Point, Polygon, destination
 from zonal.index import Fences, LinearFences, Raster
 from zonal.index.columns import Circles
 from zonal.index.fields import field_of
-from zonal_lab.geobroker.index_alternatives import RTreeFences, STRTreeFences
+from zonal_lab.index import RTreeFences, STRTreeFences
 
 MAKERS: dict[str, Callable[[], Fences]] = {
     "raster": Raster,

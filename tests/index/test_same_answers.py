@@ -13,7 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from index_places import areas, points
 from zonal.geo import Area, Circle, Point
 from zonal.index import Fences, LinearFences, Raster, SubscriptionIndex
-from zonal_lab.geobroker.index_alternatives import RTreeFences, STRTreeFences
+from zonal_lab.index import RTreeFences, STRTreeFences
 
 STRUCTURES: list[Callable[[], Fences]] = [
     Raster,
