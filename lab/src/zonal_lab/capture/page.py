@@ -38,7 +38,7 @@ def page(results: Results, folder: Path, name: str) -> Iterator[str]:
     write_rows(rows, folder / f"{name}.json")
     yield (
         f"{plan['messages']} messages of {plan['size']} bytes on the topic `city/airquality`, "
-        "4 ms apart, so that no two share a frame, over TCP; a raw socket on the sender's card "
+        "4 ms apart, over TCP; a raw socket on the sender's card "
         "counts what leaves it: whole frames with a TCP payload (Ethernet, IP and TCP headers "
         "included, acknowledgements of TCP not), and the TCP payload alone. For MQTT the "
         "acknowledgements that the sender itself owes at QoS 2 are in it. Keep-alives that fall "

@@ -83,7 +83,7 @@ class CaptureRole(EndRole):
         return {}
 
     def _send(self, count: int, size: int) -> dict[str, Any]:
-        """Send so far apart that no two messages share a frame; what left the card meanwhile."""
+        """Send one message after the other, `_APART_S` apart; what left the card meanwhile."""
         capture = Capture(CARD)
         for _ in range(count):
             self._put(bytes(size))

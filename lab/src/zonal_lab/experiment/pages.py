@@ -66,11 +66,11 @@ def what_was_run(manifest: dict[str, Any], loads: Sequence[float]) -> Iterator[s
         "cores."
     )
     yield ""
-    for kind, words in manifest.get("data", {}).items():
-        yield f"- {kind[:1].upper()}{kind[1:]}: {words}."
+    more = [f"- {kind[:1].upper()}{kind[1:]}: {words}." for kind, words in manifest["data"].items()]
     if failures := manifest.get("failures"):
-        yield f"- Cases that failed, each tried again once: {'; '.join(failures)}."
-    yield ""
+        more.append(f"- Cases that failed, each tried again once: {'; '.join(failures)}.")
+    if more:
+        yield from (*more, "")
 
 
 def how_it_was_run(manifest: dict[str, Any]) -> Iterator[str]:

@@ -56,7 +56,7 @@ class Results:
         if not self._manifest.exists():
             now = manifest_of_now()
             self._write_manifest(
-                {"experiment": experiment, "plan": planned, "seed": plan.seed, **now}
+                {"experiment": experiment, "plan": planned, "seed": plan.seed, "data": {}, **now}
             )
             return
         before = self.manifest()
