@@ -29,8 +29,7 @@ from rich.console import Console
 from rich.table import Table
 
 import broker_load
-from zonal.broker import Broker, Settings
-from zonal.broker.connection import Peer
+from zonal.broker import Broker, RemoteEnd, Settings
 from zonal.errors import SparkError
 from zonal_lab.geobroker import (
     KINDS,
@@ -166,7 +165,7 @@ def machine_costs() -> dict[str, float]:
     ):
         broker = Broker(Settings(sys_interval=0))
         for number in range(subscribers):
-            connection = broker.open(Peer(), 0.0)
+            connection = broker.open(RemoteEnd(), 0.0)
             asked = mqtt5.TopicFilter("bench/fan", max_qos=broker_load.QOS[0])
             broker.receive(
                 connection,
@@ -174,7 +173,7 @@ def machine_costs() -> dict[str, float]:
                 + mqtt5.SubscribePacket(1, [asked]).write(),
                 0.0,
             )
-        sender = broker.open(Peer(), 0.0)
+        sender = broker.open(RemoteEnd(), 0.0)
         broker.receive(sender, mqtt5.ConnectPacket("p").write(), 0.0)
         burst = mqtt5.PublishPacket("bench/fan", b"x" * 256).write() * together
         start, count = time.process_time(), 0

@@ -179,7 +179,7 @@ def guarded(
     """A broker that knows alice by password and car-7 by certificate."""
     folder = tmp_path_factory.mktemp("users")
     passwords, rules = folder / "passwords", folder / "rules.toml"
-    from zonal.broker.credentials import set_password
+    from zonal.broker import set_password
 
     set_password(passwords, "alice", b"secret")
     rules.write_text(

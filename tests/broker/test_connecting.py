@@ -4,7 +4,7 @@ import mqtt5
 import pytest
 
 from broker_bench import Bench
-from zonal.broker.config import Limits, Settings
+from zonal.broker.settings import Limits, Settings
 
 
 def will(topic: str = "gone", **options: object) -> mqtt5.Will:

@@ -6,8 +6,8 @@ import mqtt5
 import pytest
 
 from broker_bench import Bench
+from zonal.broker import RemoteEnd
 from zonal.broker.access import User
-from zonal.broker.connection import Peer
 from zonal.broker.credentials import Credentials, read_passwords, read_rules, set_password
 from zonal.errors import CredentialsError
 
@@ -35,9 +35,9 @@ def test_changing_a_password_keeps_the_others(tmp_path: Path) -> None:
     set_password(path, "b", b"2")
     set_password(path, "a", b"3")
     users = Credentials(read_passwords(path))
-    assert users.check("a", b"1", Peer()) is None
-    assert users.check("a", b"3", Peer()) is not None
-    assert users.check("b", b"2", Peer()) is not None
+    assert users.check("a", b"1", RemoteEnd()) is None
+    assert users.check("a", b"3", RemoteEnd()) is not None
+    assert users.check("b", b"2", RemoteEnd()) is not None
 
 
 @pytest.mark.parametrize(
@@ -69,11 +69,11 @@ def test_packets_sent_right_behind_connect_wait_for_the_check(passwords: Path) -
 
 def test_a_certificate_is_enough_where_it_was_verified(passwords: Path) -> None:
     bench = guarded(passwords, certificates=True)
-    client = bench.client(Peer("", "car-7"))
+    client = bench.client(RemoteEnd("", "car-7"))
     client.connect("c")
     assert client.connection.user is not None
     assert client.connection.user.name == "car-7"
-    other = bench.client(Peer("", "car-7"))
+    other = bench.client(RemoteEnd("", "car-7"))
     other.send(mqtt5.ConnectPacket("d", username="alice"))
     assert other.refused_with() == 0x86
 

@@ -4,7 +4,7 @@ import mqtt5
 import pytest
 
 from broker_bench import Bench, Client
-from zonal.broker.config import Limits, Settings
+from zonal.broker.settings import Limits, Settings
 
 
 def pair(**options: object) -> tuple[Bench, Client, Client]:
@@ -177,7 +177,7 @@ def test_a_full_queue_drops_and_counts() -> None:
     publisher = bench.connected("pub")
     for number in range(3):
         publisher.publish("a", bytes([number]), 1)
-    assert bench.broker.figures.dropped == 1
+    assert bench.broker.counters.dropped == 1
     assert bench.connected("sub", clean=False, expiry=100).payloads() == [b"\0", b"\1"]
 
 
@@ -289,7 +289,7 @@ def test_a_slow_reader_loses_qos_0_and_keeps_qos_1() -> None:
     bench.broker.writable(subscriber.connection, bench.now)
     bench.flush()
     assert subscriber.payloads() == [b"1"]
-    assert bench.broker.figures.dropped == 1
+    assert bench.broker.counters.dropped == 1
 
 
 def test_clients_cannot_publish_the_brokers_figures() -> None:

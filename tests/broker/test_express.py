@@ -55,7 +55,7 @@ class OrdinaryWay(Express):
 
 def benches() -> tuple[Bench, Bench]:
     ordinary = Bench()
-    ordinary.broker.express = OrdinaryWay(ordinary.broker)
+    ordinary.broker.express = OrdinaryWay(ordinary.broker.distributor, ordinary.broker.counters)
     return Bench(), ordinary
 
 
@@ -108,7 +108,7 @@ def test_both_ways_send_the_same_bytes(
     assert [client.inbox for client in ours] == [client.inbox for client in theirs]
     assert [client.is_closed for client in ours] == [client.is_closed for client in theirs]
     for figure in ("received", "sent", "dropped"):
-        assert getattr(short.broker.figures, figure) == getattr(ordinary.broker.figures, figure)
+        assert getattr(short.broker.counters, figure) == getattr(ordinary.broker.counters, figure)
 
 
 @pytest.mark.parametrize("bench", benches(), ids=["short", "ordinary"])
@@ -155,5 +155,5 @@ def test_a_reader_that_does_not_read_loses_whole_messages_and_they_are_counted()
     reader.connection.writable = False
     writer = bench.connected("writer")
     writer.send_bytes(mqtt5.PublishPacket("t", b"x" * 50).write() * 5)
-    assert bench.broker.figures.dropped == 5
+    assert bench.broker.counters.dropped == 5
     assert reader.inbox == b""

@@ -207,7 +207,7 @@ async def test_links_carry_only_what_someone_behind_them_may_want(
     ):
         await reader.subscribe("only/here", geofence=MILANO)
         await linked(producer, reader, "only/here", location=DUOMO)
-        before = two.broker.figures.remote_received
+        before = two.broker.counters.remote_received
         for _ in range(20):
             await producer.publish("only/here", "far", location=BERLIN)
             await producer.publish("only/there", "other topic", location=DUOMO)
@@ -215,8 +215,8 @@ async def test_links_carry_only_what_someone_behind_them_may_want(
             await producer.publish("only/here", "to others", location=DUOMO, geofence=BERLIN_BOX)
         await producer.publish("only/here", "wanted", location=DUOMO)
         await until(lambda: "wanted" in reader.payloads())
-        assert two.broker.figures.remote_received - before == 1
-        assert one.broker.figures.remote_received == 0
+        assert two.broker.counters.remote_received - before == 1
+        assert one.broker.counters.remote_received == 0
 
 
 async def test_moving_clients_take_their_interest_along(routers: list[zonal.Router]) -> None:

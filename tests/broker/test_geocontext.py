@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from broker_bench import Bench, Client
 from zonal.broker import geocontext
-from zonal.broker.config import Limits, Settings
+from zonal.broker.settings import Limits, Settings
 from zonal.errors import GeometryError
 from zonal.geo import Circle, Point
 
@@ -234,7 +234,7 @@ def test_a_bad_location_in_publish_is_answered_and_goes_nowhere(value: str) -> N
     assert int(producer.one(mqtt5.PubRecPacket).reason_code) == 0x83
     producer.publish("t", b"x", 0, properties=[("location", value)])
     assert reader.messages() == []
-    assert bench.broker.figures.refused == 3
+    assert bench.broker.counters.refused == 3
     producer.publish("t", b"fine", 0)
     assert reader.payloads() == [b"fine"]
 

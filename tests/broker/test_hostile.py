@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 
 from broker_bench import Bench
 from broker_packets import connect, framed, publish, subscribe, text
-from zonal.broker import geocontext, topics
-from zonal.broker.config import Limits, Settings
-from zonal.broker.connection import Peer
-from zonal.broker.wire import Reader
+from zonal.broker import RemoteEnd, geocontext, topics
+from zonal.broker.packet_reader import PacketReader
+from zonal.broker.settings import Limits, Settings
 from zonal.geo import Point
 from zonal.index import filters
 
@@ -166,7 +165,7 @@ def test_whatever_arrives_the_broker_and_its_other_clients_live_on() -> None:
         bench = Bench()
         witness = bench.connected("witness")
         witness.subscribe("w")
-        client = bench.connected("bad") if known else bench.client(Peer("noise"))
+        client = bench.connected("bad") if known else bench.client(RemoteEnd("noise"))
         client.send_bytes(framed(first, noise) + noise)
         witness.publish("w", b"alive")
         assert witness.payloads() == [b"alive"]
@@ -186,7 +185,7 @@ def test_packets_come_out_as_they_went_in_however_the_stream_is_cut(
     ]
     stream = connect() + b"".join(packet.write() for packet in packets)
     cuts = sorted(data.draw(st.lists(st.integers(0, len(stream)), max_size=8)))
-    reader = Reader(10_000)
+    reader = PacketReader(10_000)
     seen = []
     for start, end in zip([0, *cuts], [*cuts, len(stream)], strict=True):
         reader.feed(stream[start:end])
@@ -202,7 +201,7 @@ def test_long_filters_and_locations_are_not_remembered() -> None:
     for number in range(20):
         client.subscribe(f"{number}/" + "x" * 5000)
         client.publish("$zonal/location", f"45.5{' ' * 200},9.{number}".encode())
-    assert client.connection.session.location == Point(45.5, 9.19)
+    assert client.bench.broker.sessions["a"].location == Point(45.5, 9.19)
     assert filters._read_filter.cache_info().currsize == filters_.currsize
     assert geocontext._read_location.cache_info().currsize == locations.currsize
 
@@ -227,4 +226,4 @@ def test_long_topics_and_geofences_are_not_remembered() -> None:
     assert len(reader.payloads()) == 40
     assert topics._valid_topic.cache_info().currsize - before[0] <= 1
     assert geocontext._read_geofence.cache_info().currsize == before[1].currsize
-    assert len(bench.broker.router._plans) <= 1
+    assert len(bench.broker.distributor.by_topic) <= 1

@@ -9,16 +9,15 @@ from hypothesis import strategies as st
 
 from broker_bench import Bench
 from zonal.broker.envelope import opened, seal, unseal
-from zonal.broker.interest import Interest
+from zonal.broker.interest import ClientsInterest
 from zonal.broker.keymap import filter_of_key, key_of_filter, key_of_topic, topic_of_key
 from zonal.broker.matching import passes_geo
 from zonal.broker.message import Message
-from zonal.broker.session import Session
-from zonal.broker.subscription import Subscription
+from zonal.broker.session import ClientSession, ClientSubscription
 from zonal.broker.topics import matches, valid_filter
 from zonal.errors import AttachmentError
 from zonal.geo import Area, Box, Circle, Point
-from zonal.keys import encoding_named, fence_expressions, join
+from zonal.keys import encoding_named, encodings, message_keys
 from zonal.session import GeoContext
 
 LEVELS = st.sampled_from(["", "a", "b", "@s2", "@to", "$x", "50%", "what?", "x*", "%41", "é"])
@@ -55,28 +54,13 @@ def test_a_filters_key_expression_matches_whatever_the_filter_does(
         assert zenoh.KeyExpr(expression).intersects(zenoh.KeyExpr(key_of_topic(topic)))
 
 
-def subscriber(name: str, location: Point | None, area: Area | None) -> Subscription:
+def subscriber(name: str, location: Point | None, area: Area | None) -> ClientSubscription:
     bench = Bench()
-    session = Session(name, bench.broker.figures, bench.broker.journal, 10)
+    session = ClientSession(name, bench.broker.counters, bench.broker.journal, 10)
     session.location = location
-    subscription = Subscription(session, "t/+", "t/+", area=area)
+    subscription = ClientSubscription(session, "t/+", "t/+", area=area)
     session.subscriptions["t/+"] = subscription
     return subscription
-
-
-def keys_of(topic: str, location: Point | None, fence: Area | None) -> list[str]:
-    """The keys under which a session puts such a message."""
-    places = encoding_named("s2").place_expressions(location) if location else ("",)
-    fences = ("",) if fence is None else fence_expressions(fence)
-    return [
-        "/".join(part for part in (topic, place, to) if part) for place in places for to in fences
-    ]
-
-
-def test_keys_are_those_that_sessions_use() -> None:
-    point = Point(45.5, 9.2)
-    (place,) = encoding_named("s2").place_expressions(point)
-    assert keys_of("t", point, None) == [join("t", place)]
 
 
 @settings(max_examples=150, deadline=None)
@@ -86,6 +70,7 @@ def test_keys_are_those_that_sessions_use() -> None:
     st.none() | AREAS,
     st.lists(st.tuples(st.integers(0, 11), POINTS), max_size=8),
     st.sampled_from([1000, 60, 10, 4]),
+    st.sampled_from(["s2", "mgrs", "bloom"]),
 )
 def test_whatever_passes_the_checks_is_declared(
     wishes: list[tuple[Point | None, Area | None]],
@@ -93,8 +78,10 @@ def test_whatever_passes_the_checks_is_declared(
     fence: Area | None,
     moves: list[tuple[int, Point]],
     budget: int,
+    name: str,
 ) -> None:
-    interest = Interest()
+    encoding = encoding_named(name)
+    interest = ClientsInterest()
     subscriptions = [subscriber(f"c{n}", *wish) for n, wish in enumerate(wishes)]
     for subscription in subscriptions:
         interest.added(subscription)
@@ -106,14 +93,14 @@ def test_whatever_passes_the_checks_is_declared(
         interest.removed(subscription)
     left = [s for n, s in enumerate(subscriptions) if n % 3]
     declared = interest.keys(budget)
-    assert len(declared) <= max(budget, 8)
+    assert len(declared) <= max(budget, 2 + 2 * len(encodings()))
     message = Message("t/x", b"")
     message.location, message.geofence = location, fence
     if any(passes_geo(subscription, message) for subscription in left):
         expressions = [zenoh.KeyExpr(key) for key in declared]
         assert any(
             expression.intersects(zenoh.KeyExpr(key))
-            for key in keys_of("t/x", location, fence)
+            for key in message_keys("t/x", location, fence, encoding)
             for expression in expressions
         )
     for subscription in left:
@@ -122,7 +109,7 @@ def test_whatever_passes_the_checks_is_declared(
 
 
 def test_small_moves_change_nothing() -> None:
-    interest = Interest()
+    interest = ClientsInterest()
     subscription = subscriber("c", Point(45.5, 9.2), Circle(radius_m=2000))
     interest.added(subscription)
     before, changes = interest.keys(), interest.changes
@@ -135,12 +122,12 @@ def test_small_moves_change_nothing() -> None:
 
 
 def test_thousands_of_filters_stay_within_the_budget() -> None:
-    interest = Interest()
+    interest = ClientsInterest()
     bench = Bench()
-    session = Session("c", bench.broker.figures, bench.broker.journal, 10)
+    session = ClientSession("c", bench.broker.counters, bench.broker.journal, 10)
     for number in range(3000):
         pattern = f"root{number % 7}/device{number}/#"
-        subscription = Subscription(session, pattern, pattern)
+        subscription = ClientSubscription(session, pattern, pattern)
         session.subscriptions[pattern] = subscription
         interest.added(subscription)
     keys = interest.keys()
@@ -150,10 +137,10 @@ def test_thousands_of_filters_stay_within_the_budget() -> None:
 
 
 def test_the_brokers_own_topics_are_not_asked_for_elsewhere() -> None:
-    interest = Interest()
+    interest = ClientsInterest()
     bench = Bench()
-    session = Session("c", bench.broker.figures, bench.broker.journal, 10)
-    interest.added(Subscription(session, "$SYS/#", "$SYS/#"))
+    session = ClientSession("c", bench.broker.counters, bench.broker.journal, 10)
+    interest.added(ClientSubscription(session, "$SYS/#", "$SYS/#"))
     assert interest.keys() == frozenset()
 
 

@@ -11,8 +11,8 @@ import pytest
 from websockets.asyncio.client import connect as websocket
 from websockets.exceptions import ConnectionClosed
 
-from zonal.broker import Broker, Clock, Limits, Server, Settings
-from zonal.broker.journal import NoJournal
+from zonal.broker import Broker, Limits, Server, Settings, SteadyClock
+from zonal.broker.journal import Journal
 from zonal.errors import BrokerError
 
 
@@ -20,7 +20,7 @@ from zonal.errors import BrokerError
 async def serving(
     limits: Limits | None = None, *, ws: bool = False
 ) -> AsyncIterator[tuple[Server, int]]:
-    clock = Clock()
+    clock = SteadyClock()
     broker = Broker(Settings(limits=limits or Limits(), sys_interval=0), now=clock())
     async with Server(broker, clock) as server:
         yield server, await server.listen("127.0.0.1", 0, websocket=ws)
@@ -90,7 +90,7 @@ async def test_strangers_by_the_hundred_do_not_disturb_a_client() -> None:
         for stranger in strangers:
             with contextlib.suppress(ConnectionResetError):
                 assert await stranger.ended() == b""
-        assert server.broker.figures.connections == 2
+        assert server.broker.counters.connections == 2
 
 
 async def test_a_client_that_never_reads_costs_a_bounded_backlog() -> None:
@@ -106,7 +106,7 @@ async def test_a_client_that_never_reads_costs_a_bounded_backlog() -> None:
             await writer.writer.drain()
             await reader.packet()
         (link,) = [link for link in server._links if link._connection.client_id == "deaf"]
-        assert server.broker.figures.dropped > 0
+        assert server.broker.counters.dropped > 0
         assert link._transport.get_write_buffer_size() < 1_000_000
         deaf.writer.close()
 
@@ -173,7 +173,7 @@ async def test_closing_the_server_says_goodbye() -> None:
         assert int(packet.reason_code) == 0x8B
 
 
-class FullDisk(NoJournal):
+class FullDisk(Journal):
     """A store that stops working."""
 
     full = False
@@ -184,7 +184,7 @@ class FullDisk(NoJournal):
 
 
 async def test_when_the_store_fails_nothing_more_is_acknowledged() -> None:
-    clock, disk = Clock(), FullDisk()
+    clock, disk = SteadyClock(), FullDisk()
     broker = Broker(Settings(sys_interval=0), journal=disk, now=clock())
     async with Server(broker, clock) as server:
         port = await server.listen("127.0.0.1", 0)

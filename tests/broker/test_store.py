@@ -8,8 +8,8 @@ import mqtt5
 import pytest
 
 from broker_bench import Bench
-from zonal.broker.config import Settings
 from zonal.broker.recovery import recover
+from zonal.broker.settings import Settings
 from zonal.broker.store import Store
 from zonal.errors import BrokerError
 

@@ -6,9 +6,10 @@ from typing import Any, TypeVar
 
 import mqtt5
 
-from zonal.broker.config import Settings
-from zonal.broker.connection import Peer, Stage
+from zonal.broker.access import RemoteEnd
+from zonal.broker.connection import Stage
 from zonal.broker.core import Broker
+from zonal.broker.settings import Settings
 
 P = TypeVar("P")
 QOS = (mqtt5.QoS.AT_MOST_ONCE, mqtt5.QoS.AT_LEAST_ONCE, mqtt5.QoS.EXACTLY_ONCE)
@@ -31,8 +32,8 @@ class Bench:
         self.settings = settings or Settings(sys_interval=0)
         self.broker = Broker(self.settings, now=self.now, **options)
 
-    def client(self, peer: Peer | None = None) -> Client:
-        return Client(self, peer or Peer())
+    def client(self, peer: RemoteEnd | None = None) -> Client:
+        return Client(self, peer or RemoteEnd())
 
     def connected(self, client_id: str = "", **options: Any) -> Client:
         client = self.client()
@@ -66,7 +67,7 @@ class Bench:
 class Client:
     """The other end of a connection: sends packets or bytes, reads packets."""
 
-    def __init__(self, bench: Bench, peer: Peer) -> None:
+    def __init__(self, bench: Bench, peer: RemoteEnd) -> None:
         self.bench = bench
         self.inbox = b""
         self.is_closed = False

@@ -5,6 +5,7 @@ import io
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -32,6 +33,8 @@ from zonal.web.demo.city import (
     make_city,
 )
 from zonal.web.demo.districts import districts
+from zonal.web.demo.installed import missing, mqtt_missing
+from zonal.web.demo.ports import port_or_any
 
 
 def test_the_city_is_the_same_each_time_and_everyone_stays_in_it() -> None:
@@ -65,6 +68,20 @@ def test_districts_are_apart_and_hold_every_sensor() -> None:
     assert len(areas) == 13
     for sensor in make_city().sensors:
         assert sum(area.contains(sensor.place) for area in areas.values()) == 1
+
+
+def test_what_is_not_installed_is_named() -> None:
+    assert missing("json") is None
+    assert missing("json", "no_such_package") == (
+        "no_such_package must be installed: pip install 'zonal[demo]'"
+    )
+
+
+def test_a_port_that_is_taken_becomes_any() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        assert port_or_any(port) == 0
+    assert port_or_any(port) == port
 
 
 def quiet() -> Console:
@@ -132,9 +149,7 @@ def _value(event: Event) -> dict[str, str]:
 
 
 def test_a_notice_is_heard_by_zenoh_and_mqtt_phones_inside_its_fence(tmp_path: Path) -> None:
-    from zonal.web.demo import mqtt
-
-    reason = mqtt.missing()
+    reason = mqtt_missing()
     if reason:
         pytest.skip(reason)
     options = DemoOptions(data=tmp_path, port=0, router_port=0, pipeline=False, spark=False)

@@ -4,9 +4,21 @@ Protocol state is a machine without sockets (`Broker`); `Server` puts it on the 
 builds both from plain options.
 """
 
-from zonal.broker.config import Limits, Settings
+from zonal.broker.access import RemoteEnd
 from zonal.broker.core import Broker
-from zonal.broker.server import Clock, Server
+from zonal.broker.credentials import set_password
+from zonal.broker.server import Server, SteadyClock
 from zonal.broker.service import Options, Service
+from zonal.broker.settings import Limits, Settings
 
-__all__ = ["Broker", "Clock", "Limits", "Options", "Server", "Service", "Settings"]
+__all__ = [
+    "Broker",
+    "Limits",
+    "Options",
+    "RemoteEnd",
+    "Server",
+    "Service",
+    "Settings",
+    "SteadyClock",
+    "set_password",
+]

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import NamedTuple, Protocol
 
 from zonal.broker.topics import covers, matches
 
-if TYPE_CHECKING:
-    from zonal.broker.connection import Peer
+
+class RemoteEnd(NamedTuple):
+    """Who is at the other end of a connection, as far as the transport knows."""
+
+    address: str = ""
+    certificate_name: str | None = None
+    """The common name of a client certificate that the TLS layer verified."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +66,7 @@ class Access(Protocol):
     def is_open(self) -> bool:
         """Whether anyone is let in without a check."""
 
-    def check(self, user_name: str | None, password: bytes | None, peer: Peer) -> User | None:
+    def check(self, user_name: str | None, password: bytes | None, peer: RemoteEnd) -> User | None:
         """The user these credentials prove, or None. May take long: never in the event loop."""
 
     def user(self, name: str | None) -> User | None:
@@ -73,7 +78,9 @@ class OpenAccess:
 
     is_open = True
 
-    def check(self, _user_name: str | None, _password: bytes | None, _peer: Peer) -> User | None:
+    def check(
+        self, _user_name: str | None, _password: bytes | None, _peer: RemoteEnd
+    ) -> User | None:
         """Anyone."""
         return ANYONE
 

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import mqtt5
 
-from zonal.broker import reasons, wire311
-from zonal.broker.wire import Reader
+from zonal.broker import reason_codes, version_311
 from zonal.errors import MqttError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from zonal.broker.access import User
+    from zonal.broker.access import RemoteEnd, User
     from zonal.broker.message import Encodings
-    from zonal.broker.session import Session
+    from zonal.broker.packet_reader import PacketReader
 
 UNLIMITED = 1 << 62
 
@@ -30,60 +30,50 @@ class Stage(Enum):
     CLOSED = "is to be closed once its last bytes are out"
 
 
-class Peer(NamedTuple):
-    """Who is at the other end, as far as the transport knows."""
-
-    address: str = ""
-    certificate_name: str | None = None
-    """The common name of a client certificate that the TLS layer verified."""
-
-
+@dataclass(slots=True, eq=False, repr=False)
 class Connection:
-    """What lasts as long as a network connection: version, quotas, topic aliases, keep-alive."""
+    """What lasts as long as a network connection: version, quotas, topic aliases, keep-alive.
 
-    __slots__ = (
-        "_outbox", "aliases_in", "aliases_out", "client_id", "connect", "deadline", "keep_alive",
-        "last_seen", "maximum_packet", "out", "peer", "problem_information", "queued", "quota",
-        "reader", "rim", "session", "stage", "topic_alias_maximum", "user", "verbatim",
-        "version", "writable",
-    )  # fmt: skip
+    Args:
+        peer: who is at the other end.
+        reader: what it has sent.
+        outbox: where the connection enters itself when it has bytes to write or must close.
+    """
 
-    def __init__(self, outbox: list[Connection], peer: Peer, limit: int) -> None:
-        self.reader = Reader(limit)
-        self.peer = peer
-        self.stage = Stage.NEW
-        self.version = 5
-        self.client_id = ""
-        self.session: Session | None = None
-        self.user: User | None = None
-        self.connect: mqtt5.ConnectPacket | None = None
-        """The CONNECT, while its credentials are checked."""
-        self.out: list[bytes] = []
-        self._outbox = outbox
-        self.queued = False
-        self.writable = True
-        """Whether the transport takes more; the rim sets it."""
-        self.quota = 0
-        """QoS 1 and 2 messages that the client's receive maximum still allows."""
-        self.maximum_packet = UNLIMITED
-        self.topic_alias_maximum = 0
-        self.verbatim = False
-        """Whether a plain PUBLISH of another client's can be sent on as it came."""
-        self.aliases_in: dict[int, str] = {}
-        self.aliases_out: dict[str, int] = {}
-        self.problem_information = True
-        self.keep_alive = 0
-        self.last_seen = 0.0
-        self.deadline: float | None = None
-        self.rim: object = None
-        """Whatever the server keeps with a connection; the machine never looks at it."""
+    peer: RemoteEnd
+    reader: PacketReader
+    outbox: list[Connection]
+    stage: Stage = Stage.NEW
+    version: int = 5
+    client_id: str = ""
+    user: User | None = None
+    connect: mqtt5.ConnectPacket | None = None
+    """The CONNECT, while its credentials are checked."""
+    out: list[bytes] = field(default_factory=list)
+    queued: bool = False
+    """Whether it is in the outbox."""
+    writable: bool = True
+    """Whether the transport takes more; the rim sets it."""
+    quota: int = 0
+    """QoS 1 and 2 messages that the client's receive maximum still allows."""
+    maximum_packet: int = UNLIMITED
+    topic_alias_maximum: int = 0
+    verbatim: bool = False
+    """Whether a plain PUBLISH of another client's can be sent on as it came."""
+    aliases_in: dict[int, str] = field(default_factory=dict)
+    aliases_out: dict[str, int] = field(default_factory=dict)
+    problem_information: bool = True
+    keep_alive: int = 0
+    last_seen: float = 0.0
+    rim: object = None
+    """Whatever the server keeps with a connection; the machine never looks at it."""
 
     def send(self, data: bytes) -> None:
         """Puts bytes into the outgoing order."""
         self.out.append(data)
         if not self.queued:
             self.queued = True
-            self._outbox.append(self)
+            self.outbox.append(self)
 
     def take(self) -> bytes:
         """All bytes that wait to be written."""
@@ -99,7 +89,7 @@ class Connection:
             self.stage = Stage.CLOSED
             if not self.queued:
                 self.queued = True
-                self._outbox.append(self)
+                self.outbox.append(self)
 
     def disconnect(self, code: int, reason: str = "") -> None:
         """Tells the client why, as far as its version and state allow, and closes."""
@@ -117,8 +107,8 @@ class Connection:
     def _refuse(self, code: int, reason: str) -> None:
         """A CONNACK with an error, to a client whose version is known (4.13, 3.1.4)."""
         if self.reader.version == 4:
-            self.send(wire311.connack(code, session_present=False))
-        elif self.reader.version == 5 or code == reasons.UNSUPPORTED_VERSION:
+            self.send(version_311.connack(code, session_present=False))
+        elif self.reader.version == 5 or code == reason_codes.UNSUPPORTED_VERSION:
             self._send_shorter(refusal(code, reason), refusal(code, ""))
 
     def _send_shorter(self, data: bytes, without_reason: bytes) -> None:
@@ -132,7 +122,7 @@ class Connection:
         """Sends what cannot be left out, or says that the client takes too little for it."""
         if len(data) > self.maximum_packet:
             raise MqttError(
-                reasons.PACKET_TOO_LARGE,
+                reason_codes.PACKET_TOO_LARGE,
                 f"an answer of {len(data)} bytes exceeds the client's {self.maximum_packet}",
             )
         self.send(data)
@@ -153,7 +143,7 @@ class Connection:
     def acknowledge_subscribe(self, packet_id: int, codes: Sequence[int], reason: str) -> None:
         """Sends SUBACK, with one code for each filter."""
         if self.version == 4:
-            self.send(wire311.suback(packet_id, list(codes)))
+            self.send(version_311.suback(packet_id, list(codes)))
             return
         known = [mqtt5.SubAckReasonCode(code) for code in codes]
         text = reason if reason and self.problem_information else None
@@ -165,7 +155,7 @@ class Connection:
     def acknowledge_unsubscribe(self, packet_id: int, codes: Sequence[int]) -> None:
         """Sends UNSUBACK, with one code for each filter."""
         if self.version == 4:
-            self.send(wire311.unsuback(packet_id))
+            self.send(version_311.unsuback(packet_id))
             return
         known = [mqtt5.UnsubAckReasonCode(code) for code in codes]
         self._answer(mqtt5.UnsubAckPacket(packet_id, known).write())

@@ -11,14 +11,12 @@ import threading
 import tomllib
 from typing import TYPE_CHECKING
 
-from zonal.broker.access import User
+from zonal.broker.access import RemoteEnd, User
 from zonal.broker.topics import valid_filter
 from zonal.errors import CredentialsError
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from zonal.broker.connection import Peer
 
 COST, BLOCK, PARALLEL, SIZE = 1 << 14, 8, 1, 32
 LINE = re.compile(r"(?P<name>[^:]+):scrypt\$(?P<salt>(?:[0-9a-f]{2})+)\$(?P<hash>[0-9a-f]{64})\s*")
@@ -128,7 +126,7 @@ class Credentials:
             return User(name, (), ())
         return User(name, rules.publish, rules.subscribe)
 
-    def check(self, user_name: str | None, password: bytes | None, peer: Peer) -> User | None:
+    def check(self, user_name: str | None, password: bytes | None, peer: RemoteEnd) -> User | None:
         """The user that the certificate or the password proves."""
         if self._certificates and peer.certificate_name is not None:
             if user_name in {None, peer.certificate_name}:

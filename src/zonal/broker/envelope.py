@@ -16,7 +16,7 @@ from typing import NamedTuple
 import mqtt5
 
 from zonal.broker.message import Message
-from zonal.broker.wire import read
+from zonal.broker.packet_reader import read
 from zonal.errors import AttachmentError, MqttError
 
 HEAD = struct.Struct(">4sQQ")

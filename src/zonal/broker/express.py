@@ -8,44 +8,32 @@ plain is left to the ordinary way, which gives the same result for every packet.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from zonal.broker import reasons
+from zonal.broker import reason_codes
 from zonal.broker.message import Encodings, Message
-from zonal.broker.publishing import OWN_PREFIXES
-from zonal.broker.topics import valid_topic
 
 if TYPE_CHECKING:
     from zonal.broker.connection import Connection
-    from zonal.broker.core import Broker
-    from zonal.broker.session import Session
-    from zonal.broker.subscription import Copy
+    from zonal.broker.counters import BrokerCounters
+    from zonal.broker.distribution import Distributor
+    from zonal.broker.session import ClientSession, Copy
 
 QOS_0, QOS_1, PUBACK = 0x30, 0x32, 0x40
 PUBLISHED = (QOS_0, QOS_1)
 SHORTEST = 7
 """Bytes of a PUBLISH from which on all the fields that are looked at are there."""
-LONGEST_TOPIC = 256
-ROUTES = 20_000
-
-
-class Route(NamedTuple):
-    """Who gets what is published on a topic, while the subscriptions stay as they are."""
-
-    generation: int
-    topic: str
-    copies: list[Copy] | None
-    """None where the bytes differ between receivers, or depend on who publishes."""
 
 
 class Express:
     """The short way through the broker; `take` is asked before the ordinary one."""
 
-    def __init__(self, broker: Broker) -> None:
-        self._broker = broker
-        self._routes: dict[bytes, Route] = {}
+    def __init__(self, distributor: Distributor, counters: BrokerCounters) -> None:
+        self._distributor = distributor
+        self._by_topic = distributor.by_topic
+        self._counters = counters
 
-    def take(self, connection: Connection, session: Session, now: float) -> None:
+    def take(self, connection: Connection, session: ClientSession, now: float) -> None:
         """Hands on all that is plain at the front of what a client has sent."""
         reader = connection.reader
         data, position = reader.data, reader.position
@@ -63,7 +51,9 @@ class Express:
             position = reader.position = after
             connection.last_seen = now
 
-    def _published(self, connection: Connection, session: Session, start: int, now: float) -> int:
+    def _published(
+        self, connection: Connection, session: ClientSession, start: int, now: float
+    ) -> int:
         """Hands on the message that begins here; where it ends, or `start` if it is not plain."""
         reader = connection.reader
         data = reader.data
@@ -81,96 +71,77 @@ class Express:
         properties = name if data[start] == QOS_0 else name + 2
         if end > size or properties >= end or data[properties] or end - start > reader.limit:
             return start
-        route = self._route(data[body:name])
-        if route is None or route.copies is None:
+        encoded = data[body + 2 : name]
+        topic = encoded.decode() if encoded.isascii() else ""
+        receivers = self._by_topic.get(topic) or self._distributor.on_topic(topic)
+        if receivers is None or not receivers.alike:
             return start
+        copies = receivers.copies
         if properties == name:
-            return self._hand_on(data, start, properties + 1, end, route, now)
-        return self._deliver(connection, session, data, start, name, end, route, now)
+            return self._hand_on(topic, copies, data, start, properties + 1, end, now)
+        return self._deliver(connection, session, topic, copies, data, start, name, end, now)
 
-    def _is_plain(self, connection: Connection, session: Session) -> bool:
+    def _is_plain(self, connection: Connection, session: ClientSession) -> bool:
         """Whether nothing is added for this client, nothing forbidden, nothing sent elsewhere."""
         user = connection.user
         return (
             connection.version == 5
             and session.location is None
-            and self._broker.on_publish is None
+            and self._distributor.on_publish is None
             and (user is None or user.unlimited)
         )
 
-    def _route(self, name: bytes) -> Route | None:
-        route = self._routes.get(name)
-        if route is None or route.generation != self._broker.matching.generation:
-            route = self._find(name)
-        return route
-
-    def _find(self, name: bytes) -> Route | None:
-        """The route of a topic that has passed every check, or None."""
-        text = name[2:]
-        if len(text) > LONGEST_TOPIC or not text.isascii():
-            return None
-        topic = text.decode("ascii")
-        levels = self._broker.settings.limits.maximum_levels
-        if not valid_topic(topic, levels) or topic.startswith(OWN_PREFIXES):
-            return None
-        plan = self._broker.router.plan(Message(topic, b""))
-        varied = plan.no_local or plan.groups or any(copy.identifiers for copy in plan.copies)
-        if len(self._routes) >= ROUTES:
-            self._routes.clear()
-        route = Route(self._broker.matching.generation, topic, None if varied else plan.copies)
-        self._routes[name] = route
-        return route
-
     def _hand_on(
-        self, data: bytes, start: int, payload: int, end: int, route: Route, now: float
-    ) -> int:
+        self, topic: str, copies: list[Copy], data: bytes, start: int, payload: int, end: int,
+        now: float,
+    ) -> int:  # fmt: skip
         """QoS 0: one message, and those like it that follow at once; where they end."""
         head, size = data[start:payload], end - start
         last = len(data) - size
         while end <= last and data.startswith(head, end):
             end += size
         count = (end - start) // size
-        figures = self._broker.figures
-        figures.received += count
+        counters = self._counters
+        counters.received += count
         whole = data[start:end]
-        for session, _, _, _ in route.copies or ():
+        for session, _, _, _ in copies:
             connection = session.connection
             if connection is None:
                 continue
             if not connection.verbatim or size > connection.maximum_packet:
                 for at in range(start, end, size):
-                    message = Message(route.topic, data[at + len(head) : at + size])
+                    message = Message(topic, data[at + len(head) : at + size])
                     session.deliver(Encodings(message, now), 0, False, ())
             elif connection.writable:
                 connection.send(whole)
-                figures.sent += count
+                counters.sent += count
             else:
-                figures.dropped += count
+                counters.dropped += count
         return end
 
     def _deliver(
-        self, connection: Connection, session: Session, data: bytes, start: int, name: int,
-        end: int, route: Route, now: float,
+        self, connection: Connection, session: ClientSession, topic: str, copies: list[Copy],
+        data: bytes, start: int, name: int, end: int, now: float,
     ) -> int:  # fmt: skip
         """QoS 1: receivers' bytes are the sender's, around the packet identifier."""
         packet_id = data[name : name + 2]
         if packet_id == b"\0\0":
             return start
-        self._broker.figures.received += 1
-        message = Message(route.topic, data[name + 3 : end], 1, False, session.client_id)
+        self._counters.received += 1
+        message = Message(topic, data[name + 3 : end], 1, False, session.client_id)
         encodings = Encodings(message, now)
         encodings.know(data[start:name], data[name + 2 : end])
-        for receiver, qos, _, _ in route.copies or ():
+        for receiver, qos, _, _ in copies:
             receiver.deliver(encodings, 1 if qos else 0, False, ())
-        if route.copies:
+        if copies:
             connection.send(b"\x40\x02" + packet_id)
         else:
-            code = reasons.NO_MATCHING_SUBSCRIBERS
+            code = reason_codes.NO_MATCHING_SUBSCRIBERS
             connection.send(b"\x40\x03" + packet_id + bytes((code,)))
         return end
 
 
-def _acknowledged(session: Session, data: bytes, start: int, now: float) -> int:
+def _acknowledged(session: ClientSession, data: bytes, start: int, now: float) -> int:
     """A PUBACK without a reason code, of a delivery under way; where it ends."""
     if data[start + 1] != 2:
         return start

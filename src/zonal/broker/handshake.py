@@ -7,24 +7,26 @@ from typing import TYPE_CHECKING
 
 import mqtt5
 
-from zonal.broker import geocontext, reasons, wire311
+from zonal.broker import reason_codes, version_311
 from zonal.broker.connection import UNLIMITED, Connection, Stage
-from zonal.broker.session import Session
+from zonal.broker.publishing import check_properties
+from zonal.broker.reason_codes import protocol_error
+from zonal.broker.session import ClientSession
 from zonal.broker.topics import valid_topic
 from zonal.broker.will import Will
 from zonal.errors import GeometryError, MqttError
 
 if TYPE_CHECKING:
     from zonal.broker.access import User
-    from zonal.broker.core import Broker
+    from zonal.broker.geocontext import Context
+    from zonal.broker.settings import Limits
+    from zonal.broker.state import BrokerState
 
 
 def on_connect(
-    broker: Broker, connection: Connection, packet: mqtt5.ConnectPacket, now: float
+    broker: BrokerState, connection: Connection, packet: mqtt5.ConnectPacket, now: float
 ) -> None:
     """Checks a CONNECT, and has its credentials checked."""
-    if connection.stage is not Stage.NEW:
-        raise MqttError(reasons.PROTOCOL_ERROR, "a second CONNECT on one connection")
     connection.version = connection.reader.version
     connection.maximum_packet = packet.max_packet_size or UNLIMITED
     _check(broker, packet, connection.version)
@@ -36,38 +38,39 @@ def on_connect(
         broker.proving.append(connection)
 
 
-def _check(broker: Broker, packet: mqtt5.ConnectPacket, version: int) -> None:
+def _check(broker: BrokerState, packet: mqtt5.ConnectPacket, version: int) -> None:
     if packet.authentication_method is not None:
         raise MqttError(
-            reasons.BAD_AUTHENTICATION_METHOD, "no authentication method is offered here"
+            reason_codes.BAD_AUTHENTICATION_METHOD, "no authentication method is offered here"
         )
     if packet.authentication_data is not None:
-        raise MqttError(reasons.PROTOCOL_ERROR, "authentication data without a method")
+        raise protocol_error("authentication data without a method")
     if version == 4 and not packet.client_id and not packet.clean_start:
-        raise MqttError(reasons.CLIENT_ID_NOT_VALID, "a session to keep needs a client identifier")
+        raise MqttError(
+            reason_codes.CLIENT_ID_NOT_VALID, "a session to keep needs a client identifier"
+        )
     if packet.will is not None:
-        _check_will(packet.will, broker.settings.limits.maximum_levels)
-    if broker.figures.connections > broker.settings.limits.maximum_connections:
-        raise MqttError(reasons.SERVER_BUSY, "too many connections")
+        _check_will(packet.will, broker.settings.limits)
+    if broker.counters.connections > broker.settings.limits.maximum_connections:
+        raise MqttError(reason_codes.SERVER_BUSY, "too many connections")
 
 
-def _check_will(will: mqtt5.Will, maximum_levels: int) -> None:
-    if not valid_topic(will.topic, maximum_levels) or will.topic.startswith("$SYS/"):
-        raise MqttError(reasons.TOPIC_INVALID, f"no message can be published to {will.topic!r}")
-    if will.payload_format_indicator > 1:
-        raise MqttError(reasons.MALFORMED, "the payload format indicator must be 0 or 1")
-    if will.response_topic is not None and not valid_topic(will.response_topic, maximum_levels):
-        raise MqttError(reasons.PROTOCOL_ERROR, "a response topic is a topic without wildcards")
+def _check_will(will: mqtt5.Will, limits: Limits) -> None:
+    if not valid_topic(will.topic, limits.maximum_levels) or will.topic.startswith("$SYS/"):
+        raise MqttError(
+            reason_codes.TOPIC_INVALID, f"no message can be published to {will.topic!r}"
+        )
+    check_properties(will, limits)
 
 
-def admit(broker: Broker, connection: Connection, user: User | None, now: float) -> None:
+def admit(broker: BrokerState, connection: Connection, user: User | None, now: float) -> None:
     """Opens the session of a client whose credentials were checked."""
     packet = connection.connect
     assert packet is not None
     connection.connect = None
     if user is None:
         given = packet.username is not None or packet.password is not None
-        code = reasons.BAD_CREDENTIALS if given else reasons.NOT_AUTHORIZED
+        code = reason_codes.BAD_CREDENTIALS if given else reason_codes.NOT_AUTHORIZED
         raise MqttError(code, "user name or password is wrong" if given else "who are you?")
     context = _context(broker, packet.user_properties, "")
     will = None
@@ -91,17 +94,15 @@ def admit(broker: Broker, connection: Connection, user: User | None, now: float)
     session.resume(now)
 
 
-def _context(broker: Broker, properties: list[tuple[str, str]], where: str) -> geocontext.Context:
-    if not broker.settings.geo or not properties:
-        return geocontext.NOWHERE
+def _context(broker: BrokerState, properties: list[tuple[str, str]], where: str) -> Context:
     try:
-        return geocontext.read(properties, broker.settings.limits.maximum_vertices)
+        return broker.context(properties)
     except GeometryError as error:
-        raise MqttError(reasons.IMPLEMENTATION_SPECIFIC, f"{where}{error}") from error
+        raise MqttError(reason_codes.IMPLEMENTATION_SPECIFIC, f"{where}{error}") from error
 
 
 def _configure(
-    broker: Broker, connection: Connection, packet: mqtt5.ConnectPacket, user: User
+    broker: BrokerState, connection: Connection, packet: mqtt5.ConnectPacket, user: User
 ) -> None:
     """What CONNECT says about this connection alone."""
     settings = broker.settings
@@ -120,15 +121,17 @@ def _configure(
 
 
 def _session(
-    broker: Broker, connection: Connection, packet: mqtt5.ConnectPacket, now: float
-) -> tuple[Session, bool]:
+    broker: BrokerState, connection: Connection, packet: mqtt5.ConnectPacket, now: float
+) -> tuple[ClientSession, bool]:
     """The client's session, new or continued, after whoever held it was sent away (3.1.4)."""
     client_id = connection.client_id
     old = broker.sessions.get(client_id)
     if old is not None and old.user_name != (connection.user.name if connection.user else None):
-        raise MqttError(reasons.NOT_AUTHORIZED, "this client identifier is another user's")
+        raise MqttError(reason_codes.NOT_AUTHORIZED, "this client identifier is another user's")
     if old is not None and old.connection is not None:
-        broker.drop(old.connection, reasons.SESSION_TAKEN_OVER, "the client connected again", now)
+        broker.drop(
+            old.connection, reason_codes.SESSION_TAKEN_OVER, "the client connected again", now
+        )
     old = broker.sessions.get(client_id)
     if old is not None and packet.clean_start:
         broker.end(old, now)
@@ -139,26 +142,28 @@ def _session(
     session.expires_at = session.will_at = session.will = None
     session.expiry = min(packet.session_expiry_interval, broker.settings.session_expiry)
     broker.set_durable(session, durable=session.expiry > 0)
-    connection.session = session
+    broker.attached[connection] = session
     connection.stage = Stage.OPEN
     return session, old is not None
 
 
-def _new_session(broker: Broker, connection: Connection) -> Session:
+def _new_session(broker: BrokerState, connection: Connection) -> ClientSession:
     limits = broker.settings.limits
     if len(broker.sessions) >= limits.maximum_sessions:
-        raise MqttError(reasons.QUOTA_EXCEEDED, "too many sessions")
-    session = Session(connection.client_id, broker.figures, broker.journal, limits.maximum_queued)
+        raise MqttError(reason_codes.QUOTA_EXCEEDED, "too many sessions")
+    session = ClientSession(
+        connection.client_id, broker.counters, broker.journal, limits.maximum_queued
+    )
     session.user_name = connection.user.name if connection.user else None
     broker.sessions[connection.client_id] = session
     return session
 
 
-def _welcome(broker: Broker, connection: Connection, session: Session,
+def _welcome(broker: BrokerState, connection: Connection, session: ClientSession,
              packet: mqtt5.ConnectPacket, *, present: bool) -> bytes:  # fmt: skip
     """CONNACK, with what this server does differently from what the client asked for."""
     if connection.version == 4:
-        return wire311.connack(reasons.SUCCESS, session_present=present)
+        return version_311.connack(reason_codes.SUCCESS, session_present=present)
     limits = broker.settings.limits
     changed_expiry = session.expiry != packet.session_expiry_interval
     changed_keep_alive = connection.keep_alive != packet.keep_alive

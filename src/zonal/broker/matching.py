@@ -8,24 +8,21 @@ from zonal.geo import Circle
 from zonal.index import SubscriptionIndex, Syntax
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from zonal.broker.message import Message
-    from zonal.broker.session import Session
-    from zonal.broker.subscription import Subscription
-    from zonal.geo import Point
+    from zonal.broker.session import ClientSession, ClientSubscription
+    from zonal.geo import Area, Point
 
 
 class Watcher(Protocol):
     """Wants to know what the clients want: the way to other brokers."""
 
-    def added(self, subscription: Subscription) -> None:
+    def added(self, subscription: ClientSubscription) -> None:
         """A subscription was made."""
 
-    def removed(self, subscription: Subscription) -> None:
+    def removed(self, subscription: ClientSubscription) -> None:
         """A subscription is gone."""
 
-    def moved(self, session: Session) -> None:
+    def moved(self, session: ClientSession) -> None:
         """A client is somewhere else."""
 
 
@@ -33,97 +30,71 @@ class Matching:
     """Subscriptions without a geofence in one index, those with one in another.
 
     A subscription with a geofence wants messages from somewhere: one without a location never
-    reaches it. And whoever moves a geofence leaves the plans of ordinary topics untouched.
+    reaches it.
     """
 
     def __init__(self) -> None:
-        self._plain: SubscriptionIndex[Subscription] = SubscriptionIndex(syntax=Syntax.MQTT)
-        self._placed: SubscriptionIndex[Subscription] = SubscriptionIndex(syntax=Syntax.MQTT)
-        self.watcher: Watcher | None = None
-        self.generation = 0
-        """Rises with every change of the subscriptions without a geofence."""
-        self.movement = 0
-        """Rises whenever any subscription changes or any client moves."""
+        self._plain: SubscriptionIndex[ClientSubscription] = SubscriptionIndex(syntax=Syntax.MQTT)
+        self._placed: SubscriptionIndex[ClientSubscription] = SubscriptionIndex(syntax=Syntax.MQTT)
+        self.watchers: list[Watcher] = []
+        """Told of every change, after it was made."""
 
     def __len__(self) -> int:
         return len(self._plain) + len(self._placed)
 
-    def _home(self, subscription: Subscription) -> SubscriptionIndex[Subscription]:
+    def _home(self, subscription: ClientSubscription) -> SubscriptionIndex[ClientSubscription]:
         return self._plain if subscription.area is None else self._placed
 
-    def add(self, subscription: Subscription) -> None:
+    def add(self, subscription: ClientSubscription) -> None:
         """Takes a subscription in."""
-        client_id = subscription.session.client_id
+        session = subscription.session
         index = self._home(subscription)
-        self.generation += index is self._plain
-        self.movement += 1
         index.add(
-            (client_id, subscription.pattern),
+            (session.client_id, subscription.pattern),
             subscription.filter,
             subscription.area,
-            client=client_id,
+            client=session.client_id,
             value=subscription,
         )
-        if subscription.session.location is not None:
-            index.locate(client_id, subscription.session.location)
-        if self.watcher is not None:
-            self.watcher.added(subscription)
+        if session.location is not None:
+            index.locate(session.client_id, session.location)
+        for watcher in self.watchers:
+            watcher.added(subscription)
 
-    def replace(self, old: Subscription, new: Subscription) -> None:
+    def replace(self, old: ClientSubscription, new: ClientSubscription) -> None:
         """Takes a subscription in the place of another of the same session and pattern."""
         home = self._home(new)
-        self.movement += 1
-        if self._home(old) is home:
-            self.generation += home is self._plain
-            key = (new.session.client_id, new.pattern)
-            home.update(key, area=new.area, value=new)
-            if self.watcher is not None:
-                self.watcher.removed(old)
-                self.watcher.added(new)
-        else:
+        if self._home(old) is not home:
             self.remove(old)
             self.add(new)
+            return
+        home.update((new.session.client_id, new.pattern), area=new.area, value=new)
+        for watcher in self.watchers:
+            watcher.removed(old)
+            watcher.added(new)
 
-    def remove(self, subscription: Subscription) -> None:
+    def remove(self, subscription: ClientSubscription) -> None:
         """Takes a subscription out."""
         key = (subscription.session.client_id, subscription.pattern)
-        home = self._home(subscription)
-        self.generation += home is self._plain
-        self.movement += 1
-        home.remove(key)
-        if self.watcher is not None:
-            self.watcher.removed(subscription)
+        self._home(subscription).remove(key)
+        for watcher in self.watchers:
+            watcher.removed(subscription)
 
-    def leave(self, session: Session) -> None:
+    def leave(self, session: ClientSession) -> None:
         """Forgets a client and everything it wanted."""
-        self.generation += 1
-        self.movement += 1
         self._plain.remove_client(session.client_id)
         self._placed.remove_client(session.client_id)
-        if self.watcher is not None:
+        for watcher in self.watchers:
             for subscription in session.subscriptions.values():
-                self.watcher.removed(subscription)
+                watcher.removed(subscription)
 
-    def locate(self, session: Session, location: Point) -> None:
+    def locate(self, session: ClientSession, location: Point) -> None:
         """Moves a client, and its ego-centric geofences with it."""
         session.location = location
-        self.movement += 1
         self._plain.locate(session.client_id, location)
         self._placed.locate(session.client_id, location)
-        if self.watcher is not None:
-            self.watcher.moved(session)
-
-    def plain(self, message: Message) -> Sequence[Subscription]:
-        """The subscriptions without a geofence."""
-        if not len(self._plain):
-            return ()
-        return self._plain.match(message.topic, None, message.geofence)
-
-    def placed(self, message: Message) -> Sequence[Subscription]:
-        """The subscriptions whose geofence the message comes from."""
-        if message.location is None or not len(self._placed):
-            return ()
-        return self._placed.match(message.topic, message.location, message.geofence)
+        for watcher in self.watchers:
+            watcher.moved(session)
 
     def has_places(self, message: Message) -> bool:
         """Whether places decide who gets a message."""
@@ -131,12 +102,18 @@ class Matching:
             message.location is not None and len(self._placed) > 0
         )
 
-    def find(self, message: Message) -> list[Subscription]:
+    def find(
+        self, topic: str, location: Point | None, geofence: Area | None
+    ) -> list[ClientSubscription]:
         """The subscriptions that pass content check, consumer and producer geo check."""
-        return [*self.plain(message), *self.placed(message)]
+        # As rows: otherwise the index would keep the answer too, and once is enough.
+        found = self._plain.values(self._plain.match_rows(topic, None, geofence))
+        if location is not None and len(self._placed):
+            found += self._placed.match(topic, location, geofence)
+        return found
 
 
-def passes_geo(subscription: Subscription, message: Message) -> bool:
+def passes_geo(subscription: ClientSubscription, message: Message) -> bool:
     """Consumer and producer geo check for one subscription, for a message that was retained."""
     area = subscription.area
     here = subscription.session.location

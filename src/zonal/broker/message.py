@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import mqtt5
 
-from zonal.broker import wire311
-from zonal.broker.wire311 import QOS
+from zonal.broker import version_311
+from zonal.broker.version_311 import QOS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -146,7 +146,9 @@ class Encodings:
     ) -> tuple[bytes, bytes]:
         message = self.message
         if version == 4:
-            head = wire311.publish_head(message.topic.encode(), message.payload, qos, retain=retain)
+            head = version_311.publish_head(
+                message.topic.encode(), message.payload, qos, retain=retain
+            )
             return (head, message.payload) if qos else (head + message.payload, b"")
         packet = message.packet(
             self.now, qos, retain=retain, identifiers=identifiers, packet_id=1 if qos else None
@@ -163,3 +165,12 @@ def split_at_packet_id(data: bytes) -> tuple[bytes, bytes]:
     position += 1
     cut = position + 2 + int.from_bytes(data[position : position + 2], "big")
     return data[:cut], data[cut + 2 :]
+
+
+def is_text(payload: bytes) -> bool:
+    """Whether a payload is UTF-8: only then may the payload format indicator say so."""
+    try:
+        payload.decode()
+    except UnicodeDecodeError:
+        return False
+    return True

@@ -6,18 +6,17 @@ from typing import TYPE_CHECKING
 
 import mqtt5
 
-from zonal.broker import geocontext, reasons
-from zonal.broker.content import is_text
-from zonal.broker.message import Message
-from zonal.broker.topics import valid_topic
+from zonal.broker import geocontext, reason_codes
+from zonal.broker.message import Message, is_text
+from zonal.broker.reason_codes import malformed, protocol_error
+from zonal.broker.topics import OWN_PREFIXES, valid_topic
 from zonal.errors import GeometryError, MqttError
 
 if TYPE_CHECKING:
     from zonal.broker.connection import Connection
-    from zonal.broker.core import Broker
-    from zonal.broker.session import Session
-
-OWN_PREFIXES = ("$SYS/", "$zonal/")
+    from zonal.broker.session import ClientSession
+    from zonal.broker.settings import Limits
+    from zonal.broker.state import BrokerState
 
 
 class Refused(Exception):  # noqa: N818 - nothing failed: a publication was not accepted
@@ -28,98 +27,98 @@ class Refused(Exception):  # noqa: N818 - nothing failed: a publication was not 
         self.code = code
 
 
-def on_publish(
-    broker: Broker, connection: Connection, packet: mqtt5.PublishPacket, now: float
-) -> None:
+def on_publish(broker: BrokerState, connection: Connection, session: ClientSession,
+               packet: mqtt5.PublishPacket, now: float) -> None:  # fmt: skip
     """A client publishes."""
-    session = connection.session
-    assert session is not None
-    qos = int(packet.qos)
-    topic = _topic(broker, connection, packet)
-    _check(broker, packet, qos)
-    broker.figures.received += 1
-    if qos == 2 and _seen_before(broker, connection, session, packet):
+    limits = broker.settings.limits
+    qos, packet_id = int(packet.qos), packet.packet_id or 0
+    topic = _topic(connection, packet, limits)
+    if qos and packet_id == 0:
+        raise protocol_error("packet identifier 0")
+    if packet.subscription_ids:
+        raise protocol_error("subscription identifiers are the server's to set")
+    check_properties(packet, limits)
+    broker.counters.received += 1
+    if qos == 2 and _seen_before(connection, session, packet_id, limits):
         return
     code, reason = 0, None
     try:
         code = _accept(broker, connection, session, packet, topic, now)
     except Refused as refused:
-        broker.figures.refused += 1
+        broker.counters.refused += 1
         code, reason = refused.code, str(refused)
     if qos == 1:
-        connection.acknowledge(mqtt5.PubAckPacket, packet.packet_id or 0, code, reason)
+        connection.acknowledge(mqtt5.PubAckPacket, packet_id, code, reason)
     elif qos == 2:
-        _receive(broker, connection, session, packet.packet_id or 0, code, reason)
+        if code < reason_codes.FAILURE:  # acted upon: remembered until it is released
+            session.incoming[packet_id] = code
+            if session.durable:
+                broker.journal.received(session.client_id, packet_id, code)
+        connection.acknowledge(mqtt5.PubRecPacket, packet_id, code, reason)
 
 
-def _topic(broker: Broker, connection: Connection, packet: mqtt5.PublishPacket) -> str:
+def _topic(connection: Connection, packet: mqtt5.PublishPacket, limits: Limits) -> str:
     """The topic name, perhaps by its alias (3.3.2.3.4)."""
     topic, alias = packet.topic, packet.topic_alias
-    limits = broker.settings.limits
     if alias is not None:
         if alias > limits.topic_alias_maximum:
             raise MqttError(
-                reasons.TOPIC_ALIAS_INVALID,
+                reason_codes.TOPIC_ALIAS_INVALID,
                 f"topic alias {alias} exceeds the maximum of {limits.topic_alias_maximum}",
             )
         if not topic:
             known = connection.aliases_in.get(alias)
             if known is None:
-                raise MqttError(reasons.PROTOCOL_ERROR, f"topic alias {alias} was never set")
+                raise protocol_error(f"topic alias {alias} was never set")
             return known
     if not valid_topic(topic, limits.maximum_levels):
-        raise MqttError(reasons.TOPIC_INVALID, f"{topic[:80]!r} is no topic to publish to")
+        raise MqttError(reason_codes.TOPIC_INVALID, f"{topic[:80]!r} is no topic to publish to")
     if alias is not None:
         connection.aliases_in[alias] = topic
     return topic
 
 
-def _check(broker: Broker, packet: mqtt5.PublishPacket, qos: int) -> None:
-    """What a PUBLISH from a client must not say."""
-    if qos and packet.packet_id == 0:
-        raise MqttError(reasons.PROTOCOL_ERROR, "packet identifier 0")
-    if packet.subscription_ids:
-        raise MqttError(reasons.PROTOCOL_ERROR, "subscription identifiers are the server's to set")
+def check_properties(packet: mqtt5.PublishPacket | mqtt5.Will, limits: Limits) -> None:
+    """What neither a PUBLISH nor a will must say."""
     if packet.payload_format_indicator > 1:
-        raise MqttError(reasons.MALFORMED, "the payload format indicator must be 0 or 1")
+        raise malformed("the payload format indicator must be 0 or 1")
     response = packet.response_topic
-    if response is not None and not valid_topic(response, broker.settings.limits.maximum_levels):
-        raise MqttError(reasons.PROTOCOL_ERROR, "a response topic is a topic without wildcards")
+    if response is not None and not valid_topic(response, limits.maximum_levels):
+        raise protocol_error("a response topic is a topic without wildcards")
 
 
-def _seen_before(broker: Broker, connection: Connection, session: Session,
-                 packet: mqtt5.PublishPacket) -> bool:  # fmt: skip
+def _seen_before(
+    connection: Connection, session: ClientSession, packet_id: int, limits: Limits
+) -> bool:
     """Whether this QoS 2 message was already acted upon: then it is only acknowledged again."""
-    code = session.incoming.get(packet.packet_id or 0)
+    code = session.incoming.get(packet_id)
     if code is not None:
-        connection.acknowledge(mqtt5.PubRecPacket, packet.packet_id or 0, code)
+        connection.acknowledge(mqtt5.PubRecPacket, packet_id, code)
         return True
-    if len(session.incoming) >= broker.settings.limits.receive_maximum:
+    if len(session.incoming) >= limits.receive_maximum:
         raise MqttError(
-            reasons.RECEIVE_MAXIMUM_EXCEEDED,
-            f"more than {broker.settings.limits.receive_maximum} QoS 2 messages under way",
+            reason_codes.RECEIVE_MAXIMUM_EXCEEDED,
+            f"more than {limits.receive_maximum} QoS 2 messages under way",
         )
     return False
 
 
-def _accept(broker: Broker, connection: Connection, session: Session, packet: mqtt5.PublishPacket,
-            topic: str, now: float) -> int:  # fmt: skip
+def _accept(broker: BrokerState, connection: Connection, session: ClientSession,
+            packet: mqtt5.PublishPacket, topic: str, now: float) -> int:  # fmt: skip
     """Publishes the message; the code to acknowledge it with."""
     user = connection.user
     if user is not None and not user.unlimited:
         # Where a client is, is its own affair: no rule is needed for that.
         own = topic == geocontext.LOCATION_TOPIC
         if not own and not user.may_publish(topic, session.client_id):
-            raise Refused(reasons.NOT_AUTHORIZED, f"not allowed to publish to {topic[:80]!r}")
-    context = geocontext.NOWHERE
+            raise Refused(reason_codes.NOT_AUTHORIZED, f"not allowed to publish to {topic[:80]!r}")
     properties = packet.user_properties
-    if properties and broker.settings.geo:
-        context = _context(broker, properties)
+    context = _context(broker, properties) if properties else geocontext.NOWHERE
     if topic[0] == "$" and topic.startswith(OWN_PREFIXES):
         _special(broker, session, packet, topic, context)
         return 0
-    if packet.payload_format_indicator:
-        _check_text(packet.payload)
+    if packet.payload_format_indicator and not is_text(packet.payload):
+        raise Refused(reason_codes.PAYLOAD_FORMAT_INVALID, "the payload is not UTF-8")
     if packet.retain:
         _check_room(broker, topic, packet.payload)
     message = Message.from_packet(packet, topic, packet.payload, now)
@@ -129,68 +128,54 @@ def _accept(broker: Broker, connection: Connection, session: Session, packet: mq
         message.location = location
         message.user_properties = geocontext.with_location(properties, context, location)
     message.geofence = context.geofence
-    receivers = broker.publish(message, now)
-    if receivers or broker.on_publish is not None or connection.version == 4:
+    receivers = broker.distributor.publish(message, now)
+    if receivers or broker.distributor.on_publish is not None or connection.version == 4:
         return 0
-    return reasons.NO_MATCHING_SUBSCRIBERS
+    return reason_codes.NO_MATCHING_SUBSCRIBERS
 
 
-def _context(broker: Broker, properties: list[tuple[str, str]]) -> geocontext.Context:
+def _context(broker: BrokerState, properties: list[tuple[str, str]]) -> geocontext.Context:
     try:
-        context = geocontext.read(properties, broker.settings.limits.maximum_vertices)
+        context = broker.context(properties)
     except GeometryError as error:
-        raise Refused(reasons.IMPLEMENTATION_SPECIFIC, str(error)) from error
+        raise Refused(reason_codes.IMPLEMENTATION_SPECIFIC, str(error)) from error
     if geocontext.follows(context.geofence):
-        raise Refused(reasons.IMPLEMENTATION_SPECIFIC, "user property around: belongs to SUBSCRIBE")
+        raise Refused(
+            reason_codes.IMPLEMENTATION_SPECIFIC, "user property around: belongs to SUBSCRIBE"
+        )
     return context
 
 
-def _special(broker: Broker, session: Session, packet: mqtt5.PublishPacket, topic: str,
+def _special(broker: BrokerState, session: ClientSession, packet: mqtt5.PublishPacket, topic: str,
              context: geocontext.Context) -> None:  # fmt: skip
     """`$zonal/location` moves the client; the broker's other topics are its own."""
     if topic != geocontext.LOCATION_TOPIC or not broker.settings.geo:
-        raise Refused(reasons.NOT_AUTHORIZED, f"{topic[:80]!r} is the broker's own")
+        raise Refused(reason_codes.NOT_AUTHORIZED, f"{topic[:80]!r} is the broker's own")
     location = context.location
     if location is None:
         try:
             location = geocontext.read_location(packet.payload.decode())
         except (GeometryError, UnicodeDecodeError) as error:
-            raise Refused(reasons.IMPLEMENTATION_SPECIFIC, str(error)) from error
+            raise Refused(reason_codes.IMPLEMENTATION_SPECIFIC, str(error)) from error
     broker.move(session, location)
 
 
-def _check_text(payload: bytes) -> None:
-    if not is_text(payload):
-        raise Refused(reasons.PAYLOAD_FORMAT_INVALID, "the payload is not UTF-8")
-
-
-def _check_room(broker: Broker, topic: str, payload: bytes) -> None:
+def _check_room(broker: BrokerState, topic: str, payload: bytes) -> None:
     """Retained messages are bounded; replacing and clearing always works."""
     full = len(broker.retained) >= broker.settings.limits.maximum_retained
     if full and payload and broker.retained.get(topic) is None:
-        raise Refused(reasons.QUOTA_EXCEEDED, "too many retained messages")
+        raise Refused(reason_codes.QUOTA_EXCEEDED, "too many retained messages")
 
 
-def _receive(broker: Broker, connection: Connection, session: Session, packet_id: int, code: int,
-             reason: str | None) -> None:  # fmt: skip
-    """Remembers a QoS 2 message that was acted upon, and says so."""
-    if code < reasons.FAILURE:
-        session.incoming[packet_id] = code
-        if session.durable:
-            broker.journal.received(session.client_id, packet_id, code)
-    connection.acknowledge(mqtt5.PubRecPacket, packet_id, code, reason)
-
-
-def on_pubrel(broker: Broker, connection: Connection, packet: mqtt5.PubRelPacket, _: float) -> None:
+def on_pubrel(broker: BrokerState, connection: Connection, session: ClientSession,
+              packet: mqtt5.PubRelPacket, _: float) -> None:  # fmt: skip
     """The sender releases a QoS 2 identifier: it may use it again."""
-    session = connection.session
-    assert session is not None
     packet_id = packet.packet_id
     if packet_id == 0:
-        raise MqttError(reasons.PROTOCOL_ERROR, "packet identifier 0")
+        raise protocol_error("packet identifier 0")
     known = session.incoming.pop(packet_id, None) is not None
     if known and session.durable:
         broker.journal.released(session.client_id, packet_id)
     connection.acknowledge(
-        mqtt5.PubCompPacket, packet_id, 0 if known else reasons.PACKET_ID_NOT_FOUND
+        mqtt5.PubCompPacket, packet_id, 0 if known else reason_codes.PACKET_ID_NOT_FOUND
     )

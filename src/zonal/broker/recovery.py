@@ -9,19 +9,19 @@ import mqtt5
 
 from zonal.broker import geocontext
 from zonal.broker.message import Message
-from zonal.broker.session import Outgoing, Session
-from zonal.broker.subscription import Subscription
+from zonal.broker.outgoing import Outgoing
+from zonal.broker.session import ClientSession, ClientSubscription
 from zonal.broker.topics import parse_pattern
 from zonal.broker.will import Will
 from zonal.errors import BrokerError
 from zonal.geo import Point, area_from_dict
 
 if TYPE_CHECKING:
-    from zonal.broker.core import Broker
+    from zonal.broker.state import BrokerState
     from zonal.broker.store import Store
 
 
-def recover(broker: Broker, store: Store, now: float) -> None:
+def recover(broker: BrokerState, store: Store, now: float) -> None:
     """Fills a new broker from its store; every client counts as disconnected from now on.
 
     A client that was connected when the process died lost its connection then: its session expiry
@@ -34,7 +34,7 @@ def recover(broker: Broker, store: Store, now: float) -> None:
     store.commit()
 
 
-def _recover(broker: Broker, store: Store, now: float) -> None:
+def _recover(broker: BrokerState, store: Store, now: float) -> None:
     messages = {
         int(key): _message(packet, expires_at, source)
         for key, packet, expires_at, source in _rows(store, "SELECT * FROM message")
@@ -72,12 +72,12 @@ def _message(packet: bytes, expires_at: float | None, source: str | None) -> Mes
     return message
 
 
-def _sessions(broker: Broker, store: Store) -> list[tuple[Session, bool]]:
+def _sessions(broker: BrokerState, store: Store) -> list[tuple[ClientSession, bool]]:
     found = []
     for row in _rows(store, "SELECT * FROM session"):
         client_id, user_name, expiry, expires_at, connected, lat, lon, will, will_at = row
-        session = Session(
-            client_id, broker.figures, broker.journal, broker.settings.limits.maximum_queued
+        session = ClientSession(
+            client_id, broker.counters, broker.journal, broker.settings.limits.maximum_queued
         )
         session.user_name = user_name
         session.user = broker.access.user(user_name)
@@ -97,14 +97,14 @@ def _will(data: bytes) -> Will:
     return Will(packet.will, geocontext.read(packet.will.user_properties))
 
 
-def _subscriptions(broker: Broker, store: Store) -> None:
+def _subscriptions(broker: BrokerState, store: Store) -> None:
     for row in _rows(store, "SELECT * FROM subscription"):
         client_id, pattern, qos, no_local, retain_as_published, identifier, area = row
         parsed = parse_pattern(pattern, broker.settings.limits.maximum_levels)
         if parsed is None:
             continue
         session = broker.sessions[client_id]
-        subscription = Subscription(
+        subscription = ClientSubscription(
             session,
             pattern,
             parsed.filter,
@@ -119,7 +119,7 @@ def _subscriptions(broker: Broker, store: Store) -> None:
         broker.matching.add(subscription)
 
 
-def _outgoing(broker: Broker, store: Store, messages: dict[int, Message]) -> None:
+def _outgoing(broker: BrokerState, store: Store, messages: dict[int, Message]) -> None:
     for row in _rows(store, "SELECT * FROM outgoing ORDER BY client_id, number"):
         client_id, number, key, qos, retain, identifiers, share, packet_id, state = row
         message = messages[key]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from zonal.broker.journal import Journal
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -21,51 +23,63 @@ class Level:
 
 
 class Retained:
-    """Retained messages by topic: here filters look for topics, the reverse of the index."""
+    """Retained messages by topic: here filters look for topics, the reverse of the index.
 
-    def __init__(self) -> None:
+    Args:
+        journal: is told what `publish` and `forget` change.
+    """
+
+    def __init__(self, journal: Journal | None = None) -> None:
+        self._journal = journal or Journal()
+        self._messages: dict[str, Message] = {}
         self._root = Level()
-        self._size = 0
 
     def __len__(self) -> int:
-        return self._size
+        return len(self._messages)
+
+    def publish(self, message: Message, now: float) -> None:
+        """Sets or, with an empty payload, clears the topic's retained message (3.3.1.3)."""
+        message.retained_at = now
+        durable = not message.topic.startswith("$SYS/")
+        if message.payload:
+            self.put(message)
+            if durable:
+                self._journal.retain(message)
+        elif self.remove(message.topic) and durable:
+            self._journal.clear(message.topic)
+
+    def forget(self, topic: str, when: float) -> None:
+        """Another broker has the topic's retained message since then."""
+        known = self.get(topic)
+        if known is not None and known.retained_at < when:
+            self.remove(topic)
+            self._journal.clear(topic)
+
+    def get(self, topic: str) -> Message | None:
+        """The topic's retained message."""
+        return self._messages.get(topic)
 
     def put(self, message: Message) -> None:
         """Replaces the topic's retained message."""
+        self._messages[message.topic] = message
         level = self._root
         for name in message.topic.split("/"):
             child = level.children.get(name)
             if child is None:
                 child = level.children[name] = Level()
             level = child
-        if level.message is None:
-            self._size += 1
         level.message = message
 
-    def get(self, topic: str) -> Message | None:
-        """The topic's retained message."""
-        level = self._root
-        for name in topic.split("/"):
-            child = level.children.get(name)
-            if child is None:
-                return None
-            level = child
-        return level.message
-
     def remove(self, topic: str) -> bool:
-        """Removes the topic's retained message, and the branch that held nothing else."""
-        path: list[tuple[Level, str]] = []
+        """Removes the topic's retained message; whether there was one."""
+        if self._messages.pop(topic, None) is None:
+            return False
+        path = []
         level = self._root
         for name in topic.split("/"):
-            child = level.children.get(name)
-            if child is None:
-                return False
             path.append((level, name))
-            level = child
-        if level.message is None:
-            return False
+            level = level.children[name]
         level.message = None
-        self._size -= 1
         for parent, name in reversed(path):
             child = parent.children[name]
             if child.children or child.message is not None:
@@ -105,10 +119,6 @@ class Retained:
                 for name, child in level.children.items()
                 if not (inside_root and name.startswith("$"))
             )
-
-    def messages(self) -> list[Message]:
-        """All of them."""
-        return list(self._everything(self._root, root=False))
 
 
 def step(place: Level, name: str, *, root: bool) -> list[Level]:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from zonal.broker.core import Broker
     from zonal.broker.message import Message
-    from zonal.broker.subscription import Subscription
+    from zonal.broker.session import ClientSubscription
 
 logger = logging.getLogger("zonal.broker")
 
@@ -89,7 +89,7 @@ class RetainedElsewhere:
 
     # We ask others.
 
-    def ask(self, subscription: Subscription) -> None:
+    def ask(self, subscription: ClientSubscription) -> None:
         """In the event loop: a client subscribed and wants what is retained."""
         key = key_of_filter(subscription.filter)
         if subscription.filter.startswith("$") or not fits(key):
@@ -107,7 +107,7 @@ class RetainedElsewhere:
 
         self._in_thread(get)
 
-    def _take(self, subscription: Subscription, reply: zenoh.Reply) -> None:
+    def _take(self, subscription: ClientSubscription, reply: zenoh.Reply) -> None:
         """In the event loop: another broker's retained message, for one subscription of ours."""
         session = subscription.session
         current = session.subscriptions.get(subscription.pattern) is subscription
@@ -141,7 +141,7 @@ class RetainedElsewhere:
         data = sample.payload.to_bytes()
         if len(data) == WHEN.size:
             (when,) = WHEN.unpack(data)
-            self._in_loop(lambda: self._broker.forget_retained(topic, when))
+            self._in_loop(lambda: self._broker.retained.forget(topic, when))
 
 
 def _message(sample: zenoh.Sample, now: float) -> Message | None:

@@ -9,7 +9,8 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Self, cast
 
-from zonal.broker.connection import Connection, Peer, Stage
+from zonal.broker.access import RemoteEnd
+from zonal.broker.connection import Connection, Stage
 from zonal.broker.websocket import WebSocket
 from zonal.errors import BrokerError
 
@@ -34,7 +35,7 @@ LAST_WORDS = 5.0
 """Seconds a closed connection has to take its last bytes."""
 
 
-class Clock:
+class SteadyClock:
     """Seconds since the epoch that never jump: wall time once, then the monotonic clock."""
 
     def __init__(self) -> None:
@@ -57,7 +58,7 @@ class Server:
         self.broker = broker
         self.clock = clock
         self._servers: list[asyncio.Server] = []
-        self._links: set[Link] = set()
+        self._links: set[ClientLink] = set()
         self._flushing = False
         self._processed = 0
         self._checks = ThreadPoolExecutor(max_workers=1, thread_name_prefix="credentials")
@@ -76,7 +77,7 @@ class Server:
         self, host: str, port: int, *, tls: ssl.SSLContext | None = None, websocket: bool = False
     ) -> int:
         """Opens a listener and returns its port (of interest where 0 was asked for)."""
-        kind = WebSocketLink if websocket else Link
+        kind = WebSocketLink if websocket else ClientLink
         server = await asyncio.get_running_loop().create_server(
             lambda: kind(self),
             host,
@@ -137,10 +138,10 @@ class Server:
             self._give_up(error)
             return
         for connection in waiting:
-            link = cast("Link", connection.rim)
+            link = cast("ClientLink", connection.rim)
             data = connection.take()
             if data:
-                broker.figures.bytes_sent += len(data)
+                broker.counters.bytes_sent += len(data)
                 link.write(data)
             if connection.stage is Stage.CLOSED:
                 link.close()
@@ -162,7 +163,7 @@ class Server:
 
     def _prove(self, connection: Connection) -> None:
         """Checks credentials in a thread: a slow hash must not hold anyone else up."""
-        link = cast("Link", connection.rim)
+        link = cast("ClientLink", connection.rim)
         packet = connection.connect
         assert packet is not None
         link.pause()
@@ -192,16 +193,16 @@ class Server:
                 logger.exception("a deadline could not be met")
             self.schedule()
 
-    def joined(self, link: Link) -> None:
+    def joined(self, link: ClientLink) -> None:
         """A link came up."""
         self._links.add(link)
 
-    def left(self, link: Link) -> None:
+    def left(self, link: ClientLink) -> None:
         """A link is gone."""
         self._links.discard(link)
 
 
-class Link(asyncio.Protocol):
+class ClientLink(asyncio.Protocol):
     """One TCP or TLS connection."""
 
     def __init__(self, server: Server) -> None:
@@ -275,7 +276,7 @@ class Link(asyncio.Protocol):
             self._transport.resume_reading()
 
 
-class WebSocketLink(Link):
+class WebSocketLink(ClientLink):
     """One WebSocket connection: MQTT bytes in binary frames (MQTT 5, section 6)."""
 
     def __init__(self, server: Server) -> None:
@@ -309,7 +310,7 @@ class WebSocketLink(Link):
             super().close()
 
 
-def peer_of(transport: asyncio.Transport) -> Peer:
+def peer_of(transport: asyncio.Transport) -> RemoteEnd:
     """Who is at the other end."""
     address = transport.get_extra_info("peername")
     certificate = transport.get_extra_info("peercert")
@@ -317,4 +318,4 @@ def peer_of(transport: asyncio.Transport) -> Peer:
     if certificate:
         parts = (part for group in certificate.get("subject", ()) for part in group)
         name = next((value for key, value in parts if key == "commonName"), None)
-    return Peer(str(address[0]) if address else "", name)
+    return RemoteEnd(str(address[0]) if address else "", name)

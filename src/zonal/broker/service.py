@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Self
 
 from zonal.broker.access import Access, OpenAccess
-from zonal.broker.config import Settings
 from zonal.broker.core import Broker
 from zonal.broker.credentials import Credentials, read_passwords, read_rules
 from zonal.broker.federation import Federation
 from zonal.broker.recovery import recover
-from zonal.broker.server import Clock, Server
+from zonal.broker.server import Server, SteadyClock
+from zonal.broker.settings import Settings
 from zonal.broker.store import Store
 from zonal.errors import BrokerError
 from zonal.runtime import is_loopback
@@ -70,7 +70,7 @@ class Service:
         self._options = options
         check(options)
         self.ports: dict[str, int] = {}
-        self.clock = Clock()
+        self.clock = SteadyClock()
         self._store: Store | None = None
         self.federation: Federation | None = None
         self.broker: Broker

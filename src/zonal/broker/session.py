@@ -3,101 +3,87 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING
+from dataclasses import KW_ONLY, dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
 
 import mqtt5
 
-from zonal.broker.message import Encodings, Message
+from zonal.broker.message import Encodings
+from zonal.broker.outgoing import QUEUED, RELEASED, SENT, Outgoing, OutgoingJournal
 
 if TYPE_CHECKING:
     from zonal.broker.access import User
     from zonal.broker.connection import Connection
-    from zonal.broker.figures import Figures
-    from zonal.broker.journal import Journal
-    from zonal.broker.subscription import Subscription
+    from zonal.broker.counters import BrokerCounters
     from zonal.broker.will import Will
-    from zonal.geo import Point
-
-QUEUED, SENT, RELEASED = 0, 1, 2
+    from zonal.geo import Area, Point
 
 
-class Outgoing:
-    """One message of QoS 1 or 2 on its way to one client."""
+class Copy(NamedTuple):
+    """What one client gets of a message: the highest QoS and all identifiers that apply."""
 
-    __slots__ = ("identifiers", "message", "number", "packet_id", "qos", "retain", "share", "state")
-
-    def __init__(
-        self,
-        message: Message,
-        qos: int,
-        *,
-        retain: bool,
-        identifiers: tuple[int, ...],
-        share: str | None = None,
-    ) -> None:
-        self.message = message
-        self.qos = qos
-        self.retain = retain
-        self.identifiers = identifiers
-        self.share = share
-        """The shared pattern it came by: another member takes it if this session ends."""
-        self.packet_id = 0
-        self.state = QUEUED
-        self.number = 0
-        """Its place in the session's order, for the store."""
+    session: ClientSession
+    qos: int
+    identifiers: tuple[int, ...]
+    retain_as_published: bool
 
 
-class Session:
+@dataclass(slots=True, eq=False, repr=False)
+class ClientSubscription:
+    """A topic filter with its options and, perhaps, a geofence."""
+
+    session: ClientSession
+    pattern: str
+    """As the client wrote it, `$share/…` included."""
+    filter: str
+    _: KW_ONLY
+    group: str | None = None
+    qos: int = 0
+    no_local: bool = False
+    retain_as_published: bool = False
+    identifier: int | None = None
+    area: Area | None = None
+    """The consumer geofence; a circle without a centre follows the client."""
+    copy: Copy = field(init=False)
+    """What its client gets when no other subscription of that client matches."""
+    plain: bool = field(init=False)
+    """Whether it neither shares with others nor depends on who publishes."""
+
+    def __post_init__(self) -> None:
+        identifiers = () if self.identifier is None else (self.identifier,)
+        self.copy = Copy(self.session, self.qos, identifiers, self.retain_as_published)
+        self.plain = self.group is None and not self.no_local
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class ClientSession:
     """Subscriptions, the messages under way both ways, and a will."""
 
-    __slots__ = (
-        "_next_number",
-        "_next_packet_id",
-        "_resend",
-        "client_id",
-        "connection",
-        "durable",
-        "expires_at",
-        "expiry",
-        "figures",
-        "incoming",
-        "inflight",
-        "journal",
-        "location",
-        "maximum_queued",
-        "queue",
-        "subscriptions",
-        "user",
-        "user_name",
-        "will",
-        "will_at",
-    )  # fmt: skip
-
-    def __init__(self, client_id: str, figures: Figures, journal: Journal,
-                 maximum_queued: int) -> None:  # fmt: skip
-        self.client_id = client_id
-        self.figures = figures
-        self.journal = journal
-        self.maximum_queued = maximum_queued
-        self.connection: Connection | None = None
-        self.user: User | None = None
-        self.user_name: str | None = None
-        """Whose session it is; nobody else may continue it."""
-        self.durable = False
-        """Whether the store keeps it: it does for sessions that outlive their connection."""
-        self.expiry = 0
-        self.expires_at: float | None = None
-        self.subscriptions: dict[str, Subscription] = {}
-        self.queue: deque[Outgoing] = deque()
-        self.inflight: dict[int, Outgoing] = {}
-        self.incoming: dict[int, int] = {}
-        """Packet identifiers of QoS 2 messages received and not yet released."""
-        self.location: Point | None = None
-        self.will: Will | None = None
-        self.will_at: float | None = None
-        self._resend: deque[Outgoing] = deque()
-        self._next_packet_id = 0
-        self._next_number = 0
+    client_id: str
+    counters: BrokerCounters
+    journal: OutgoingJournal
+    maximum_queued: int
+    connection: Connection | None = None
+    user: User | None = None
+    user_name: str | None = None
+    """Whose session it is; nobody else may continue it."""
+    durable: bool = False
+    """Whether the store keeps it: it does for sessions that outlive their connection."""
+    expiry: int = 0
+    expires_at: float | None = None
+    subscriptions: dict[str, ClientSubscription] = field(default_factory=dict)
+    """By pattern."""
+    queue: deque[Outgoing] = field(default_factory=deque)
+    inflight: dict[int, Outgoing] = field(default_factory=dict)
+    """Sent and not yet acknowledged, by packet identifier."""
+    incoming: dict[int, int] = field(default_factory=dict)
+    """Reason codes of QoS 2 messages received and not yet released, by packet identifier."""
+    location: Point | None = None
+    will: Will | None = None
+    will_at: float | None = None
+    _resend: deque[Outgoing] = field(default_factory=deque)
+    _next_packet_id: int = 0
+    _next_number: int = 0
 
     def deliver(
         self,
@@ -113,9 +99,9 @@ class Session:
             if connection is None:
                 return
             if connection.writable and connection.publish(encodings, 0, retain, identifiers):
-                self.figures.sent += 1
+                self.counters.sent += 1
             else:
-                self.figures.dropped += 1
+                self.counters.dropped += 1
             return
         entry = Outgoing(
             encodings.message, qos, retain=retain, identifiers=identifiers, share=share
@@ -123,7 +109,7 @@ class Session:
         if connection is not None and connection.quota and connection.writable and not self.queue:
             self._send(connection, entry, encodings)
         elif len(self.queue) >= self.maximum_queued:
-            self.figures.dropped += 1
+            self.counters.dropped += 1
         else:
             self._keep(entry)
             self.queue.append(entry)
@@ -138,13 +124,13 @@ class Session:
         packet_id = self._free_packet_id()
         if not connection.publish(encodings, entry.qos, entry.retain, entry.identifiers, packet_id):
             self._forget(entry)
-            self.figures.dropped += 1
+            self.counters.dropped += 1
             return
         entry.packet_id = packet_id
         entry.state = SENT
         self.inflight[packet_id] = entry
         connection.quota -= 1
-        self.figures.sent += 1
+        self.counters.sent += 1
         if self.durable:
             if entry.number:
                 self.journal.mark(self.client_id, entry)
@@ -174,7 +160,7 @@ class Session:
             entry = self.queue.popleft()
             if entry.message.expired(now):
                 self._forget(entry)
-                self.figures.expired += 1
+                self.counters.expired += 1
             else:
                 self._send(connection, entry, Encodings(entry.message, now))
 

@@ -16,14 +16,15 @@ from typing import TYPE_CHECKING, Literal
 
 import mqtt5
 
+from zonal.broker.journal import Journal
 from zonal.errors import BrokerError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from zonal.broker.message import Message
-    from zonal.broker.session import Outgoing, Session
-    from zonal.broker.subscription import Subscription
+    from zonal.broker.outgoing import Outgoing
+    from zonal.broker.session import ClientSession, ClientSubscription
 
 FORMAT = 1
 Row = tuple[object, ...]
@@ -71,8 +72,8 @@ END = tuple(
 )
 
 
-class Store:
-    """A `Journal` on one SQLite file; one process at a time may have it open."""
+class Store(Journal):
+    """A journal on one SQLite file; one process at a time may have it open."""
 
     def __init__(
         self, directory: Path, *, synchronous: Literal["normal", "full"] = "normal"
@@ -145,7 +146,7 @@ class Store:
 
     # The journal.
 
-    def session(self, session: Session) -> None:
+    def session(self, session: ClientSession) -> None:
         """Keeps a session's own facts."""
         location = session.location
         will = session.will
@@ -168,7 +169,7 @@ class Store:
         for statement in END:
             self._change(statement, client_id)
 
-    def subscribe(self, subscription: Subscription) -> None:
+    def subscribe(self, subscription: ClientSubscription) -> None:
         """Keeps a subscription."""
         area = subscription.area
         self._change(

@@ -4,33 +4,30 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from zonal.broker import geocontext, reasons
+from zonal.broker import geocontext, reason_codes
 from zonal.broker.matching import passes_geo
 from zonal.broker.message import Encodings
-from zonal.broker.subscription import Subscription
+from zonal.broker.reason_codes import protocol_error
+from zonal.broker.session import ClientSession, ClientSubscription
 from zonal.broker.topics import SHARE, Pattern, parse_pattern
-from zonal.errors import GeometryError, MqttError
+from zonal.errors import GeometryError
 
 if TYPE_CHECKING:
     import mqtt5
 
     from zonal.broker.connection import Connection
-    from zonal.broker.core import Broker
-    from zonal.broker.session import Session
+    from zonal.broker.state import BrokerState
     from zonal.geo import Area
 
 
-def on_subscribe(
-    broker: Broker, connection: Connection, packet: mqtt5.SubscribePacket, now: float
-) -> None:
+def on_subscribe(broker: BrokerState, connection: Connection, session: ClientSession,
+                 packet: mqtt5.SubscribePacket, now: float) -> None:  # fmt: skip
     """Makes or replaces subscriptions; retained messages follow the SUBACK."""
-    session = connection.session
-    assert session is not None
     _check(packet)
     try:
         area = _area(broker, packet)
     except GeometryError as error:
-        codes = [reasons.IMPLEMENTATION_SPECIFIC] * len(packet.topic_filters)
+        codes = [reason_codes.IMPLEMENTATION_SPECIFIC] * len(packet.topic_filters)
         connection.acknowledge_subscribe(packet.packet_id, codes, str(error))
         return
     codes, problems, fresh = [], [], []
@@ -53,17 +50,15 @@ def on_subscribe(
 
 def _check(packet: mqtt5.SubscribePacket) -> None:
     if packet.packet_id == 0:
-        raise MqttError(reasons.PROTOCOL_ERROR, "packet identifier 0")
+        raise protocol_error("packet identifier 0")
     if not packet.topic_filters:
-        raise MqttError(reasons.PROTOCOL_ERROR, "a SUBSCRIBE without a topic filter")
+        raise protocol_error("a SUBSCRIBE without a topic filter")
     if any(asked.no_local and asked.pattern.startswith(SHARE) for asked in packet.topic_filters):
-        raise MqttError(reasons.PROTOCOL_ERROR, "no-local on a shared subscription")
+        raise protocol_error("no-local on a shared subscription")
 
 
-def _area(broker: Broker, packet: mqtt5.SubscribePacket) -> Area | None:
-    if not broker.settings.geo or not packet.user_properties:
-        return None
-    context = geocontext.read(packet.user_properties, broker.settings.limits.maximum_vertices)
+def _area(broker: BrokerState, packet: mqtt5.SubscribePacket) -> Area | None:
+    context = broker.context(packet.user_properties)
     if context.location is not None:
         raise GeometryError(
             f"user property location: belongs to CONNECT, PUBLISH or {geocontext.LOCATION_TOPIC}"
@@ -71,26 +66,26 @@ def _area(broker: Broker, packet: mqtt5.SubscribePacket) -> Area | None:
     return context.geofence
 
 
-def _judge(broker: Broker, connection: Connection, session: Session,
+def _judge(broker: BrokerState, connection: Connection, session: ClientSession,
            asked: mqtt5.TopicFilter) -> tuple[Pattern | None, int, str]:  # fmt: skip
     """The parts of an acceptable filter and the QoS granted, or a code and what was wrong."""
     limits = broker.settings.limits
     shown = repr(asked.pattern[:80])
     parsed = parse_pattern(asked.pattern, limits.maximum_levels)
     if parsed is None:
-        return None, reasons.FILTER_INVALID, f"{shown} is no valid topic filter"
+        return None, reason_codes.FILTER_INVALID, f"{shown} is no valid topic filter"
     user = connection.user
     if user is not None and not user.may_subscribe(parsed.filter, session.client_id):
-        return None, reasons.NOT_AUTHORIZED, f"not allowed to subscribe to {shown}"
+        return None, reason_codes.NOT_AUTHORIZED, f"not allowed to subscribe to {shown}"
     known = asked.pattern in session.subscriptions
     if not known and len(session.subscriptions) >= limits.maximum_subscriptions:
-        return None, reasons.QUOTA_EXCEEDED, "too many subscriptions"
+        return None, reason_codes.QUOTA_EXCEEDED, "too many subscriptions"
     return parsed, int(asked.max_qos), ""
 
 
-def _make(session: Session, asked: mqtt5.TopicFilter, parsed: Pattern, identifier: int | None,
-          area: Area | None) -> Subscription:  # fmt: skip
-    return Subscription(
+def _make(session: ClientSession, asked: mqtt5.TopicFilter, parsed: Pattern, identifier: int | None,
+          area: Area | None) -> ClientSubscription:  # fmt: skip
+    return ClientSubscription(
         session,
         asked.pattern,
         parsed.filter,
@@ -103,7 +98,7 @@ def _make(session: Session, asked: mqtt5.TopicFilter, parsed: Pattern, identifie
     )
 
 
-def _put(broker: Broker, session: Session, subscription: Subscription) -> bool:
+def _put(broker: BrokerState, session: ClientSession, subscription: ClientSubscription) -> bool:
     """Makes the subscription count; whether it replaced one (MQTT-3.8.4-3)."""
     old = session.subscriptions.get(subscription.pattern)
     session.subscriptions[subscription.pattern] = subscription
@@ -124,7 +119,7 @@ def _wants_retained(asked: mqtt5.TopicFilter, parsed: Pattern, *, replaced: bool
     return handling == 0 or (handling == 1 and not replaced)
 
 
-def _send_retained(broker: Broker, subscription: Subscription, now: float) -> None:
+def _send_retained(broker: BrokerState, subscription: ClientSubscription, now: float) -> None:
     session = subscription.session
     for message in broker.retained.matching(subscription.filter, now):
         if passes_geo(subscription, message):
@@ -132,27 +127,24 @@ def _send_retained(broker: Broker, subscription: Subscription, now: float) -> No
             session.deliver(Encodings(message, now), qos, True, subscription.copy.identifiers)
 
 
-def on_unsubscribe(
-    broker: Broker, connection: Connection, packet: mqtt5.UnsubscribePacket, _: float
-) -> None:
+def on_unsubscribe(broker: BrokerState, connection: Connection, session: ClientSession,
+                   packet: mqtt5.UnsubscribePacket, _: float) -> None:  # fmt: skip
     """Removes subscriptions; deliveries under way go on (3.10.4)."""
-    session = connection.session
-    assert session is not None
     if packet.packet_id == 0:
-        raise MqttError(reasons.PROTOCOL_ERROR, "packet identifier 0")
+        raise protocol_error("packet identifier 0")
     if not packet.patterns:
-        raise MqttError(reasons.PROTOCOL_ERROR, "an UNSUBSCRIBE without a topic filter")
+        raise protocol_error("an UNSUBSCRIBE without a topic filter")
     codes = [_remove(broker, session, pattern) for pattern in packet.patterns]
     connection.acknowledge_unsubscribe(packet.packet_id, codes)
 
 
-def _remove(broker: Broker, session: Session, pattern: str) -> int:
+def _remove(broker: BrokerState, session: ClientSession, pattern: str) -> int:
     if parse_pattern(pattern, broker.settings.limits.maximum_levels) is None:
-        return reasons.FILTER_INVALID
+        return reason_codes.FILTER_INVALID
     subscription = session.subscriptions.pop(pattern, None)
     if subscription is None:
-        return reasons.NO_SUBSCRIPTION_EXISTED
+        return reason_codes.NO_SUBSCRIPTION_EXISTED
     broker.matching.remove(subscription)
     if session.durable:
         broker.journal.unsubscribe(session.client_id, pattern)
-    return reasons.SUCCESS
+    return reason_codes.SUCCESS

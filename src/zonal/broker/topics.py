@@ -6,7 +6,8 @@ from functools import lru_cache
 from typing import NamedTuple
 
 SHARE = "$share/"
-
+OWN_PREFIXES = ("$SYS/", "$zonal/")
+"""What topics of the broker's own begin with: no message of a client is distributed there."""
 
 LONGEST_REMEMBERED = 512
 
@@ -29,11 +30,16 @@ def _valid_topic(topic: str, maximum_levels: int) -> bool:
     )
 
 
+def is_literal(topic_filter: str) -> bool:
+    """Whether a filter matches one topic alone."""
+    return "+" not in topic_filter and "#" not in topic_filter
+
+
 def valid_filter(pattern: str, maximum_levels: int) -> bool:
     """Whether wildcards stand alone in their level, and `#` last."""
     if not pattern or "\0" in pattern or pattern.count("/") >= maximum_levels:
         return False
-    if "+" not in pattern and "#" not in pattern:
+    if is_literal(pattern):
         return True
     levels = pattern.split("/")
     last = len(levels) - 1

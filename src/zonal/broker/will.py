@@ -10,7 +10,7 @@ from zonal.broker.message import Message
 if TYPE_CHECKING:
     import mqtt5
 
-    from zonal.broker.session import Session
+    from zonal.geo import Point
 
 
 class Will(NamedTuple):
@@ -29,12 +29,12 @@ class Will(NamedTuple):
         """Where it is published."""
         return self.packet.topic
 
-    def message(self, session: Session, now: float) -> Message:
-        """The message, from where the client was last; its lifetime begins now."""
+    def message(self, client_id: str, location: Point | None, now: float) -> Message:
+        """The message of a client that was last at `location`; its lifetime begins now."""
         will = self.packet
         message = Message.from_packet(will, will.topic, will.payload or b"", now)
-        message.source = session.client_id
-        message.location = self.context.location or session.location
+        message.source = client_id
+        message.location = self.context.location or location
         message.geofence = self.context.geofence
         message.user_properties = with_location(
             will.user_properties, self.context, message.location

@@ -30,7 +30,7 @@ ENCODINGS = ("s2", "mgrs", "bloom:milano", "json")
 
 
 @dataclass(slots=True)
-class Sensor:
+class AirSensor:
     """A sensor that publishes from where it is; `speed_m_s` 0 is a fixed one."""
 
     name: str
@@ -50,7 +50,7 @@ class Sensor:
 
 
 @dataclass(slots=True)
-class Listener:
+class TableRow:
     """A subscriber of the demo and its row in the table."""
 
     name: str
@@ -67,7 +67,7 @@ def demo_table(seconds: float | None = None, sensors: int = 40, rate: float = 5.
     with Router(["tcp/127.0.0.1:0"]) as router:
         console.print(f"Stock Zenoh router on {router.endpoints[0]}; Ctrl-C stops the demo.")
         config = zonal.config("client", connect=router.endpoints)
-        walker = Sensor("walker", DUOMO, 60.0, 12.0)
+        walker = AirSensor("walker", DUOMO, 60.0, 12.0)
         with contextlib.ExitStack() as sessions:
             publishing = sessions.enter_context(zonal.open(config))
             listeners = list(_listeners(config, walker, sessions))
@@ -92,10 +92,10 @@ class _Sent:
         self.by_encoding = dict.fromkeys(ENCODINGS, 0)
 
 
-def _sensors(count: int) -> list[Sensor]:
+def _sensors(count: int) -> list[AirSensor]:
     generator = random.Random(7)
     return [
-        Sensor(
+        AirSensor(
             f"sensor {number}",
             Point(
                 generator.uniform(CITY.min_lat, CITY.max_lat),
@@ -109,8 +109,8 @@ def _sensors(count: int) -> list[Sensor]:
 
 
 def _listeners(
-    config: zenoh.Config, walker: Sensor, sessions: contextlib.ExitStack
-) -> Iterator[Listener]:
+    config: zenoh.Config, walker: AirSensor, sessions: contextlib.ExitStack
+) -> Iterator[TableRow]:
     """Each subscriber in a session of its own, so that each has counters of its own."""
     navigli = Polygon(((45.44, 9.15), (45.44, 9.18), (45.455, 9.18), (45.455, 9.15), (45.44, 9.15)))
     areas: list[tuple[str, Area]] = [
@@ -122,18 +122,18 @@ def _listeners(
         for name, area in areas:
             session = sessions.enter_context(zonal.open(config))
             subscriber = session.declare_subscriber(TOPIC, area=area, encoding=encoding)
-            yield Listener(name, encoding, subscriber)
+            yield TableRow(name, encoding, subscriber)
     follower = sessions.enter_context(
         zonal.open(config, position=lambda: walker.place, lifetime=0.5)
     )
     around = follower.declare_subscriber(TOPIC, area=Circle(radius_m=1500))
-    yield Listener("around a walker", "s2", around)
+    yield TableRow("around a walker", "s2", around)
 
 
 def _publish(
     session: Session,
-    sensors: list[Sensor],
-    walker: Sensor,
+    sensors: list[AirSensor],
+    walker: AirSensor,
     rate: float,
     sent: _Sent,
     stop: threading.Event,
@@ -152,7 +152,7 @@ def _publish(
         number += 1
 
 
-def _watch(console: Console, listeners: list[Listener], sent: _Sent, seconds: float | None) -> None:
+def _watch(console: Console, listeners: list[TableRow], sent: _Sent, seconds: float | None) -> None:
     started = time.monotonic()
     with Live(_table(listeners, sent, 0.0), console=console, refresh_per_second=4) as live:
         while seconds is None or time.monotonic() - started < seconds:
@@ -160,7 +160,7 @@ def _watch(console: Console, listeners: list[Listener], sent: _Sent, seconds: fl
             live.update(_table(listeners, sent, time.monotonic() - started))
 
 
-def _table(listeners: list[Listener], sent: _Sent, elapsed: float) -> Table:
+def _table(listeners: list[TableRow], sent: _Sent, elapsed: float) -> Table:
     table = Table(title=f"{TOPIC}: {sum(sent.by_encoding.values())} messages in {elapsed:.0f} s")
     table.add_column("subscriber")
     for name in ("encoding", "keys", "published", "reached it", "inside", "spared"):

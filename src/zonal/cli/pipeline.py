@@ -46,7 +46,7 @@ def run(
     trigger: Annotated[float, typer.Option(help="Seconds between batches.")] = 10.0,
     max_rows: Annotated[int, typer.Option(help="Rows of a batch, at most.")] = 1_000_000,
     alert: Annotated[
-        list[str] | None, typer.Option(help="measure:statistic:threshold, such as pm10:mean:50.")
+        list[str] | None, typer.Option(help="As measure:statistic:threshold, such as pm10:mean:50.")
     ] = None,
     connect: Connect = LOCAL_ROUTER,
     master: Master = None,
@@ -85,7 +85,9 @@ def run(
 @app.command()
 def compact(
     lake: LakeFolder,
-    table: Annotated[str, typer.Option(help="silver, quarantine, windows or tracks.")] = "silver",
+    table: Annotated[
+        str, typer.Option(help="One of silver, quarantine, windows, tracks.")
+    ] = "silver",
     target_mb: Annotated[float, typer.Option(help="Megabytes of a large file.")] = 128.0,
     vacuum_hours: Annotated[
         float | None, typer.Option(help="Also delete replaced files that are older.")
@@ -106,11 +108,11 @@ def compact(
 @app.command()
 def show(
     lake: LakeFolder,
-    table: Annotated[str, typer.Option(help="silver, quarantine, windows, tracks, alerts.")] = (
-        "windows"
-    ),
+    table: Annotated[
+        str, typer.Option(help="One of silver, quarantine, windows, tracks, alerts.")
+    ] = ("windows"),
     where: Annotated[str | None, typer.Option(help="A condition in SQL.")] = None,
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1)] = 20,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="At most so many.")] = 20,
     master: Master = None,
 ) -> None:
     """Print rows of a table."""

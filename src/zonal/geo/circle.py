@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 import math
+import struct
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import shapely
 
 from zonal.errors import GeometryError
-from zonal.geo.area import Area
-from zonal.geo.box import Box
+from zonal.geo.area import Area, Box
+from zonal.geo.planar import EDGE_TOLERANCE_M
 from zonal.geo.point import (
     EARTH_RADIUS_M,
     HALF_CIRCUMFERENCE_M,
     Point,
+    distance_m,
     unit_vector,
+    unit_vectors,
 )
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-EDGE_TOLERANCE_M = 1e-6
-"""A point this near to a circle's edge is on it: a micrometre, well above rounding errors."""
+CIRCLE_BYTES = struct.Struct("<ddd")
+"""A circle in the binary form: latitude and longitude of its centre, radius in metres."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +91,8 @@ class Circle(Area):
         """The same answers as `contains`, for arrays."""
         self._placed()
         ax, ay, az, limit, far_side = self._plane
-        lat, lon = np.radians(lats), np.radians(lons)
-        cos_lat = np.cos(lat)
-        dx, dy, dz = cos_lat * np.cos(lon) - ax, cos_lat * np.sin(lon) - ay, np.sin(lat) - az
+        x, y, z = unit_vectors(lats, lons)
+        dx, dy, dz = x - ax, y - ay, z - az
         inside: NDArray[np.bool_] = (dx * dx + dy * dy + dz * dz <= limit) ^ far_side
         return inside
 
@@ -113,6 +116,39 @@ class Circle(Area):
             north,
             east - 360.0 if east > 180.0 else east,
         )
+
+    def intersects(self, other: Area) -> bool:
+        """Whether the two areas have a point in common (touching counts)."""
+        return other.comes_within(self._placed(), self.radius_m + EDGE_TOLERANCE_M)
+
+    def comes_within(self, center: Point, reach_m: float) -> bool:
+        """Whether some point of the area is at most `reach_m` metres away from this one."""
+        return distance_m(self._placed(), center) - self.radius_m <= reach_m + EDGE_TOLERANCE_M
+
+    def to_wkt(self) -> str:
+        """Our own extension: `CIRCLE (lon lat, metres)`."""
+        lat, lon = self._placed()
+        return f"CIRCLE ({lon!r} {lat!r}, {self.radius_m!r})"
+
+    def to_geojson(self) -> dict[str, Any]:
+        """Its centre, with the radius as a foreign member."""
+        lat, lon = self._placed()
+        return {"type": "Point", "coordinates": [lon, lat], "radius_m": self.radius_m}
+
+    def to_dict(self) -> dict[str, Any]:
+        """The type `circle`, the centre (None where it has none) and the radius."""
+        center = self.center
+        place = None if center is None else {"lat": center.lat, "lon": center.lon}
+        return {"type": "circle", "center": place, "radius_m": self.radius_m}
+
+    def to_wkb(self) -> bytes:
+        """Its centre."""
+        lat, lon = self._placed()
+        return bytes(shapely.to_wkb(shapely.Point(lon, lat)))
+
+    def to_bytes(self) -> bytes:
+        """The letter `C`, the centre and the radius."""
+        return b"C" + CIRCLE_BYTES.pack(*self._placed(), self.radius_m)
 
 
 def _plane_of(center: Point, radius_m: float) -> tuple[float, float, float, float, bool]:

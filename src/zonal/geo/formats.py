@@ -1,17 +1,17 @@
-"""Areas from and to well-known text, GeoJSON and plain dictionaries."""
+"""Reading areas: from well-known text and binary, GeoJSON, dictionaries and bytes."""
 
 from __future__ import annotations
 
 import json
 import re
+import struct
 from typing import TYPE_CHECKING, Any
 
 import shapely
 
 from zonal.errors import GeometryError
-from zonal.geo.area import Area, Everywhere
-from zonal.geo.box import Box
-from zonal.geo.circle import Circle
+from zonal.geo.area import BOX_BYTES, Area, Box, Everywhere
+from zonal.geo.circle import CIRCLE_BYTES, Circle
 from zonal.geo.point import Point
 from zonal.geo.polygon import MultiPolygon, Polygon
 
@@ -66,35 +66,23 @@ def area_from_wkb(data: bytes) -> Area:
         ) from error
 
 
-def area_to_wkt(area: Area) -> str:
-    """Well-known text with all digits of the numbers, so that it reads back equal."""
-    match area:
-        case Everywhere():
-            return "EVERYWHERE"
-        case Circle(center=Point(lat, lon), radius_m=radius_m):
-            return f"CIRCLE ({lon!r} {lat!r}, {radius_m!r})"
-        case Box():
-            return area_to_wkt(_polygon_of_box(area))
-        case Polygon():
-            return f"POLYGON {_rings_to_wkt(area)}"
-        case MultiPolygon(polygons):
-            return f"MULTIPOLYGON ({', '.join(_rings_to_wkt(part) for part in polygons)})"
-    raise GeometryError(f"{area} cannot be written as well-known text")
-
-
-def _rings_to_wkt(polygon: Polygon) -> str:
-    rings = (
-        ", ".join(f"{lon!r} {lat!r}" for lat, lon in ring)
-        for ring in (polygon.shell, *polygon.holes)
-    )
-    return f"({', '.join(f'({ring})' for ring in rings)})"
-
-
-def _polygon_of_box(box: Box) -> Polygon:
-    """The same area as a polygon; its longitudes go beyond 180 where the box crosses it."""
-    south, west, north = box.min_lat, box.min_lon, box.max_lat
-    east = west + box.width_deg
-    return Polygon(((south, west), (south, east), (north, east), (north, west), (south, west)))
+def area_from_bytes(data: bytes) -> Area:
+    """The area of the bytes that `Area.to_bytes` wrote; `GeometryError` for any others."""
+    letter, body = data[:1], data[1:]
+    try:
+        match letter:
+            case b"E":
+                return Everywhere()
+            case b"C":
+                lat, lon, radius_m = CIRCLE_BYTES.unpack(body)
+                return Circle(Point(lat, lon), radius_m=radius_m)
+            case b"B":
+                return Box(*BOX_BYTES.unpack(body))
+            case b"P":
+                return area_from_wkb(body)
+    except struct.error as error:
+        raise GeometryError(f"{len(body)} bytes are no shape {letter!r}: {error}") from error
+    raise GeometryError(f"unknown shape {letter!r}")
 
 
 def area_from_geojson(geometry: Mapping[str, Any] | str) -> Area:
@@ -158,29 +146,6 @@ def _united(areas: Iterable[Area]) -> Area:
     return MultiPolygon(tuple(polygons))
 
 
-def area_to_geojson(area: Area) -> dict[str, Any]:
-    """A GeoJSON geometry; boxes become polygons, circles a `Point` with `radius_m`."""
-    match area:
-        case Circle(center=Point(lat, lon), radius_m=radius_m):
-            return {"type": "Point", "coordinates": [lon, lat], "radius_m": radius_m}
-        case Everywhere():
-            return area_to_geojson(area.bounds)
-        case Box():
-            return area_to_geojson(_polygon_of_box(area))
-        case Polygon():
-            return {"type": "Polygon", "coordinates": _rings_to_lists(area)}
-        case MultiPolygon(polygons):
-            return {
-                "type": "MultiPolygon",
-                "coordinates": [_rings_to_lists(part) for part in polygons],
-            }
-    raise GeometryError(f"{area} cannot be written as GeoJSON")
-
-
-def _rings_to_lists(polygon: Polygon) -> list[list[list[float]]]:
-    return [[[lon, lat] for lat, lon in ring] for ring in (polygon.shell, *polygon.holes)]
-
-
 def area_from_dict(values: Mapping[str, Any]) -> Area:
     """The area of a dictionary that `to_dict` made (or a person wrote)."""
     try:
@@ -212,33 +177,6 @@ def _polygon_of_dict(values: Mapping[str, Any]) -> Polygon:
         tuple((lat, lon) for lat, lon in values["shell"]),
         tuple(tuple((lat, lon) for lat, lon in hole) for hole in values.get("holes", ())),
     )
-
-
-def area_to_dict(area: Area) -> dict[str, Any]:
-    """A plain dictionary: `type` and the shape's own fields, latitude before longitude."""
-    match area:
-        case Everywhere():
-            return {"type": "everywhere"}
-        case Circle(center=center, radius_m=radius_m):
-            place = None if center is None else {"lat": center.lat, "lon": center.lon}
-            return {"type": "circle", "center": place, "radius_m": radius_m}
-        case Box(min_lat, min_lon, max_lat, max_lon):
-            return {
-                "type": "box",
-                "min_lat": min_lat,
-                "min_lon": min_lon,
-                "max_lat": max_lat,
-                "max_lon": max_lon,
-            }
-        case Polygon(shell, holes):
-            return {"type": "polygon", "shell": _lists(shell), "holes": [_lists(h) for h in holes]}
-        case MultiPolygon(polygons):
-            return {"type": "multipolygon", "polygons": [area_to_dict(part) for part in polygons]}
-    raise GeometryError(f"{area} cannot be written as a dictionary")
-
-
-def _lists(ring: tuple[tuple[float, float], ...]) -> list[list[float]]:
-    return [[lat, lon] for lat, lon in ring]
 
 
 def _area_of_planar(planar: shapely.Geometry) -> Area:

@@ -6,10 +6,14 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from zonal.errors import GeometryError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from numpy.typing import ArrayLike, NDArray
 
 EARTH_RADIUS_M = 6_371_008.8
 """Mean radius of the Earth in metres (IUGG); circles and distances use a sphere of this size."""
@@ -96,3 +100,14 @@ def unit_vector(point: Point) -> tuple[float, float, float]:
     lat, lon = math.radians(point.lat), math.radians(point.lon)
     cos_lat = math.cos(lat)
     return cos_lat * math.cos(lon), cos_lat * math.sin(lon), math.sin(lat)
+
+
+def unit_vectors(lats: ArrayLike, lons: ArrayLike) -> NDArray[np.float64]:
+    """The same for arrays of latitudes and longitudes in degrees: x, y and z as three rows."""
+    lat, lon = np.radians(lats), np.radians(lons)
+    vectors = np.empty((3, *np.broadcast_shapes(np.shape(lat), np.shape(lon))))
+    cos_lat = np.cos(lat)
+    np.multiply(cos_lat, np.cos(lon), out=vectors[0])
+    np.multiply(cos_lat, np.sin(lon), out=vectors[1])
+    vectors[2] = np.sin(lat)
+    return vectors

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -14,19 +15,15 @@ HOP_DELAY = 0.004
 """Seconds from sending to receiving where the model has no air time of its own."""
 
 
+@dataclass(slots=True, eq=False)
 class Transmission:
-    """A packet on the air."""
+    """A packet on the air, from start to end, to one node or (None) to whoever hears it."""
 
-    __slots__ = ("end", "packet", "sender", "start", "to")
-
-    def __init__(
-        self, sender: int, to: int | None, packet: object, start: float, end: float
-    ) -> None:
-        self.sender = sender
-        self.to = to
-        self.packet = packet
-        self.start = start
-        self.end = end
+    sender: int
+    to: int | None
+    packet: object
+    start: float
+    end: float
 
 
 class Channel(Protocol):

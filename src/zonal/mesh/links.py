@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from zonal.mesh.packets import ON_AIR_LEVELS, Beacon, Link, View
+from zonal.mesh.packets import ON_AIR_LEVELS, Beacon, LinkReport, View
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -291,9 +291,9 @@ class LinkTable:
     def _is_alone(self, entry: Neighbour) -> bool:
         return sum(link.kept for link in entry.view.links) < 2
 
-    def told(self, now: float) -> tuple[Link, ...]:
+    def told(self, now: float) -> tuple[LinkReport, ...]:
         """The table as the beacon tells it."""
         return tuple(
-            Link(n.node, int(self._inbound(n, now) * ON_AIR_LEVELS + 0.5), n.kept)
+            LinkReport(n.node, int(self._inbound(n, now) * ON_AIR_LEVELS + 0.5), n.kept)
             for n in self.entries.values()
         )

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 ON_AIR_LEVELS = 127
 """Link quality travels in seven bits: 0 is dead, 127 is perfect. A chain of ten links at 98 %
 delivers 82 %, at 93 % only 48 %: four bits could not tell the two apart."""
 
 
-class Link(NamedTuple):
+class Packet(Protocol):
+    """Whatever a node says to its neighbours; a routing layer may have kinds of its own."""
+
+    @property
+    def sender(self) -> int:
+        """The node that says it."""
+
+
+class LinkReport(NamedTuple):
     """One line of a node's neighbour table, as its beacon tells it."""
 
     node: int
@@ -34,7 +42,7 @@ class View(NamedTuple):
     length: int
     positions: tuple[int, ...]
     children: tuple[int, ...]
-    links: tuple[Link, ...]
+    links: tuple[LinkReport, ...]
 
 
 class Beacon(NamedTuple):
@@ -78,16 +86,6 @@ class Ack(NamedTuple):
 
     sender: int
     hop: int
-
-
-class Interest(NamedTuple):
-    """The routing-table exchange of Shen's tree routing: channels wanted on the sender's side."""
-
-    sender: int
-    channels: tuple[int, ...]
-
-
-Packet: TypeAlias = Beacon | Sub | Pub | Ack | Interest
 
 
 class Send(NamedTuple):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from zonal.mesh.ring import Reach, between
@@ -20,7 +20,7 @@ class Place(NamedTuple):
     positions: tuple[int, ...]
     length: int
     reach: Reach
-    """Positions that shortcuts lead to."""
+    """Positions that shortcuts lead to: all of all neighbours, as algorithm 2 has it."""
 
     @property
     def successors(self) -> tuple[int, ...]:
@@ -88,23 +88,3 @@ def forwards(
         hop = place.closest(index, following)
         if hop is not None:
             yield Forward(position, hop[1], stop, hop[0])
-
-
-def make_place(
-    me: int,
-    parent: int,
-    children: tuple[int, ...],
-    positions: tuple[int, ...],
-    *,
-    length: int,
-    neighbours: Mapping[int, Iterable[int]],
-    wide: bool = False,
-) -> Place:
-    """A place from the positions of all neighbours.
-
-    Only links that are no tree edges make shortcuts: in figure 4 the publisher at 7 has 14, a
-    position of its parent, in reach, and sends to 13 all the same. ``wide`` uses those as well.
-    """
-    tree = () if wide else (parent, *children)
-    ends = {node: places for node, places in neighbours.items() if node not in tree}
-    return Place(me, parent, children, positions, length, Reach(ends, length))

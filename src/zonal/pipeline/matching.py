@@ -15,8 +15,7 @@ import numpy as np
 import pyarrow as pa
 import shapely
 
-from zonal.geo import Circle
-from zonal.geo.circle import EDGE_TOLERANCE_M
+from zonal.geo import EDGE_TOLERANCE_M, Circle
 from zonal.pipeline.blocks import Blocks, Split
 from zonal.pipeline.lake import micros
 from zonal.pipeline.shapes import area_from_columns

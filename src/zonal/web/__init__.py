@@ -8,8 +8,8 @@ with zonal.open() as session, WebServer(session, WebOptions(port=8000)) as serve
 
 from zonal.web.application import Application
 from zonal.web.meter import Meter
-from zonal.web.options import Limits, MapView, WebOptions
+from zonal.web.options import MapView, WebLimits, WebOptions
 from zonal.web.problem import Problem
 from zonal.web.server import WebServer
 
-__all__ = ["Application", "Limits", "MapView", "Meter", "Problem", "WebOptions", "WebServer"]
+__all__ = ["Application", "MapView", "Meter", "Problem", "WebLimits", "WebOptions", "WebServer"]

@@ -18,7 +18,7 @@ import zonal
 from zonal.errors import ZonalError
 from zonal.geo import Box
 from zonal.keys import encodings
-from zonal.web.access import Access
+from zonal.web.access import WebAccess
 from zonal.web.feed import Feeds
 from zonal.web.leaflet import leaflet_folder
 from zonal.web.metrics import Metrics
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
     from zonal.session import Session
+    from zonal.web.connections import Connections
     from zonal.web.meter import Meter
     from zonal.web.options import WebOptions
 
@@ -49,11 +50,15 @@ class Application:
     def __init__(self, session: Session, options: WebOptions, meter: Meter | None = None) -> None:
         self.options = options
         self.metrics = Metrics(options.limits.topics_in_metrics)
-        self.access = Access(options)
+        self.access = WebAccess(options)
         self._session = session
         self._meter = meter
         self.feeds = Feeds(session, options.limits, self.metrics, meter)
-        self._rest = Rest(session, self.feeds, self.access, self.metrics, options.limits)
+        self.connections: Connections = {}
+        """Those that the server has open, if it tells."""
+        self._rest = Rest(
+            session, self.feeds, self.access, self.metrics, options.limits, self.connections
+        )
         self._pages: ASGIApp = Starlette(routes=self._routes(), lifespan=self._lifespan)
         self._app: ASGIApp = self._dispatch
         if options.cors_origins:

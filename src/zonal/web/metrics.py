@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
-from zonal.keys import split
+from zonal.keys import read_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -107,5 +107,4 @@ def _number(value: float) -> str:
 
 def encoding_of_key(key: str) -> str:
     """The encoding that a key on the wire is written in."""
-    _, location, _ = split(key)
-    return location.partition("/")[0][1:] or PLAIN
+    return read_key(key).location.partition("/")[0][1:] or PLAIN

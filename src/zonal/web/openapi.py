@@ -11,7 +11,7 @@ from zonal.keys import encodings
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from zonal.web.access import Access
+    from zonal.web.access import WebAccess
 
 _PARAMETERS: dict[str, tuple[str, str, Any]] = {
     # name: (JSON type, what it is, example)
@@ -65,7 +65,7 @@ _STATUSES = {
 }
 
 
-def document(access: Access) -> dict[str, Any]:
+def document(access: WebAccess) -> dict[str, Any]:
     """The document, by OpenAPI 3.1."""
     return {
         "openapi": "3.1.0",
@@ -116,7 +116,7 @@ _PROBLEM = {
 }
 
 
-def _operation(name: str, access: Access) -> dict[str, Any]:
+def _operation(name: str, access: WebAccess) -> dict[str, Any]:
     text, parameters = _OPERATIONS[name]
     operation: dict[str, Any] = {
         "summary": text,

@@ -17,7 +17,7 @@ DEFAULT_PORT = 8000
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class WebLimits:
     """The bounds that keep one client from costing the others anything."""
 
     body_bytes: int = MIB
@@ -91,9 +91,7 @@ class WebOptions:
     """Further names under which this server is reached."""
     certificate: Path | None = None
     key: Path | None = None
-    meter: bool = False
-    """Count what is published on the map's topics, to show what the network spares its users."""
-    limits: Limits = field(default_factory=Limits)
+    limits: WebLimits = field(default_factory=WebLimits)
     view: MapView = field(default_factory=MapView)
 
     def __post_init__(self) -> None:

@@ -1,4 +1,4 @@
-"""The query string of a request: places, shapes and the rest (thesis, 4.2.2 and 6.4).
+"""The query string of a request: places, shapes and the rest (Visotto 2023, 4.2.2 and 6.4).
 
 `lat` and `long` say where; `shape` (`circle` with `r`, `box` with `min_lat` …, `polygon` with
 `wkt`) says which area: of a query or subscription what it is about, of a message whom it is for.
@@ -20,7 +20,7 @@ from zonal.web.problem import Problem
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from zonal.web.options import Limits
+    from zonal.web.options import WebLimits
 
 SHAPES = {
     "circle": ("r",),
@@ -77,7 +77,7 @@ class Parameters:
 NO_PARAMETERS = Parameters()
 
 
-def read_parameters(query: bytes, limits: Limits) -> Parameters:
+def read_parameters(query: bytes, limits: WebLimits) -> Parameters:
     """The parameters of a query string; a `Problem` where something is wrong with them."""
     if not query:
         return NO_PARAMETERS
@@ -136,7 +136,7 @@ def _flag(given: Mapping[str, str], name: str) -> bool:
     return text in _TRUE
 
 
-def _timeout(given: Mapping[str, str], limits: Limits) -> float | None:
+def _timeout(given: Mapping[str, str], limits: WebLimits) -> float | None:
     if "timeout" not in given:
         return None
     value = _number(given, "timeout")
@@ -156,7 +156,7 @@ def _location(given: Mapping[str, str]) -> Point | None:
     return Point(_number(given, "lat"), _number(given, "long"))
 
 
-def _area(given: Mapping[str, str], location: Point | None, limits: Limits) -> Area | None:
+def _area(given: Mapping[str, str], location: Point | None, limits: WebLimits) -> Area | None:
     shape = given.get("shape")
     stray = sorted(_OF_SHAPES & given.keys() - set(SHAPES.get(shape or "", ())))
     if shape is None:
@@ -181,7 +181,7 @@ def _area(given: Mapping[str, str], location: Point | None, limits: Limits) -> A
             return _wkt(given["wkt"], "wkt", limits)
 
 
-def _wkt(text: str, name: str, limits: Limits) -> Area:
+def _wkt(text: str, name: str, limits: WebLimits) -> Area:
     if len(text) > limits.wkt_characters:
         raise Problem(
             413, f"{name} of {len(text)} characters is over the limit of {limits.wkt_characters}"

@@ -1,4 +1,4 @@
-"""The REST interface: a key is a path, methods are Zenoh's operations (thesis, 4.2.2 and 6.4).
+"""REST: a key is a path, methods are Zenoh's operations (Visotto 2023, 4.2.2 and 6.4).
 
 A plain ASGI application without framework: publishing costs little more than the server itself.
 """
@@ -16,13 +16,13 @@ import zenoh
 
 from zonal.keys import check_topic
 from zonal.session.query import DEFAULT_TIMEOUT_S
-from zonal.web.feed import Selection
-from zonal.web.flights import Flights
+from zonal.web.feed import FeedSelection
 from zonal.web.metrics import PLAIN
 from zonal.web.parameters import Parameters, read_parameters
 from zonal.web.presentation import to_html, to_json
 from zonal.web.problem import Problem, problem_of
 from zonal.web.publishing import Publishing, is_routed, options_of
+from zonal.web.shared_queries import SharedQueries
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,17 +30,13 @@ if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
 
     from zonal.session import Replies, ReplyFailure, Sample, Session
-    from zonal.web.access import Access
+    from zonal.web.access import WebAccess
+    from zonal.web.connections import Connections
     from zonal.web.feed import Feeds
     from zonal.web.metrics import Metrics
-    from zonal.web.options import Limits
+    from zonal.web.options import WebLimits
 
 logger = logging.getLogger(__name__)
-
-DISCONNECT = "zonal.disconnect"
-"""The extension in a request's scope that ends its connection at once."""
-WRITE = "zonal.write"
-"""The extension that writes a chunk of a chunked response at once; False where it cannot now."""
 
 _REMEMBERED = 4_096
 _ALLOW = ((b"allow", b"GET, PUT, POST, DELETE"),)
@@ -56,15 +52,22 @@ class Rest:
     """Answers requests for keys."""
 
     def __init__(
-        self, session: Session, feeds: Feeds, access: Access, metrics: Metrics, limits: Limits
+        self,
+        session: Session,
+        feeds: Feeds,
+        access: WebAccess,
+        metrics: Metrics,
+        limits: WebLimits,
+        connections: Connections,
     ) -> None:
         self._session = session
         self._feeds = feeds
         self._access = access
         self._metrics = metrics
         self._limits = limits
+        self._connections = connections
         self._publishing = Publishing(session)
-        self._flights: Flights[_Answer] = Flights()
+        self._queries: SharedQueries[_Answer] = SharedQueries()
         # Things that stand still send from the same address again and again.
         self._parameters = lru_cache(_REMEMBERED)(partial(read_parameters, limits=limits))
 
@@ -141,8 +144,8 @@ class Rest:
         key, parameters = self._asked(scope)
         payload = await read_body(headers, receive, self._limits.body_bytes)
         asked = (key, scope["query_string"], payload)
-        answer = await self._flights.join(asked, lambda: self._query(key, parameters, payload))
-        label = Selection(key, parameters.area, parameters.encodings, False).label
+        answer = await self._queries.ask(asked, lambda: self._query(key, parameters, payload))
+        label = FeedSelection(key, parameters.area, parameters.encodings, False).label
         self._metrics.count_topic("zonal_queries", key, label)
         self._metrics.count("zonal_requests", "GET", "200")
         extra = [] if answer.complete else [(b"zonal-truncated", b"true")]
@@ -158,7 +161,7 @@ class Rest:
         replies = await self._ask(key, parameters, seconds, payload or None)
         # Zenoh ends a query itself; the time here is for safety.
         samples = await replies.gather(self._limits.replies, seconds + 2.0)
-        label = Selection(key, parameters.area, parameters.encodings, False).label
+        label = FeedSelection(key, parameters.area, parameters.encodings, False).label
         self._metrics.count_topic("zonal_questions", key, label)
         self._metrics.count_topic("zonal_replies", key, label, len(samples))
         return _Answer(samples, replies.failures, replies.is_complete)
@@ -185,15 +188,14 @@ class Rest:
     async def _subscribe(self, scope: Scope, receive: Receive, send: Send) -> None:
         key, parameters = self._asked(scope)
         own = parameters.location
-        selection = Selection(
+        selection = FeedSelection(
             key, parameters.area, parameters.encodings, parameters.fenced or own is not None
         )
         listener = None if parameters.fenced else own
         stream = await self._feeds.open(selection, listener, counters=parameters.counters)
         self._metrics.count("zonal_requests", "GET", "200")
-        extensions = scope.get("extensions", {})
-        stream.disconnect = extensions.get(DISCONNECT, stream.disconnect)
-        stream.write = extensions.get(WRITE, stream.write)
+        if connection := self._connections.get(scope.get("client")):
+            stream.write, stream.disconnect = connection.write, connection.abort
         watch = asyncio.create_task(_close_on_disconnect(receive, stream.close))
         try:
             await send({"type": "http.response.start", "status": 200, "headers": _STREAM_HEADERS})

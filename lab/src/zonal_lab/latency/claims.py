@@ -1,4 +1,4 @@
-"""What the thesis says about latency, and our own figures to reach, judged by the medians."""
+"""What Barón 2024 says about latency, and our own figures to reach, judged by the medians."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class LatencyJudge:
         )
 
     def claims(self) -> Iterator[Verdict]:
-        """What the thesis concludes in section 5.2."""
+        """What Barón 2024 concludes in section 5.2."""
         for scenario in ("alpha", "beta", "beta-delay"):
             sign = SCENARIOS[scenario].sign
             yield from self._below_mqtt(

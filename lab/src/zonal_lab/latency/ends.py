@@ -1,6 +1,6 @@
 """One end of an echo: sends bytes to the other end and hands on what comes back.
 
-Every end uses its library as its manual shows, with a callback, as the thesis' programs do
+Every end uses its library as its manual shows, with a callback, as the programs of Barón 2024 do
 (appendix E). Zenoh calls it on its receiving thread, paho on its network thread, our session on a
 thread of the subscriber's own.
 """
@@ -53,7 +53,7 @@ def open_end(name: str, where: dict[str, Any], hear: Callable[[bytes], None], *,
 
 
 def _guarantees(chosen: Stack) -> dict[str, Any]:
-    """What the thesis compares: {best effort, drop} and {reliable, block}."""
+    """What Barón 2024 compares: {best effort, drop} and {reliable, block}."""
     return guarantees(reliable=chosen.reliable, block=chosen.reliable)
 
 

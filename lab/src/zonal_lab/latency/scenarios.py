@@ -1,4 +1,4 @@
-"""The scenarios of the thesis' table 5.1 as emulated hosts: α, β, β with delay, γ and δ."""
+"""The scenarios of Barón 2024, table 5.1, as emulated hosts: α, β, β with delay, γ and δ."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Medians, quartiles and losses of echoes, beside the thesis' medians."""
+"""Medians, quartiles and losses of echoes, beside the medians of Barón 2024."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class LatencySummary:
         return self._figures.get((scenario, stack))
 
     def scenarios(self) -> list[str]:
-        """The scenarios that were run, in the thesis' order."""
+        """The scenarios that were run, in the order of Barón 2024."""
         return [name for name in SCENARIOS if any(key[0] == name for key in self._figures)]
 
     def stacks(self, scenario: str) -> list[RoundTrips]:

@@ -1,8 +1,8 @@
-"""The thesis' experiment on false positives of Bloom filters (section 7.8), through a real router.
+"""False positives of Bloom filters through a real router, after Visotto 2023, section 7.8.
 
 A domain of 5 × 5 units with a resolution of half a unit has 100 fields; one publisher sends one
 message per field; six subscribers expect 6, 6, 4, 4, 1 and 3 of them. Counted are the messages that
-routers let through (by chunk), those whose filter matches (the thesis' own semantics, by bit), and
+routers let through (by chunk), those whose filter matches (by bit, as in Visotto 2023), and
 those that a location-aware session hands to its user (after the exact check).
 """
 
@@ -16,8 +16,7 @@ import zenoh
 
 import zonal
 from zonal.geo import Grid, GridCell
-from zonal.keys import encode_area
-from zonal.keys.bloom import filters_match
+from zonal.keys import encode_area, filters_match
 from zonal_lab.emulation import wait_until
 
 if TYPE_CHECKING:
@@ -38,7 +37,7 @@ AREAS = {
     11: (0.0, 2.0, 0.5, 3.5),
 }
 EXPECTED = {6: 6, 7: 6, 8: 4, 9: 4, 10: 1, 11: 3}
-# Table 7.4 of the thesis: false positives by subscriber.
+# Table 7.4 of Visotto 2023: false positives by subscriber.
 THEIRS = {0.30: {9: 1}, 0.40: {6: 1, 7: 1, 9: 1, 11: 2}}
 _HAIR = 0.01
 _PATIENCE_S = 20.0

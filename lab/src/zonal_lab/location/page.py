@@ -1,4 +1,4 @@
-"""One page with every figure of the thesis' chapter 7, our numbers beside theirs, and verdicts."""
+"""One page with every figure of Visotto 2023, chapter 7, our numbers beside, and verdicts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from zonal_lab.experiment import Results
     from zonal_lab.location.summary import Summary, Totals
 
-# What the thesis' chapter 7 shows under which conditions; its charts carry no numbers in the text.
+# What chapter 7 of Visotto 2023 shows under which conditions; its charts carry no numbers.
 _FIGURES = {
     Condition("zoning", "tcp", 100): "figures 7.2, 7.3, 7.4",
     Condition("near-field", "tcp", 100): "figures 7.6, 7.7, 7.8, 7.9",
@@ -36,7 +36,7 @@ _FIGURES = {
     Condition("near-field", "udp", 100): "figures 7.21, 7.22, 7.23",
     Condition("far-field", "udp", 20): "figures 7.24, 7.25, 7.26",
 }
-# Table 7.2 of the thesis: TOPIC, PAYLOAD, Base64, MGRS, Bloom (RH: routers at 100 %, RL: 20 %).
+# Table 7.2 of Visotto 2023: TOPIC, PAYLOAD, Base64, MGRS, Bloom (RH: routers at 100 %, RL: 20 %).
 # Where the printed table leaves a cell without a sign, it stands for the lowest grade.
 _THEIR_SIGNS = {
     Condition("zoning", "tcp", 100): ("− −", "− −", "+ +", "+ +", "+ +"),
@@ -105,7 +105,9 @@ def _lines(
     yield f"The figures were computed from the raw samples by {summary.computed_by}."
     yield ""
     yield from verdict_table("Figures to reach", judge.figures())
-    yield from verdict_table("The claims of the thesis (chapter 7) and the paper", judge.verdicts())
+    yield from verdict_table(
+        "The claims of Visotto 2023 and Visotto and Mottola 2024", judge.verdicts()
+    )
     yield from _table_of_signs(summary)
     yield from _layouts(summary)
     for condition in summary.conditions():
@@ -121,12 +123,11 @@ def _introduction(manifest: dict[str, Any]) -> Iterator[str]:
     if plan["client_links"] == "trace":
         links = "on a packet trace (publishers outward, subscribers inward)"
     yield (
-        f"{plan['rounds']} round{'s' * (plan['rounds'] > 1)} of {plan['seconds']:g} s a case; the "
-        "thesis ran 12 of 180 s (`--rounds 12 --seconds 180`). Every router's one card carries 5 "
-        f"Mbit/s each way, clients are {links}. All techniques of a round run one after the "
-        "other on the same network and "
-        "meet the same stretch of the trace. Every message is numbered and stamped with the "
-        "machine's monotonic clock where it is sent and where the application gets it; nothing is "
+        f"{plan['rounds']} round{'s' * (plan['rounds'] > 1)} of {plan['seconds']:g} s a case; "
+        "Visotto 2023 ran 12 of 180 s (`--rounds 12 --seconds 180`). Every router's one card "
+        f"carries 5 Mbit/s each way, clients are {links}. All techniques of a round run one after "
+        "the other on the same network and meet the same stretch of the trace. Every message is "
+        "numbered and stamped with the machine's monotonic clock where it is sent and where the application gets it; nothing is "
         "left out of the figures. A figure of several subscribers is the mean of theirs."
     )
     yield ""
@@ -206,7 +207,7 @@ def _condition(
     theirs = _FIGURES.get(condition)
     yield f"## {condition.title[0].upper()}{condition.title[1:]}"
     yield ""
-    shown = f"Theirs: {theirs}." if theirs else "The thesis shows no chart of these conditions."
+    shown = f"Theirs: {theirs}." if theirs else "Visotto 2023 shows no chart of these conditions."
     low, high = summary.load(condition)
     yield f"{shown} The machine's load meanwhile: {low:.0f} to {high:.0f} on {cores} cores."
     yield ""
@@ -280,7 +281,7 @@ def _false_positives(results: Results) -> Iterator[str]:
         "One message from each of 100 fields; S6 to S11 expect 6, 6, 4, 4, 1 and 3. S9's area is "
         "in the text, the others' are ours with the same counts, and so is the hash; so the "
         "false positives need not be the same ones. *Routers*: what they let through, by chunks of "
-        "four bits. *Filter*: what matches by bit, the thesis' semantics. *Session*: what its user "
+        "four bits. *Filter*: what matches by bit, as in Visotto 2023. *Session*: what its user "
         "gets after the exact check."
     )
     yield ""

@@ -93,7 +93,7 @@ class Summary:
         self._nodes = nodes.to_pylist()
 
     def conditions(self) -> list[Condition]:
-        """The conditions, in the order of the thesis."""
+        """The conditions, in the order of Visotto 2023."""
         order = {"zoning": 0, "near-field": 1, "far-field": 2}
         found = {Condition(row.scenario, row.transport, row.cpu_percent) for row in self.rows}
         return sorted(found, key=lambda c: (order.get(c.scenario, 9), c.transport, -c.cpu_percent))
@@ -181,7 +181,7 @@ def summarize(results: Results, first_s: float | None = None) -> Summary:
 
 
 def measured_subscribers(nodes: pa.Table) -> dict[str, set[int]]:
-    """The subscribers of each scenario whose latency is measured, as in the thesis."""
+    """The subscribers of each scenario whose latency is measured, as in Visotto 2023."""
     measured: dict[str, set[int]] = defaultdict(set)
     for node in nodes.to_pylist():
         if node["measured"]:
@@ -307,7 +307,7 @@ def _distinct(mine: dict[str, NDArray[np.int64]]) -> int:
 
 
 def _throughput(rounds: NDArray[np.int64], received_ns: NDArray[np.int64]) -> float:
-    """Messages over the time from the first to the last (thesis, equation 7.2), mean of rounds."""
+    """Messages over the time from first to last (Visotto 2023, equation 7.2), mean of rounds."""
     rates = []
     for number in np.unique(rounds):
         times = received_ns[rounds == number]

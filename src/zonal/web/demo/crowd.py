@@ -22,7 +22,7 @@ JSON = "application/json"
 _POSITION_LIVES_S = 2.0
 
 
-class Clock:
+class StoryClock:
     """Seconds since the story began."""
 
     def __init__(self) -> None:
@@ -58,7 +58,7 @@ class Repeated:
 class Crowd:
     """All of them, each kind at its own pace, connected to the nearest of some routers."""
 
-    def __init__(self, city: City, clock: Clock, connect: Sequence[str]) -> None:
+    def __init__(self, city: City, clock: StoryClock, connect: Sequence[str]) -> None:
         self._city = city
         self._clock = clock
         self._connect = list(connect)
@@ -112,7 +112,9 @@ class Crowd:
 class _Phone:
     """A session at a place: hears alerts and messages whose fence it is in, and says so."""
 
-    def __init__(self, walker: Walker, clock: Clock, open_session: Callable[..., Session]) -> None:
+    def __init__(
+        self, walker: Walker, clock: StoryClock, open_session: Callable[..., Session]
+    ) -> None:
         self._walker = walker
         self._clock = clock
         self._session = open_session(position=self._place, lifetime=_POSITION_LIVES_S)

@@ -1,6 +1,6 @@
 """Carries messages between two MQTT brokers: `python -m zonal_lab.latency.roles.bridge`.
 
-As in the thesis' scenario γ (section 5.2.3), where one host is broker and bridge client at once.
+As in scenario γ of Barón 2024 (5.2.3), where one host is broker and bridge client at once.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ _PROBE = 0xFFFF
 
 
 class NearRole(EndRole):
-    """Sends the next message as soon as the echo of the last is there, as the thesis does."""
+    """Sends the next message as soon as the echo of the last is there, as Barón 2024 does."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,0 +1,165 @@
+"""From a message to the sessions that get it; who they are is found once and kept."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+from zonal.broker.message import Encodings, Message
+from zonal.broker.receivers import Receivers, receivers_of
+from zonal.broker.topics import OWN_PREFIXES, is_literal, valid_topic
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from zonal.broker.matching import Matching
+    from zonal.broker.outgoing import Outgoing
+    from zonal.broker.retained import Retained
+    from zonal.broker.session import ClientSession, ClientSubscription
+    from zonal.geo import Area, Point
+
+K = TypeVar("K")
+
+KEPT_TOPICS = 20_000
+KEPT_PLACES = 2_000
+LONGEST_KEPT = 512
+"""Characters of a topic whose receivers are kept."""
+
+
+class Distributor:
+    """Delivers messages to sessions, and keeps who receives what.
+
+    The receivers of a message without places are kept by its topic, those of others by topic,
+    location and geofence. As a watcher of `Matching` it is told of every change, and forgets
+    what that may have changed: what it keeps is always right.
+    """
+
+    def __init__(self, matching: Matching, retained: Retained, maximum_levels: int) -> None:
+        self._matching = matching
+        self._retained = retained
+        self._maximum_levels = maximum_levels
+        self._turns: dict[tuple[str, str], int] = {}
+        self.by_topic: dict[str, Receivers] = {}
+        """Who gets messages without places, as far as `on_topic` has found it."""
+        self._by_place: dict[tuple[str, Point | None, Area | None], Receivers] = {}
+        self.on_publish: Callable[[Message], None] | None = None
+        """Called with every message that a client of this broker published."""
+        matching.watchers.append(self)
+
+    def publish(self, message: Message, now: float) -> int:
+        """A client's message: retained if asked for, delivered here, handed on to other brokers.
+
+        Returns how many receive it here.
+        """
+        if message.retain:
+            self._retained.publish(message, now)
+        count = self.deliver(message, now)
+        if self.on_publish is not None:
+            self.on_publish(message)
+        return count
+
+    def deliver(self, message: Message, now: float) -> int:
+        """Hands a message to everyone who wants it; returns how many."""
+        copies, groups, _, _ = self._receivers(message)
+        encodings = Encodings(message, now)
+        message_qos, retain = message.qos, message.retain
+        for session, qos, identifiers, as_published in copies:
+            session.deliver(
+                encodings,
+                min(message_qos, qos),
+                retain and as_published,
+                identifiers,
+            )
+        for members in groups:
+            self._deliver_shared(members, encodings)
+        return len(copies) + len(groups)
+
+    def _receivers(self, message: Message) -> Receivers:
+        topic = message.topic
+        if self._matching.has_places(message):
+            key = (topic, message.location, message.geofence)
+            found = self._by_place.get(key)
+            if found is None:
+                found = self._find(*key)
+                _keep(self._by_place, key, found, KEPT_PLACES)
+        else:
+            found = self.by_topic.get(topic) or self.on_topic(topic) or self._find(topic)
+        return receivers_of(found.selective, message.source) if found.selective else found
+
+    def on_topic(self, topic: str) -> Receivers | None:
+        """Finds and keeps who gets messages without places; None where no client may publish."""
+        if topic.startswith(OWN_PREFIXES) or not valid_topic(topic, self._maximum_levels):
+            return None
+        found = self._find(topic)
+        if len(topic) <= LONGEST_KEPT:
+            _keep(self.by_topic, topic, found, KEPT_TOPICS)
+        return found
+
+    def _find(
+        self, topic: str, location: Point | None = None, geofence: Area | None = None
+    ) -> Receivers:
+        return receivers_of(self._matching.find(topic, location, geofence))
+
+    # What changes who receives a message.
+
+    def added(self, subscription: ClientSubscription) -> None:
+        """A subscription was made: forgets the receivers of what it matches."""
+        self._by_place.clear()
+        if subscription.area is not None:
+            return  # it receives nothing that comes without a place
+        if is_literal(subscription.filter):
+            self.by_topic.pop(subscription.filter, None)
+        else:
+            self.by_topic.clear()
+
+    def removed(self, subscription: ClientSubscription) -> None:
+        """A subscription is gone: forgets the receivers of what it matched."""
+        self.added(subscription)
+
+    def moved(self, _: ClientSession) -> None:
+        """A client is somewhere else: forgets the receivers that depend on places."""
+        self._by_place.clear()
+
+    # Shared subscriptions.
+
+    def _deliver_shared(self, members: list[ClientSubscription], encodings: Encodings) -> None:
+        """One member gets it: those connected take turns, the others only when none is."""
+        member = self._choose(members)
+        message = encodings.message
+        member.session.deliver(
+            encodings,
+            min(member.qos, message.qos),
+            message.retain and member.retain_as_published,
+            member.copy.identifiers,
+            member.pattern,
+        )
+
+    def _choose(self, members: list[ClientSubscription]) -> ClientSubscription:
+        first = members[0]
+        if len(members) == 1:
+            return first
+        key = (first.group or "", first.filter)
+        connected = [m for m in members if m.session.connection is not None] or members
+        turn = self._turns.get(key, 0)
+        self._turns[key] = turn + 1
+        return connected[turn % len(connected)]
+
+    def hand_over(self, session: ClientSession, entries: list[Outgoing], now: float) -> None:
+        """Gives a shared group's messages to its other members when a session ends (4.8.2)."""
+        for entry in entries:
+            share, message = entry.share, entry.message
+            # A QoS 2 message under way must not go to anyone else (MQTT-4.8.2-5).
+            if share is None or (entry.qos == 2 and entry.state):
+                continue
+            members = [
+                other
+                for other in self._matching.find(message.topic, message.location, message.geofence)
+                if other.pattern == share and other.session is not session
+            ]
+            if members:
+                self._deliver_shared(members, Encodings(message, now))
+
+
+def _keep(kept: dict[K, Receivers], key: K, receivers: Receivers, most: int) -> None:
+    if len(kept) >= most:
+        kept.clear()
+    kept[key] = receivers

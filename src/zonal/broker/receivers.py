@@ -1,0 +1,71 @@
+"""From the subscriptions that want a message to those who get it: one copy a client or group."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from zonal.broker.session import Copy
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from zonal.broker.session import ClientSession, ClientSubscription
+
+
+class Receivers(NamedTuple):
+    """Everyone who gets a message."""
+
+    copies: list[Copy]
+    groups: list[list[ClientSubscription]]
+    """The members of each shared group; one of them gets it."""
+    alike: bool
+    """Whether all get the same bytes, whoever publishes."""
+    selective: Sequence[ClientSubscription] = ()
+    """All subscriptions, where some want nothing of their own client's (no local)."""
+
+
+def receivers_of(
+    subscriptions: Sequence[ClientSubscription], source: str | None = None
+) -> Receivers:
+    """Puts overlapping subscriptions of a client together (MQTT 5, 3.3.4) and groups apart.
+
+    Args:
+        subscriptions: all that match a message.
+        source: the client that published it, to whom no-local subscriptions do not apply.
+    """
+    # Most clients have one matching subscription: theirs are settled without a look-up.
+    copies = [
+        subscription.copy
+        for subscription in subscriptions
+        if subscription.plain and len(subscription.session.subscriptions) == 1
+    ]
+    if len(copies) == len(subscriptions):
+        return Receivers(copies, [], not any(copy.identifiers for copy in copies))
+    chosen: dict[ClientSession, Copy] = {}
+    groups: dict[tuple[str, str], list[ClientSubscription]] = {}
+    no_local = False
+    for subscription in subscriptions:
+        session = subscription.session
+        if subscription.no_local:
+            no_local = True
+            if session.client_id == source:
+                continue
+        if subscription.group is not None:
+            groups.setdefault((subscription.group, subscription.filter), []).append(subscription)
+        else:
+            chosen[session] = _widened(chosen.get(session), subscription.copy)
+    copies = list(chosen.values())
+    alike = not groups and not no_local and not any(copy.identifiers for copy in copies)
+    return Receivers(copies, list(groups.values()), alike, subscriptions if no_local else ())
+
+
+def _widened(copy: Copy | None, other: Copy) -> Copy:
+    """A copy that serves one more subscription of the same client."""
+    if copy is None:
+        return other
+    return Copy(
+        copy.session,
+        max(copy.qos, other.qos),
+        copy.identifiers + other.identifiers,
+        copy.retain_as_published or other.retain_as_published,
+    )

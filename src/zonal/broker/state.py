@@ -1,0 +1,185 @@
+"""What a broker knows, and what packets and deadlines change in it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from zonal.broker import geocontext, reason_codes
+from zonal.broker.access import Access, OpenAccess
+from zonal.broker.connection import Connection, Stage
+from zonal.broker.counters import BrokerCounters
+from zonal.broker.distribution import Distributor
+from zonal.broker.journal import Journal
+from zonal.broker.matching import Matching
+from zonal.broker.retained import Retained
+from zonal.broker.settings import NEVER, Settings
+from zonal.broker.timers import Timers
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from zonal.broker.geocontext import Context
+    from zonal.broker.session import ClientSession, ClientSubscription
+    from zonal.geo import Point
+
+
+class BrokerState:
+    """The sessions of all clients, and how they come to an end; handlers of packets work on it."""
+
+    def __init__(
+        self, settings: Settings | None, access: Access | None, journal: Journal | None, now: float
+    ) -> None:
+        self.settings = settings or Settings()
+        self.access: Access = access or OpenAccess()
+        self.journal = journal or Journal()
+        self.counters = BrokerCounters(started_at=now)
+        self.sessions: dict[str, ClientSession] = {}
+        """By client identifier."""
+        self.attached: dict[Connection, ClientSession] = {}
+        """The sessions whose clients are connected, by connection."""
+        self.retained = Retained(self.journal)
+        self.matching = Matching()
+        self.distributor = Distributor(
+            self.matching, self.retained, self.settings.limits.maximum_levels
+        )
+        self.timers = Timers()
+        self.outbox: list[Connection] = []
+        """Connections that have bytes to write, or must close."""
+        self.proving: list[Connection] = []
+        """Connections whose credentials the rim has to check."""
+        self.on_retained_wanted: Callable[[ClientSubscription], None] | None = None
+        """Called with every subscription that wants what is retained."""
+
+    def context(self, properties: Sequence[tuple[str, str]]) -> Context:
+        """The geo-context in user properties; raises `GeometryError` for a bad one."""
+        if not self.settings.geo or not properties:
+            return geocontext.NOWHERE
+        return geocontext.read(properties, self.settings.limits.maximum_vertices)
+
+    def drop(self, connection: Connection, code: int, reason: str, now: float) -> None:
+        """Closes a connection for a reason that the client is told; its will applies."""
+        connection.disconnect(code, reason)
+        self.leave(connection, now)
+
+    def leave(self, connection: Connection, now: float, *, keep_will: bool = True) -> None:
+        """Parts a session from its connection, and decides what becomes of it and its will."""
+        session = self.attached.pop(connection, None)
+        if session is None:
+            return
+        session.connection = None
+        if not keep_will:
+            session.will = None
+        if session.expiry == 0:
+            self.end(session, now)
+            return
+        self._schedule_will(session, now)
+        if session.expiry != NEVER:
+            session.expires_at = now + session.expiry
+            self._schedule_end(session)
+        if session.durable:
+            self.journal.session(session)
+
+    def _schedule_will(self, session: ClientSession, now: float) -> None:
+        if session.will is None:
+            return
+        if session.will.delay == 0:
+            self._publish_will(session, now)
+            return
+        self._send_will_at(session, now + min(session.will.delay, session.expiry))
+
+    def _send_will_at(self, session: ClientSession, due: float) -> None:
+        session.will_at = due
+
+        def send(now: float) -> None:
+            if session.will_at == due:
+                self._publish_will(session, now)
+                if session.durable:
+                    self.journal.session(session)
+
+        self.timers.at(due, send)
+
+    def _schedule_end(self, session: ClientSession) -> None:
+        due = session.expires_at
+        if due is None:
+            return
+
+        def end(now: float) -> None:
+            if session.expires_at == due and session.connection is None:
+                self.end(session, now)
+
+        self.timers.at(due, end)
+
+    def resume_deadlines(self, session: ClientSession, now: float, *, was_connected: bool) -> None:
+        """A session came back from the store without its client: time runs on for it."""
+        if was_connected:
+            if session.expiry != NEVER:
+                session.expires_at = now + session.expiry
+            self._schedule_will(session, now)
+            self.journal.session(session)
+        elif session.will_at is not None:
+            self._send_will_at(session, session.will_at)
+        self._schedule_end(session)
+
+    def _publish_will(self, session: ClientSession, now: float) -> None:
+        """Sends a session's will, once."""
+        will, session.will, session.will_at = session.will, None, None
+        if will is None:
+            return
+        user = session.user
+        if user is None or user.may_publish(will.topic, session.client_id):
+            message = will.message(session.client_id, session.location, now)
+            self.distributor.publish(message, now)
+
+    def end(self, session: ClientSession, now: float) -> None:
+        """A session is over: its will is sent, its subscriptions and messages are gone."""
+        if self.sessions.get(session.client_id) is session:
+            del self.sessions[session.client_id]
+        self.matching.leave(session)
+        session.expires_at = None
+        self._publish_will(session, now)
+        outstanding = session.outstanding()
+        if session.durable:
+            self._forget_all(session)
+            self.journal.end(session.client_id)
+        self.distributor.hand_over(session, outstanding, now)
+
+    def set_durable(self, session: ClientSession, *, durable: bool) -> None:
+        """Has the store keep a session from now on, or no longer."""
+        if session.durable and not durable:
+            self._forget_all(session)
+            self.journal.end(session.client_id)
+        elif durable and not session.durable:
+            session.durable = True
+            self.journal.session(session)
+            for subscription in session.subscriptions.values():
+                self.journal.subscribe(subscription)
+        session.durable = durable
+
+    def _forget_all(self, session: ClientSession) -> None:
+        for entry in session.outstanding():
+            if entry.number:
+                self.journal.forget(session.client_id, entry)
+                entry.number = 0
+
+    def move(self, session: ClientSession, location: Point) -> None:
+        """A client said where it is."""
+        self.matching.locate(session, location)
+        if session.durable:
+            self.journal.session(session)
+
+    def watch(self, connection: Connection, now: float) -> None:
+        """Starts the keep-alive clock: one and a half times the interval (3.1.2.10)."""
+        allowance = connection.keep_alive * 1.5
+        if allowance <= 0:
+            return
+
+        def check(now: float) -> None:
+            if connection.stage is not Stage.OPEN:
+                return
+            due = connection.last_seen + allowance
+            if now >= due:
+                self.drop(connection, reason_codes.KEEP_ALIVE_TIMEOUT, "keep-alive expired", now)
+            else:
+                self.timers.at(due, check)
+
+        self.timers.at(now + allowance, check)
