@@ -36,8 +36,6 @@ def test_h_is_help_everywhere(command: Iterator[tuple[tuple[str, ...], Any]]) ->
 
 def test_help_texts_are_sentences(command: Iterator[tuple[tuple[str, ...], Any]]) -> None:
     for path, each in command:
-        if path[0] == "mesh":
-            continue
         said = {path: each.help, **{(*path, option.name): option.help for option in each.params}}
         odd = {
             what: text

@@ -4,7 +4,7 @@ A distribution adds a command with an entry point in the group `zonal.commands`:
 
 ```toml
 [project.entry-points."zonal.commands"]
-lab = "zonal_lab.command:app"   # a function, or a `typer.Typer` with several commands
+hello = "my_package.hello:app"   # a function, or a `typer.Typer` with several commands
 ```
 
 A module is imported when its command is used, or when `zonal --help` asks it for its help.

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-import zonal
 from zonal import mesh
+from zonal.cli.connection import Connect, connected
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,13 +20,15 @@ app = typer.Typer(help="Publish/subscribe where there are no routers.", no_args_
 
 _PERIOD_S = 1.0
 
-Id = Annotated[int, typer.Option("--id", help="identifier, unique in the mesh")]
-Port = Annotated[int, typer.Option(help="UDP port; 0 takes a free one")]
-Host = Annotated[str, typer.Option(help="address to listen on")]
-Peers = Annotated[list[str] | None, typer.Option(help="neighbour in reach: ID=HOST:PORT")]
-Seconds = Annotated[float, typer.Option(help="how long to run; 0: until interrupted")]
-Acknowledged = Annotated[bool, typer.Option(help="acknowledge hop by hop")]
-Period = Annotated[float, typer.Option(help="seconds between beacons, the same in the whole mesh")]
+Id = Annotated[int, typer.Option("--id", help="Identifier, unique in the mesh.")]
+Port = Annotated[int, typer.Option(help="UDP port; 0 takes a free one.")]
+Host = Annotated[str, typer.Option(help="Address to listen on.")]
+Peers = Annotated[
+    list[str] | None, typer.Option(help="Neighbour in reach, ID=HOST:PORT; repeatable.")
+]
+Seconds = Annotated[float, typer.Option(help="How long to run; 0: until Ctrl-C.")]
+Acknowledged = Annotated[bool, typer.Option(help="Acknowledge hop by hop.")]
+Period = Annotated[float, typer.Option(help="Seconds between beacons, the same in the whole mesh.")]
 
 
 @app.command()
@@ -35,9 +37,11 @@ def node(
     port: Port = 0,
     host: Host = "127.0.0.1",
     peer: Peers = None,
-    subscribe: Annotated[list[int] | None, typer.Option(help="channel to print")] = None,
+    subscribe: Annotated[
+        list[int] | None, typer.Option(help="Channel to print; repeatable.")
+    ] = None,
     publish: Annotated[
-        int | None, typer.Option(help="channel to publish lines of stdin on")
+        int | None, typer.Option(help="Channel to publish the lines of standard input on.")
     ] = None,
     seconds: Seconds = 0.0,
     acknowledged: Acknowledged = False,
@@ -73,8 +77,8 @@ def _run(driver: mesh.UdpDriver, publish: int | None, end: float) -> None:
 @app.command()
 def gateway(
     node_id: Id,
-    topic: Annotated[list[str], typer.Option(help="topic to carry, both ways")],
-    connect: Annotated[list[str], typer.Option(help="Zenoh router, e.g. tcp/127.0.0.1:7447")],
+    topic: Annotated[list[str], typer.Option(help="Topic to carry, both ways; repeatable.")],
+    connect: Connect,
     port: Port = 0,
     host: Host = "127.0.0.1",
     peer: Peers = None,
@@ -86,7 +90,7 @@ def gateway(
     config = _paced(period, acknowledged=acknowledged)
     with (
         mesh.open(node_id, listen=(host, port), peers=_table(peer), config=config) as own,
-        zonal.open(zonal.config("client", connect=connect)) as session,
+        connected(connect, "client") as session,
         mesh.Gateway(own, session, topic) as gate,
     ):
         print(f"gateway {node_id} listens on {own.address[0]}:{own.address[1]}", flush=True)

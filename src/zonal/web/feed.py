@@ -7,7 +7,7 @@ import logging
 from typing import TYPE_CHECKING, NamedTuple
 
 from zonal.errors import ClosedError
-from zonal.web.metrics import encoding_of_key
+from zonal.web.metrics import encoding_of_key, label_of_encodings
 from zonal.web.presentation import event, to_event
 from zonal.web.problem import Problem
 from zonal.web.stream import HEARTBEAT, Stream, framed
@@ -36,13 +36,8 @@ class FeedSelection(NamedTuple):
 
     @property
     def label(self) -> str:
-        """The encoding that counters show."""
-        match self.encodings:
-            case (one,):
-                return one
-            case ():
-                return "all" if self.area is None else "s2"
-        return "+".join(self.encodings)
+        """The encodings that counters show."""
+        return label_of_encodings(self.encodings, self.area)
 
 
 class Feed:

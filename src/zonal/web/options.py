@@ -71,7 +71,7 @@ class MapView:
     """The key under which aggregates of zones are answered and published."""
     tiles: str = ""
     """The address of tiles (`https://…/{z}/{x}/{y}.png`); none: nothing leaves the machine."""
-    tiles_attribution: str = ""
+    attribution: str = ""
     history: bool = False
     """Whether someone answers queries about the past."""
 

@@ -131,7 +131,7 @@ class Hosts:
         self._bridge.ask({"do": "open", "brokers": brokers, "qos": qos}, _PATIENCE_S)
 
     def _near_place(self) -> dict[str, dict[str, Any]]:
-        """The near end is a peer, in every scenario of Barón 2024."""
+        """The near end is a peer, in every scenario of the thesis."""
         return self._place(self._nodes[1], mode="peer", listen=[])
 
     def _far_place(self) -> dict[str, dict[str, Any]]:

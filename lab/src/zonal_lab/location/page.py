@@ -127,8 +127,9 @@ def _introduction(manifest: dict[str, Any]) -> Iterator[str]:
         "Visotto 2023 ran 12 of 180 s (`--rounds 12 --seconds 180`). Every router's one card "
         f"carries 5 Mbit/s each way, clients are {links}. All techniques of a round run one after "
         "the other on the same network and meet the same stretch of the trace. Every message is "
-        "numbered and stamped with the machine's monotonic clock where it is sent and where the application gets it; nothing is "
-        "left out of the figures. A figure of several subscribers is the mean of theirs."
+        "numbered and stamped with the machine's monotonic clock where it is sent and where the "
+        "application gets it; nothing is left out of the figures. A figure of several subscribers "
+        "is the mean of theirs."
     )
     yield ""
     if plan.get("variant_seconds") is not None:
