@@ -9,7 +9,7 @@ import typer
 
 from zonal_lab import capture, discovery, geobroker, latency, location, reliability
 from zonal_lab.experiment import report_command, run_command
-from zonal_lab.psvr.command import app as psvr_app
+from zonal_lab.psvr import app as psvr_app
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
