@@ -24,6 +24,3 @@ class Timers:
         """What is due by now, in order; it is taken out."""
         while self._heap and self._heap[0][0] <= now:
             yield heapq.heappop(self._heap)[2]
-
-    def __len__(self) -> int:
-        return len(self._heap)
