@@ -25,11 +25,10 @@ from zonal.web.demo import Demo, DemoOptions, topics
 from zonal.web.demo.city import (
     ALERT_ABOVE,
     CENTRE,
-    CLOUD_CROSSES_S,
-    CLOUD_STARTS_S,
     RADIUS_M,
     STORY_S,
     air_at,
+    cloud_time,
     make_city,
 )
 from zonal.web.demo.districts import districts
@@ -53,10 +52,9 @@ def test_nobody_jumps() -> None:
 
 
 def test_the_cloud_crosses_the_city_and_leaves() -> None:
-    middle = CLOUD_STARTS_S + CLOUD_CROSSES_S / 2
     assert air_at(CENTRE, 0.0) < 30
-    assert air_at(CENTRE, middle) > ALERT_ABOVE
-    assert air_at(CENTRE, CLOUD_STARTS_S + CLOUD_CROSSES_S) < 30
+    assert air_at(CENTRE, cloud_time(0.5)) > ALERT_ABOVE
+    assert air_at(CENTRE, cloud_time(1.0)) < 30
     assert air_at(CENTRE, STORY_S) == pytest.approx(air_at(CENTRE, 0.0))
 
 
@@ -110,7 +108,7 @@ def _check_alert(demo: Demo) -> None:
     """The story at its height: who is inside hears the alert, and says so."""
     with EventReader(f"{demo.server.url}/{topics.EVENTS}?fenced=true") as events:
         events.next()
-        demo.clock._start = time.monotonic() - (CLOUD_STARTS_S + CLOUD_CROSSES_S / 2)
+        demo.clock.go_to(cloud_time(0.5))
         alert = events.next_named("PUT", timeout=40)
         while alert.data["key"] != topics.ALERTS:
             alert = events.next_named("PUT", timeout=40)
@@ -271,7 +269,7 @@ def test_spark_takes_over_and_raises_an_alert(tmp_path: Path) -> None:
         pytest.skip(reason)
     options = DemoOptions(data=tmp_path, port=0, router_port=0, mqtt=False)
     with Demo(options, quiet()) as demo:
-        demo.clock._start = time.monotonic() - (CLOUD_STARTS_S + CLOUD_CROSSES_S / 2)
+        demo.clock.go_to(cloud_time(0.5))
         with EventReader(f"{demo.server.url}/{topics.ALERTS}?fenced=true") as alerts:
             deadline = time.monotonic() + 300
             while demo._watch is not None and time.monotonic() < deadline:
@@ -280,7 +278,7 @@ def test_spark_takes_over_and_raises_an_alert(tmp_path: Path) -> None:
             assert demo._job is not None, (tmp_path / "spark.log").read_text()
             while time.monotonic() < deadline:
                 # The cloud stays over the centre until Spark has seen it.
-                demo.clock._start = time.monotonic() - (CLOUD_STARTS_S + CLOUD_CROSSES_S / 2)
+                demo.clock.go_to(cloud_time(0.5))
                 if "raised" in demo.spark_state:
                     break
                 time.sleep(0.5)
