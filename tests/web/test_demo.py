@@ -3,11 +3,8 @@ from __future__ import annotations
 import base64
 import io
 import json
-import os
 import signal
 import socket
-import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any, cast
@@ -17,6 +14,7 @@ import pytest
 import shapely
 from rich.console import Console
 
+from command_line import line_with, run_zonal, running_zonal
 from events import Event, EventReader
 from network import eventually, wait_for_match
 from served import Web
@@ -189,22 +187,9 @@ def test_history_answers_for_what_was_live(tmp_path: Path) -> None:
             assert reply["value"]["kind"] == "sensor"
 
 
-def _command(data: Path, *more: str) -> list[str]:
-    code = "import typer; from zonal.cli.demo import demo; typer.run(demo)"
-    return [sys.executable, "-c", code, "--data", str(data), "--port", "0", *more]
-
-
-def _environment() -> dict[str, str]:
-    source = str(Path(__file__).parents[2] / "src")
-    return {**os.environ, "PYTHONPATH": source, "COLUMNS": "200"}
-
-
 def test_the_command_ends_by_itself_and_leaves_only_its_data(tmp_path: Path) -> None:
-    done = subprocess.run(
-        _command(tmp_path / "data", "--seconds", "2", "--no-spark"),
-        env=_environment(), cwd=tmp_path, capture_output=True, text=True, timeout=120,
-        check=False,
-    )  # fmt: skip
+    options = ["--data", str(tmp_path / "data"), "--port", "0", "--seconds", "2", "--no-spark"]
+    done = run_zonal("demo", *options, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "open http://127.0.0.1:" in done.stdout
     assert "without" in done.stdout
@@ -212,19 +197,11 @@ def test_the_command_ends_by_itself_and_leaves_only_its_data(tmp_path: Path) -> 
 
 
 def test_the_command_stops_cleanly_when_interrupted(tmp_path: Path) -> None:
-    running = subprocess.Popen(
-        _command(tmp_path / "data", "--no-spark", "--no-pipeline", "--no-mqtt"),
-        env=_environment(), cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    try:
-        assert running.stdout is not None
-        for line in running.stdout:
-            if "Ctrl-C" in line:
-                break
+    options = ["--port", "0", "--no-spark", "--no-pipeline", "--no-mqtt"]
+    with running_zonal("demo", *options, cwd=tmp_path) as running:
+        line_with("Ctrl-C", running, running.stdout)
         running.send_signal(signal.SIGINT)
         _, errors = running.communicate(timeout=60)
-    finally:
-        running.kill()
     assert running.returncode == 0
     assert "Traceback" not in errors
 
