@@ -11,7 +11,6 @@ from broker_bench import Bench
 from zonal.broker.envelope import opened, seal, unseal
 from zonal.broker.interest import ClientsInterest
 from zonal.broker.keymap import filter_of_key, key_of_filter, key_of_topic, topic_of_key
-from zonal.broker.matching import passes_geo
 from zonal.broker.message import Message
 from zonal.broker.session import ClientSession, ClientSubscription
 from zonal.broker.topics import matches, valid_filter
@@ -96,7 +95,7 @@ def test_whatever_passes_the_checks_is_declared(
     assert len(declared) <= max(budget, 2 + 2 * len(encodings()))
     message = Message("t/x", b"")
     message.location, message.geofence = location, fence
-    if any(passes_geo(subscription, message) for subscription in left):
+    if any(subscription.passes_geo(message) for subscription in left):
         expressions = [zenoh.KeyExpr(key) for key in declared]
         assert any(
             expression.intersects(zenoh.KeyExpr(key))

@@ -105,7 +105,7 @@ async def test_a_client_that_never_reads_costs_a_bounded_backlog() -> None:
             writer.writer.write(message)
             await writer.writer.drain()
             await reader.packet()
-        (link,) = [link for link in server._links if link._connection.client_id == "deaf"]
+        (link,) = [link for link in server.links if link._connection.client_id == "deaf"]
         assert server.broker.counters.dropped > 0
         assert link._transport.get_write_buffer_size() < 1_000_000
         deaf.writer.close()

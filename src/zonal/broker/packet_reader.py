@@ -18,17 +18,6 @@ PLAIN_PUBACK = 0x40
 FROM_CLIENTS = frozenset({1, 3, 4, 5, 6, 7, 8, 10, 12, 14, 15})
 FIXED_FLAGS = {1: 0, 4: 0, 5: 0, 6: 2, 7: 0, 8: 2, 10: 2, 12: 0, 14: 0, 15: 0}
 
-# What the codec refuses with a reason code other than "malformed packet".
-CODEC_REASONS = (
-    ("Topic alias must be != 0", reason_codes.TOPIC_ALIAS_INVALID),
-    ("Topic alias must be set", reason_codes.PROTOCOL_ERROR),
-    ("Receive maximum must be", reason_codes.PROTOCOL_ERROR),
-    ("Maximum packet size must be", reason_codes.PROTOCOL_ERROR),
-    ("Subscription ID must be", reason_codes.PROTOCOL_ERROR),
-    ("Duplicate value", reason_codes.PROTOCOL_ERROR),
-    ("Invalid boolean", reason_codes.PROTOCOL_ERROR),
-)
-
 CHECKS: dict[int, Callable[[bytes, int, int], None]] = {
     1: packet_fields.check_connect,
     4: packet_fields.check_acknowledgement,
@@ -167,19 +156,17 @@ class PacketReader:
             after = topic + (data[body] << 8 | data[body + 1])
             name = data[topic:after]
             after += 2 if first & 0x06 else 0
-            if after < end and data[after] == 0 and name.isascii() and b"\0" not in name:
+            if name and after < end and data[after] == 0 and name.isascii() and b"\0" not in name:
                 return
         packet_fields.check_publish(data, body, end, first)
 
 
 def read(data: bytes, start: int, end: int) -> mqtt5.Packet:
-    """One packet through the codec; its complaints become reason codes."""
+    """One packet through the codec, whose every complaint is a malformed packet."""
     try:
         packet, _ = mqtt5.read(memoryview(data)[start:end])
     except ValueError as error:
-        text = str(error)
-        code = next((code for key, code in CODEC_REASONS if text.startswith(key)), None)
-        raise MqttError(reason_codes.MALFORMED if code is None else code, text) from error
+        raise malformed(str(error)) from error
     except IndexError as error:
         raise malformed("the packet is shorter than its fields") from error
     except (KeyboardInterrupt, SystemExit):

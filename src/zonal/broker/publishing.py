@@ -8,7 +8,7 @@ import mqtt5
 
 from zonal.broker import geocontext, reason_codes
 from zonal.broker.message import Message, is_text
-from zonal.broker.reason_codes import malformed, protocol_error
+from zonal.broker.reason_codes import Refused, malformed, protocol_error
 from zonal.broker.topics import OWN_PREFIXES, valid_topic
 from zonal.errors import GeometryError, MqttError
 
@@ -17,14 +17,6 @@ if TYPE_CHECKING:
     from zonal.broker.session import ClientSession
     from zonal.broker.settings import Limits
     from zonal.broker.state import BrokerState
-
-
-class Refused(Exception):  # noqa: N818 - nothing failed: a publication was not accepted
-    """A publication that is acknowledged with an error and goes nowhere."""
-
-    def __init__(self, code: int, reason: str) -> None:
-        super().__init__(reason)
-        self.code = code
 
 
 def on_publish(broker: BrokerState, connection: Connection, session: ClientSession,

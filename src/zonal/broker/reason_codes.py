@@ -1,4 +1,4 @@
-"""MQTT reason codes, by the specification's names (MQTT 5, section 2.4), and two errors."""
+"""MQTT reason codes, by the specification's names (MQTT 5, section 2.4), and what carries them."""
 
 from __future__ import annotations
 
@@ -33,6 +33,14 @@ PAYLOAD_FORMAT_INVALID = 0x99
 
 FAILURE = 0x80
 """Codes from here on say that something did not happen."""
+
+
+class Refused(Exception):  # noqa: N818 - nothing failed: what a client asked for is not done
+    """A publication or subscription that is acknowledged with an error and has no effect."""
+
+    def __init__(self, code: int, reason: str) -> None:
+        super().__init__(reason)
+        self.code = code
 
 
 def malformed(what: str) -> MqttError:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import ssl
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Self
@@ -16,14 +15,12 @@ from zonal.broker.recovery import recover
 from zonal.broker.server import Server, SteadyClock
 from zonal.broker.settings import Settings
 from zonal.broker.store import Store
-from zonal.errors import BrokerError
+from zonal.errors import BrokerError, StoreInUseError
 from zonal.runtime import is_loopback
 from zonal.session import config
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-logger = logging.getLogger("zonal.broker")
 
 STANDBY_POLL = 0.2
 
@@ -108,8 +105,8 @@ class Service:
         while True:
             try:
                 return Store(directory, synchronous=self._options.synchronous)
-            except BrokerError as error:
-                if not (self._options.standby and "in use" in str(error)):
+            except StoreInUseError:
+                if not self._options.standby:
                     raise
                 await asyncio.sleep(STANDBY_POLL)
 

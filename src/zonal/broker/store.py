@@ -12,12 +12,12 @@ import json
 import sqlite3
 from itertools import groupby
 from operator import itemgetter
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import mqtt5
 
 from zonal.broker.journal import Journal
-from zonal.errors import BrokerError
+from zonal.errors import BrokerError, StoreInUseError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -87,8 +87,8 @@ class Store(Journal):
             self._open(synchronous)
         except sqlite3.OperationalError as error:
             self._database.close()
-            if "locked" in str(error):
-                raise BrokerError(f"{self.path} is in use by another broker") from error
+            if error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY:
+                raise StoreInUseError(f"{self.path} is in use by another broker") from error
             raise BrokerError(f"{self.path} cannot be used: {error}") from error
         except sqlite3.DatabaseError as error:
             self._database.close()
@@ -118,8 +118,8 @@ class Store(Journal):
         finally:
             self._database.close()
 
-    def rows(self, query: str) -> list[Row]:
-        """What is stored, for recovery."""
+    def rows(self, query: str) -> list[Any]:
+        """What is stored, for recovery; each row a tuple."""
         return self._database.execute(query).fetchall()
 
     def resume_at(self, next_message: int) -> None:
@@ -247,16 +247,6 @@ class Store(Journal):
 
 
 def packet_of(message: Message) -> bytes:
-    """A message as the PUBLISH it is; its expiry is kept beside it, as a time."""
-    return mqtt5.PublishPacket(
-        message.topic,
-        message.payload,
-        qos=(mqtt5.QoS.AT_MOST_ONCE, mqtt5.QoS.AT_LEAST_ONCE, mqtt5.QoS.EXACTLY_ONCE)[message.qos],
-        retain=message.retain,
-        packet_id=1 if message.qos else None,
-        payload_format_indicator=message.payload_format,
-        content_type=message.content_type,
-        response_topic=message.response_topic,
-        correlation_data=message.correlation_data,
-        user_properties=list(message.user_properties),
-    ).write()
+    """A message as the PUBLISH it is; when it expires is kept beside it, as a time."""
+    now = message.expires_at or 0.0
+    return message.packet(now, message.qos, retain=message.retain).write()

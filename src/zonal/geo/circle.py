@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import struct
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 import shapely
@@ -41,8 +41,8 @@ class Circle(Area):
     radius_m: float = field(kw_only=True)
     # The test as a plane through the sphere: squared chord from (ax, ay, az), and whether the
     # inside is the near or (for circles of more than a hemisphere) the far side of it.
-    _plane: tuple[float, float, float, float, bool] = field(
-        init=False, repr=False, compare=False, default=(0.0, 0.0, 0.0, 0.0, False)
+    _plane: tuple[float, float, float, float, bool] | None = field(
+        init=False, repr=False, compare=False, default=None
     )
 
     def __post_init__(self) -> None:
@@ -68,29 +68,26 @@ class Circle(Area):
         return Circle(center, radius_m=self.radius_m)
 
     def _placed(self) -> Point:
-        if self.center is None:
-            raise GeometryError(
-                f"a circle of {self.radius_m} m without a centre has no place yet; give it one "
-                "with at(point), or give the session a position"
-            )
-        return self.center
+        return self.center or self._unplaced()
+
+    def _unplaced(self) -> NoReturn:
+        raise GeometryError(
+            f"a circle of {self.radius_m} m without a centre has no place yet; give it one "
+            "with at(point), or give the session a position"
+        )
 
     def contains(self, point: Point) -> bool:
         """Whether the point is inside or on the edge."""
-        if self.center is None:
-            self._placed()
-        ax, ay, az, limit, far_side = self._plane
-        lat, lon = math.radians(point.lat), math.radians(point.lon)
-        cos_lat = math.cos(lat)
-        dx = cos_lat * math.cos(lon) - ax
-        dy = cos_lat * math.sin(lon) - ay
-        dz = math.sin(lat) - az
+        ax, ay, az, limit, far_side = self._plane or self._unplaced()
+        x, y, z = unit_vector(point)
+        dx = x - ax
+        dy = y - ay
+        dz = z - az
         return (dx * dx + dy * dy + dz * dz <= limit) is not far_side
 
     def contains_many(self, lats: ArrayLike, lons: ArrayLike) -> NDArray[np.bool_]:
         """The same answers as `contains`, for arrays."""
-        self._placed()
-        ax, ay, az, limit, far_side = self._plane
+        ax, ay, az, limit, far_side = self._plane or self._unplaced()
         x, y, z = unit_vectors(lats, lons)
         dx, dy, dz = x - ax, y - ay, z - az
         inside: NDArray[np.bool_] = (dx * dx + dy * dy + dz * dz <= limit) ^ far_side

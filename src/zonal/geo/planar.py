@@ -95,7 +95,7 @@ def _edges_of(figure: shapely.Geometry) -> NDArray[np.float64]:
 
 
 def _distances_m(axis: NDArray[np.float64], lat_lon: NDArray[np.float64]) -> NDArray[np.float64]:
-    vectors = unit_vectors(*lat_lon.T).T
+    vectors = np.stack(unit_vectors(*lat_lon.T), axis=1)
     across = np.linalg.norm(np.cross(vectors, axis), axis=1)
     distances: NDArray[np.float64] = EARTH_RADIUS_M * np.arctan2(across, vectors @ axis)
     return distances

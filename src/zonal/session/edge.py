@@ -110,8 +110,8 @@ class Edge:
             with self._lock:
                 self._listeners.add(listener, own)
                 self._known.clear()
-            self._interest.want(listener, listener.wish)
-            self._declare()
+            if self._interest.want(listener, listener.wish):
+                self._declare()
 
     def update(self, listener: Listener, own: Point | None) -> None:
         """A listener moved: hand over by its new area, declare anew only what changed."""
@@ -128,8 +128,8 @@ class Edge:
             with self._lock:
                 self._listeners.remove(listener)
                 self._known.clear()
-            self._interest.drop(listener)
-            self._declare()
+            if self._interest.drop(listener):
+                self._declare()
 
     def _declare(self) -> None:
         """What the listeners want now; new keys first, then the old ones go."""

@@ -65,6 +65,7 @@ class Interest:
         topic: a key expression without a location.
         encodings: the ways in which places of its messages may be written.
         area_cells: the bound of all areas' cells together.
+        cells_an_area: the bound of each area's own.
         coupled: with at most so many cells of areas, fenced messages from elsewhere are not asked
             for; it costs a key for each pair of area and place.
     """
@@ -75,6 +76,7 @@ class Interest:
         encodings: Iterable[Encoding],
         *,
         area_cells: int = AREA_CELLS,
+        cells_an_area: int = CELLS_AN_AREA,
         coupled: int = 0,
     ) -> None:
         self.topic = topic
@@ -87,13 +89,14 @@ class Interest:
         self._bound = area_cells
         self._coupled = coupled
         level = min((each.cell_level or 0 for each in self._by_cells), default=0)
-        self._areas = InterestCover(area_cells, cells_an_area=CELLS_AN_AREA, max_level=level)
+        self._areas = InterestCover(area_cells, cells_an_area=cells_an_area, max_level=level)
         self._places = InterestCover(PLACE_CELLS, cells_an_area=CELLS_A_PLACE)
         self._wishes: dict[Hashable, Wish] = {}
         self._anywhere = 0
         self._every_fence = 0
         self._area_keys: Counter[str] = Counter()
         self._announced: Counter[str] = Counter()
+        self._others = 0  # rises with every change of these two
 
     @property
     def is_empty(self) -> bool:
@@ -106,35 +109,26 @@ class Interest:
         return frozenset(self._announced)
 
     def want(self, who: Hashable, wish: Wish | None) -> bool:
-        """Take a wish in, instead of an earlier one of the same; whether anything changed."""
+        """Take a wish in, instead of an earlier one of its; whether `keys` may have changed."""
         old = self._wishes.get(who)
         if old == wish:
             return False
-        if wish is None:
-            self.drop(who)
-            return True
-        self._count(wish, 1)
+        before = (bool(self._anywhere), bool(self._every_fence), self._others)
+        self._wishes.pop(who, None)
+        if wish is not None:
+            self._wishes[who] = wish
+            self._count(wish, 1)
         if old is not None:
             self._count(old, -1)
-        self._wishes[who] = wish
-        area = wish.area if self._by_cells else None
-        for cover, wanted in ((self._areas, area), (self._places, wish.around)):
-            if wanted is None:
-                if who in cover:
-                    cover.remove(who)
-            else:
-                (cover.update if who in cover else cover.add)(who, wanted)
-        return True
+        area = wish.area if wish is not None and self._by_cells else None
+        around = None if wish is None else wish.around
+        changed = _include(self._areas, who, area)
+        changed |= _include(self._places, who, around)
+        return changed or before != (bool(self._anywhere), bool(self._every_fence), self._others)
 
-    def drop(self, who: Hashable) -> None:
-        """Forget a wish."""
-        wish = self._wishes.pop(who, None)
-        if wish is None:
-            return
-        self._count(wish, -1)
-        for cover in (self._areas, self._places):
-            if who in cover:
-                cover.remove(who)
+    def drop(self, who: Hashable) -> bool:
+        """Forget a wish; whether `keys` may have changed."""
+        return self.want(who, None)
 
     def _count(self, wish: Wish, by: int) -> None:
         self._anywhere += by * (wish.area is None)
@@ -150,6 +144,8 @@ class Interest:
         for encoding in encodings:
             for key in area_keys(self.topic, area, encoding, role):
                 keys[key] += by
+                if keys[key] in {0, by}:  # it went, or it is new
+                    self._others += 1
                 if not keys[key]:
                     del keys[key]
 
@@ -210,6 +206,15 @@ class Interest:
         for key in self._announced:
             yield key
             yield from (join(key, fence) for fence in fences)
+
+
+def _include(cover: InterestCover, who: Hashable, area: Area | None) -> bool:
+    """Include an area in a cover, or leave it out; whether the cells changed."""
+    if area is not None:
+        (cover.update if who in cover else cover.add)(who, area)
+    elif who in cover:
+        cover.remove(who)
+    return bool(cover.take_changes())
 
 
 def _coarsened(cells: Iterable[Cell]) -> tuple[Cell, ...]:

@@ -23,8 +23,8 @@ from zonal.geo import Circle, Point
 from zonal.pipeline.cells import cell_ids
 from zonal.pipeline.shapes import area_to_columns
 from zonal.pipeline.tracks import distances_m
-from zonal_lab.geobroker.message import RADIUS_M, TOPIC
 from zonal_lab.geobroker.traveller import CONNECT, PING, PUBLISH, SUBSCRIBE
+from zonal_lab.index import RADIUS_M, TOPIC
 
 if TYPE_CHECKING:
     from collections.abc import Callable
