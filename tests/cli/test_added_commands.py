@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
-import sys
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
 import typer
 
+from command_line import run_zonal
 from zonal.cli import commands
 from zonal.errors import CommandError
 
-SOURCE = Path(__file__).parents[2] / "src"
 FUNCTION = '''
 def hello(name: str, loud: bool = False) -> None:
     """Greet someone.
@@ -58,11 +56,7 @@ class Added:
         self._entry_points.write_text("\n".join(["[zonal.commands]", *entries, ""]))
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "zonal", *arguments],
-            env={**os.environ, "PYTHONPATH": f"{SOURCE}:{self.folder}"},
-            capture_output=True, text=True, timeout=60, check=False,
-        )  # fmt: skip
+        return run_zonal(*arguments, paths=[self.folder])
 
 
 @pytest.fixture

@@ -32,6 +32,10 @@ class StoryClock:
         """Now."""
         return time.monotonic() - self._start
 
+    def go_to(self, seconds: float) -> None:
+        """Go on from another moment of the story."""
+        self._start = time.monotonic() - seconds
+
 
 class Repeated:
     """Calls something at a steady pace in a thread; late rounds are not caught up with."""
@@ -56,14 +60,13 @@ class Repeated:
 
 
 class Crowd:
-    """All of them, each kind at its own pace, connected to the nearest of some routers."""
+    """All of them, each kind at its own pace, connected to one of some routers each."""
 
     def __init__(self, city: City, clock: StoryClock, connect: Sequence[str]) -> None:
         self._city = city
         self._clock = clock
         self._connect = list(connect)
         self._stack = ExitStack()
-        self.sent = 0
 
     def start(self, walkers: Sequence[Walker]) -> Self:
         """Begin to send; these walkers speak Zenoh."""
@@ -89,7 +92,6 @@ class Crowd:
             session.put(
                 topics.AIR, air_message(sensor, now), location=sensor.place, content_encoding=JSON
             )
-        self.sent += len(self._city.sensors)
 
     def _cars(self, session: Session) -> None:
         now = self._clock()
@@ -97,15 +99,13 @@ class Crowd:
             session.put(
                 topics.CARS, car_message(car), location=car.place(now), content_encoding=JSON
             )
-        self.sent += len(self._city.cars)
 
     def _phones(self, phones: Sequence[_Phone]) -> None:
         for phone in phones:
             phone.send()
-        self.sent += len(phones)
 
     def close(self) -> None:
-        """Everyone goes home."""
+        """Stop sending, and end all sessions."""
         self._stack.close()
 
 
