@@ -27,7 +27,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """One Spark for the whole test run: starting it is most of a small job's time."""
-    from zonal.pipeline.spark import open_spark
+    from zonal.pipeline.jobs import open_spark
 
     os.environ["PYTHONPATH"] = os.pathsep.join([*SOURCES, os.environ.get("PYTHONPATH", "")])
     session = open_spark(

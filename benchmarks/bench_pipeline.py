@@ -40,8 +40,17 @@ from pipeline_data import (
 )
 from pipeline_picture import draw
 from zonal.geo import Box
-from zonal.pipeline.log import Log
-from zonal.pipeline.schema import LOG_SCHEMA, log_ddl
+from zonal.pipeline import (
+    LOG_SCHEMA,
+    Commit,
+    History,
+    Lake,
+    Log,
+    Recorder,
+    RecorderPlan,
+    Selection,
+    log_ddl,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -92,7 +101,7 @@ def say(text: str) -> None:
 
 
 def spark(master: str = "local[2]") -> SparkSession:
-    from zonal.pipeline.spark import open_spark
+    from zonal.pipeline.jobs import open_spark
 
     return open_spark(
         master,
@@ -106,10 +115,7 @@ def spark(master: str = "local[2]") -> SparkSession:
 
 def bench_stream(folder: Path, scale: float) -> dict[str, float]:
     """Log → silver → gold against Spark's own Parquet stream with one aggregate."""
-    from zonal.pipeline.gold import WindowPlan
-    from zonal.pipeline.lake import Lake
-    from zonal.pipeline.silver import SilverPlan
-    from zonal.pipeline.stream import Pipeline, PipelinePlan
+    from zonal.pipeline.jobs import Pipeline, PipelinePlan, SilverPlan, WindowPlan
 
     rows = int(4_000_000 * scale)
     log, warm = write_log(folder / "log", rows), write_log(folder / "warm", 300_000)
@@ -164,7 +170,6 @@ def _native_aggregate(session: SparkSession, log: Path, out: Path) -> None:
 def bench_recorder(folder: Path, scale: float) -> dict[str, float]:
     """Messages a second from publishers through a router into the log, none lost."""
     import zonal
-    from zonal.pipeline.recorder import Recorder, RecorderPlan
 
     count = int(600_000 * scale)
     context = multiprocessing.get_context("spawn")
@@ -217,7 +222,7 @@ def _publish(endpoint: str, count: int, gate: Any, done: Any) -> None:
 
 def bench_deliveries(folder: Path, scale: float) -> dict[str, float]:
     """The join against the cross join with the same predicate, and a single GeoPandas process."""
-    from zonal.pipeline.deliveries import delivery_counts
+    from zonal.pipeline.jobs import delivery_counts
 
     session = spark()
     sizes = [int(1_000_000 * scale) // 4, int(1_000_000 * scale)]
@@ -326,10 +331,6 @@ def _geopandas_join(folder: Path, *, subscribers: int, sample_subscribers: int) 
 
 def bench_history(folder: Path, scale: float) -> dict[str, float]:
     """An area and one hour out of ten million rows against a full scan."""
-    from zonal.pipeline.history import History
-    from zonal.pipeline.lake import Commit, Lake
-    from zonal.pipeline.selection import Selection
-
     rows = int(10_000_000 * scale)
     lake = Lake(folder / "lake", create=True)
     rate = rows / 86_400  # a day
@@ -380,9 +381,8 @@ def bench_history(folder: Path, scale: float) -> dict[str, float]:
 
 _CLUSTER = """
 import sys, time
-from zonal.pipeline.spark import open_spark
-from zonal.pipeline.schema import log_ddl
-from zonal.pipeline.silver import SilverPlan, refine
+from zonal.pipeline import log_ddl
+from zonal.pipeline.jobs import SilverPlan, open_spark, refine
 sys.path.insert(0, sys.argv[3])
 from pipeline_data import DECLARED, zones
 executors = sys.argv[1]

@@ -9,18 +9,22 @@ import pyarrow as pa
 import shapely
 
 from zonal.geo import Circle, Point
-from zonal.pipeline.cells import cell_ids
-from zonal.pipeline.declaration import Declaration, Field, TopicSchema
-from zonal.pipeline.log import LogWriter
-from zonal.pipeline.schema import MESSAGE_SCHEMA
-from zonal.pipeline.shapes import area_to_columns
-from zonal.pipeline.zones import Zones
+from zonal.pipeline import (
+    MESSAGE_SCHEMA,
+    Field,
+    LogWriter,
+    PayloadDeclaration,
+    TopicSchema,
+    Zones,
+    area_to_columns,
+    cell_ids,
+)
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
 START_US = 1_794_700_800_000_000
 SEGMENT = 100_000
 
-DECLARED = Declaration(
+DECLARED = PayloadDeclaration(
     (
         TopicSchema(
             "city/airquality/**",

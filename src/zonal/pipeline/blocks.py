@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from zonal.geo import EARTH_RADIUS_M
 from zonal.geo.circle import EDGE_TOLERANCE_M
-from zonal.geo.point import EARTH_RADIUS_M
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

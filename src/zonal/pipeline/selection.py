@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from zenoh import KeyExpr
 
 from zonal.pipeline.cells import cover_ranges
 
@@ -84,8 +85,12 @@ class Selection:
         wanted |= {"latitude", "longitude"} if self.area else set()
         return wanted | ({"timestamp", "received"} if self.since or self.until else set())
 
-    def may_match(self, statistics: GroupStatistics) -> bool:
-        """Whether a group of rows with these statistics can hold a wanted row."""
+    def groups_of(self, metadata: pq.FileMetaData) -> list[int]:
+        """The row groups of a Parquet file that can hold a wanted row, by their statistics."""
+        known = enumerate(statistics_of(metadata))
+        return [index for index, statistics in known if self._may_match(statistics)]
+
+    def _may_match(self, statistics: GroupStatistics) -> bool:
         return (
             self._time_possible(statistics)
             and self._area_possible(statistics)
@@ -101,7 +106,7 @@ class Selection:
         if (self.since or self.until) and batch.num_rows:
             batch = batch.filter(self._time_mask(batch))
         if self.area is not None and batch.num_rows:
-            batch = batch.filter(area_mask(batch, self.area))
+            batch = batch.filter(_area_mask(batch, self.area))
         return batch
 
     def _time_mask(self, batch: pa.RecordBatch) -> pa.Array:
@@ -160,6 +165,12 @@ class GroupStatistics:
         return _utc(chunk.statistics.min), _utc(chunk.statistics.max)
 
 
+def statistics_of(metadata: pq.FileMetaData) -> list[GroupStatistics]:
+    """The statistics of each row group of a Parquet file."""
+    groups = range(metadata.num_row_groups)
+    return [GroupStatistics(metadata.row_group(index)) for index in groups]
+
+
 def overlaps(area: Area, lats: tuple[float, float], lons: tuple[float, float]) -> bool:
     """Whether an area's bounding box meets a range of latitudes and longitudes."""
     box = area.bounds
@@ -170,7 +181,7 @@ def overlaps(area: Area, lats: tuple[float, float], lons: tuple[float, float]) -
     return lons[1] >= box.min_lon and lons[0] <= box.max_lon
 
 
-def area_mask(batch: pa.RecordBatch, area: Area) -> pa.Array:
+def _area_mask(batch: pa.RecordBatch, area: Area) -> pa.Array:
     """Which rows lie in an area; a message without a location lies nowhere."""
     lats = batch.column("latitude").to_numpy(zero_copy_only=False)
     lons = batch.column("longitude").to_numpy(zero_copy_only=False)
@@ -181,8 +192,6 @@ def area_mask(batch: pa.RecordBatch, area: Area) -> pa.Array:
 
 
 def _topic_mask(topics: pa.Array, expression: str) -> pa.Array:
-    from zenoh import KeyExpr
-
     wanted = KeyExpr(expression)
     matching = [
         topic

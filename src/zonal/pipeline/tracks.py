@@ -1,4 +1,4 @@
-"""Device tracks: each device's day as stops and trips, with distance and speed.
+"""The tracks of devices: points cut into stops and trips, with distance and speed.
 
 Stops are the stay points of Li et al., "Mining user similarity based on location history"
 (ACM GIS 2008), figure 3: a device that stays within a radius of a point for long enough.
@@ -13,23 +13,18 @@ import numpy as np
 import pyarrow as pa
 
 from zonal.geo import EARTH_RADIUS_M
+from zonal.pipeline.schema import UTC_MICROS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
-    from pyspark.sql import Column, DataFrame
 
-TRACK_DDL = (
-    "device STRING, time TIMESTAMP, until TIMESTAMP, kind STRING, points BIGINT, "
-    "latitude DOUBLE, longitude DOUBLE, distance_m DOUBLE, mean_speed_mps DOUBLE, "
-    "max_speed_mps DOUBLE"
-)
-_SCHEMA = pa.schema(
+TRACK_SCHEMA = pa.schema(
     [
         ("device", pa.string()),
-        ("time", pa.timestamp("us", tz="UTC")),
-        ("until", pa.timestamp("us", tz="UTC")),
+        ("time", UTC_MICROS),
+        ("until", UTC_MICROS),
         ("kind", pa.string()),
         ("points", pa.int64()),
         ("latitude", pa.float64()),
@@ -46,8 +41,11 @@ class TrackPlan:
     """What counts as a stop, and when a trip is over."""
 
     stop_radius_m: float = 50.0
+    """A stop is a stay within this distance of its first point …"""
     stop_s: float = 120.0
+    """… for at least so long."""
     gap_s: float = 900.0
+    """A silence of more than this ends stops and trips."""
 
 
 class Leg(NamedTuple):
@@ -58,30 +56,10 @@ class Leg(NamedTuple):
     end: int
 
 
-def tracks(silver: DataFrame, plan: TrackPlan | None = None) -> DataFrame:
-    """Stops and trips of each device and day: start, end, place, distance, speeds."""
-    chosen = plan or TrackPlan()
-    placed = silver.where("device is not null and latitude is not null").select(
-        "device", "time", "latitude", "longitude", day_number().alias("day")
-    )
-
-    def summarize(table: pa.Table) -> pa.Table:
-        return track_of(table, chosen)
-
-    return placed.groupBy("device", "day").applyInArrow(summarize, TRACK_DDL)
-
-
-def day_number() -> Column:
-    """The day of a row (days since 1970, UTC), whatever the session's time zone."""
-    from pyspark.sql import functions as F  # noqa: N812 - only with Spark
-
-    return F.expr("unix_seconds(time) div 86400")
-
-
 def track_of(table: pa.Table, plan: TrackPlan) -> pa.Table:
     """The legs of one device's points (columns device, time, latitude, longitude)."""
     table = table.sort_by("time")
-    times = table["time"].cast(pa.timestamp("us", tz="UTC")).to_numpy()
+    times = table["time"].cast(UTC_MICROS).to_numpy()
     seconds = times.astype("datetime64[us]").astype(np.int64) / 1e6
     lats, lons = table["latitude"].to_numpy(), table["longitude"].to_numpy()
     steps = distances_m(lats[:-1], lons[:-1], lats[1:], lons[1:])
@@ -89,7 +67,7 @@ def track_of(table: pa.Table, plan: TrackPlan) -> pa.Table:
         _row(leg, table["device"][0].as_py(), seconds, lats, lons, steps)
         for leg in legs(seconds, lats, lons, plan)
     ]
-    return pa.Table.from_pylist(rows, schema=_SCHEMA)
+    return pa.Table.from_pylist(rows, schema=TRACK_SCHEMA)
 
 
 def legs(

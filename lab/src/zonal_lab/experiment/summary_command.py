@@ -18,7 +18,7 @@ def summary(
     master: Master = None,
 ) -> None:
     """Latency, deviation, percentiles, throughput and loss by run and technique."""
-    from zonal.pipeline.spark import open_spark
+    from zonal.pipeline.jobs import open_spark
     from zonal_lab.experiment.summary_job import draw_summary, from_lab, summarize
 
     frame = open_spark(master).read.parquet(str(samples))

@@ -61,7 +61,7 @@ class Journey:
 
 def run_workload_job(geolife: Path, clients: int) -> pa.Table:
     """The trace of travelling clients by the pipeline's workload job, on Spark."""
-    from zonal.pipeline.spark import open_spark
+    from zonal.pipeline.jobs import open_spark
     from zonal_lab.geobroker.workload import assign
     from zonal_lab.geobroker.workload import geolife as trajectories
 

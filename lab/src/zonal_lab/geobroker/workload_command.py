@@ -20,7 +20,7 @@ def workload(
 ) -> None:
     """Recorded journeys into traces for clients, assigned by increasing identifier."""
     from zonal.errors import DeclarationError
-    from zonal.pipeline.spark import open_spark
+    from zonal.pipeline.jobs import open_spark
     from zonal_lab.geobroker.workload import assign, geolife, gtfs_realtime
 
     if kind not in {"travel", "teleport"}:

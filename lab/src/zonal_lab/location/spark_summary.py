@@ -17,7 +17,7 @@ from zonal_lab.location.summary import (
 )
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
     from zonal_lab.experiment.results import Results
     from zonal_lab.location.summary import Limits
@@ -31,13 +31,13 @@ def summarize_by_spark(results: Results, first_s: float | None = None) -> Summar
 
     Latencies are pooled over the rounds of a subscriber; throughput is the mean of its rounds.
     """
+    from zonal.pipeline.jobs import open_spark
+
     job = import_module("zonal_lab.experiment.summary_job").summarize
     # Millions of rows and some hundred groups: more partitions would only cost start-up. Exact
     # percentiles hold the values of a group in memory.
     conf = {"spark.sql.shuffle.partitions": "8", "spark.driver.memory": "4g"}
-    spark: SparkSession = import_module("zonal.pipeline.spark").open_spark(
-        app="zonal-lab", conf=conf
-    )
+    spark = open_spark(app="zonal-lab", conf=conf)
     nodes = results.nodes()
     limits = None if first_s is None else first_messages(nodes, first_s)
     expected = expected_messages(nodes, first_s)
@@ -56,8 +56,10 @@ def summarize_by_spark(results: Results, first_s: float | None = None) -> Summar
 def spark_is_there() -> bool:
     """Whether the pipeline with its summary job is installed and finds a Java."""
     try:
+        from zonal.pipeline.jobs import check_java
+
         import_module("zonal_lab.experiment.summary_job")
-        import_module("zonal.pipeline.spark").check_java()
+        check_java()
     except (ImportError, ZonalError):
         return False
     return True

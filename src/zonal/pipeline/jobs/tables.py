@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from typing import TYPE_CHECKING
 
@@ -27,7 +28,6 @@ _HARDLY_EQUAL = (
     "sequence",
     "received",
 )
-TABLES = ("silver", "quarantine", "windows", "tracks", "alerts")
 
 
 def read_table(spark: SparkSession, lake: Lake, table: str) -> DataFrame:
@@ -57,8 +57,6 @@ def read_files(
 
 def schema_from_json(text: str) -> StructType:
     """A table's columns as the lake's commits keep them."""
-    import json
-
     return StructType.fromJson(json.loads(text))
 
 

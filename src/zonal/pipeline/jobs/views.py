@@ -12,13 +12,22 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's own guide gives it
 
-from zonal.pipeline.gold import WINDOW_DDL, WindowPlan, window_start, window_starts, windows
-from zonal.pipeline.lake import Commit, DataFile, Lake, Snapshot, overlapping
-from zonal.pipeline.tables import read_files, write_rows
-from zonal.pipeline.tracks import TRACK_DDL, TrackPlan, day_number, tracks
+from zonal.pipeline.jobs.gold import (
+    TRACK_DDL,
+    WINDOW_DDL,
+    WindowPlan,
+    day_number,
+    tracks,
+    window_start,
+    windows,
+)
+from zonal.pipeline.jobs.tables import read_files, write_rows
+from zonal.pipeline.lake import Commit, DataFile, Lake, Snapshot, ViewState, overlapping
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
+
+    from zonal.pipeline.tracks import TrackPlan
 
 _DAY_US = 86_400_000_000
 _MOST_WINDOWS = 10_000
@@ -82,7 +91,8 @@ def _scanned_windows(
     spark: SparkSession, lake: Lake, pending: _Pending, plan: WindowPlan
 ) -> list[int]:
     fresh = read_files(spark, lake, "silver", pending.files)
-    return sorted(row["start"] for row in window_starts(fresh, plan).collect())
+    starts = fresh.select(window_start(plan).alias("start")).distinct()
+    return sorted(row["start"] for row in starts.collect())
 
 
 def update_tracks(spark: SparkSession, lake: Lake, plan: TrackPlan) -> int:
@@ -112,9 +122,10 @@ def update_tracks(spark: SparkSession, lake: Lake, plan: TrackPlan) -> int:
 def _pending(lake: Lake, view: str, plan: WindowPlan | TrackPlan) -> _Pending:
     snapshot = lake.snapshot()
     text = json.dumps(asdict(plan), sort_keys=True)
-    if snapshot.schemas.get(f"{view}.plan", text) != text:
+    known = snapshot.views.get(view, ViewState(text, -1))
+    if known.plan != text:
         return _Pending(view, text, snapshot, snapshot.files("silver"), is_rebuild=True)
-    new = lake.added_since(snapshot.batches.get(view, -1), "silver")
+    new = lake.added_since(known.version, "silver")
     return _Pending(view, text, snapshot, new, is_rebuild=False)
 
 
@@ -129,8 +140,7 @@ def _replace(lake: Lake, pending: _Pending, result: DataFrame, old: tuple[DataFi
         Commit(
             added={pending.view: files},
             removed={pending.view: old},
-            schemas={f"{pending.view}.plan": pending.plan},
-            batch=(pending.view, pending.snapshot.version),
+            views={pending.view: ViewState(pending.plan, pending.snapshot.version)},
             info={"job": pending.view, "rows": sum(one.rows for one in files)},
         )
     )

@@ -5,7 +5,7 @@ import itertools
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from zonal.pipeline.seen import Seen
+from zonal.pipeline.recorded_numbers import RecordedNumbers
 
 numbers = st.lists(st.integers(0, 40), max_size=60)
 
@@ -13,7 +13,7 @@ numbers = st.lists(st.integers(0, 40), max_size=60)
 @settings(max_examples=200, deadline=None)
 @given(numbers)
 def test_a_number_is_new_exactly_once_in_any_order(sequence: list[int]) -> None:
-    seen, model = Seen(), set[int]()
+    seen, model = RecordedNumbers(), set[int]()
     for number in sequence:
         assert seen.add("s", number) == (number not in model)
         model.add(number)
@@ -26,7 +26,7 @@ def test_a_number_is_new_exactly_once_in_any_order(sequence: list[int]) -> None:
 @settings(max_examples=100, deadline=None)
 @given(numbers, numbers)
 def test_merging_two_memories_knows_what_either_knew(one: list[int], other: list[int]) -> None:
-    left, right = Seen(), Seen()
+    left, right = RecordedNumbers(), RecordedNumbers()
     for number in one:
         left.add("s", number)
     for number in other:
@@ -38,7 +38,7 @@ def test_merging_two_memories_knows_what_either_knew(one: list[int], other: list
 @settings(max_examples=200, deadline=None)
 @given(numbers, numbers)
 def test_two_memories_meet_where_they_share_a_number(one: list[int], other: list[int]) -> None:
-    left, right = Seen(), Seen()
+    left, right = RecordedNumbers(), RecordedNumbers()
     for number in one:
         left.add("s", number)
     for number in other:
@@ -48,7 +48,7 @@ def test_two_memories_meet_where_they_share_a_number(one: list[int], other: list
 
 
 def test_sources_do_not_know_of_one_another() -> None:
-    seen = Seen()
+    seen = RecordedNumbers()
     assert seen.add("a", 1)
     assert seen.add("b", 1)
     assert not seen.add("a", 1)

@@ -7,8 +7,8 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from zonal.errors import LakeError
+from zonal.pipeline.jobs.tables import read_files, write_rows
 from zonal.pipeline.lake import Commit, DataFile, Lake
-from zonal.pipeline.tables import read_files, write_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from zonal.errors import DeclarationError
 from zonal.geo import area_from_wkt
-from zonal.pipeline.deliveries import SUBSCRIPTIONS
+from zonal.pipeline.matching import SUBSCRIPTION_COLUMNS
 from zonal.pipeline.shapes import area_to_columns
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def subscriptions_from_csv(spark: SparkSession, path: str | Path) -> DataFrame:
         if missing:
             raise DeclarationError(f"{path} has no column {min(missing)}")
         rows = [_subscription(row, f"{path}, line {reader.line_num}") for row in reader]
-    return spark.createDataFrame(rows, SUBSCRIPTIONS)
+    return spark.createDataFrame(rows, SUBSCRIPTION_COLUMNS)
 
 
 def _subscription(row: dict[str, str], where: str) -> tuple[Any, ...]:

@@ -1,4 +1,4 @@
-"""Which sequence numbers of which source are in the log: it keeps doubles out."""
+"""Which sequence numbers of which source were recorded: what keeps doubles out of the log."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LAST_NUMBER = 2**32 - 1
 """What is beyond is a time stamp (see `zonal.session.Source`)."""
 
 
-class Seen:
+class RecordedNumbers:
     """Sequence numbers per source, kept as ranges: a source without gaps costs two numbers.
 
     A source of which only a part is recorded leaves many gaps. Of each source the newest
@@ -63,7 +63,7 @@ class Seen:
             for low, high in pairs:
                 _insert(mine, low, high)
 
-    def meets(self, other: Seen) -> bool:
+    def meets(self, other: RecordedNumbers) -> bool:
         """Whether a number is known to both."""
         return any(
             low <= mine_high and mine_low <= high
