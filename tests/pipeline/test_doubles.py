@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from zonal.pipeline import Commit, DataFile, Lake, Log, LogWriter
+from zonal.pipeline import Commit, Lake, Log, LogWriter
 from zonal.pipeline.jobs.doubles import BatchNumbers, LakeNumbers
+from zonal.pipeline.lake import DataFile
 from zonal.pipeline.recorded_numbers import MAX_RANGES, RecordedNumbers
 from zonal.pipeline.segment import _numbers_of
 

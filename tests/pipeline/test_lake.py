@@ -8,8 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from zonal.errors import LakeError
-from zonal.pipeline import Commit, DataFile, Lake
-from zonal.pipeline.lake import ViewState, overlapping
+from zonal.pipeline.lake import Commit, DataFile, Lake, ViewState, overlapping
 
 
 def file(name: str, low: int | None = None, high: int | None = None) -> DataFile:

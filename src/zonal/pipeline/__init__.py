@@ -13,17 +13,17 @@ A message's way, and the modules that it meets:
 """
 
 from zonal.pipeline.cells import cell_ids
-from zonal.pipeline.history import History, Scan
-from zonal.pipeline.lake import Commit, DataFile, Lake, Snapshot
+from zonal.pipeline.history import History
+from zonal.pipeline.lake import Commit, Lake
 from zonal.pipeline.log import Log, LogWriter, Retention
 from zonal.pipeline.matching import MESSAGE_COLUMNS, SUBSCRIPTION_COLUMNS, match
 from zonal.pipeline.payloads import Field, PayloadDeclaration, TopicSchema
-from zonal.pipeline.recorder import Recorder, RecorderCounters, RecorderPlan
+from zonal.pipeline.recorder import Recorder, RecorderPlan
 from zonal.pipeline.schema import LOG_SCHEMA, MESSAGE_SCHEMA, log_ddl
 from zonal.pipeline.selection import Selection
-from zonal.pipeline.service import HistoryService, ServiceCounters
+from zonal.pipeline.service import HistoryService
 from zonal.pipeline.shapes import area_from_columns, area_to_columns
-from zonal.pipeline.times import TimeRange, parse_time_range
+from zonal.pipeline.times import parse_time_range
 from zonal.pipeline.tracks import TrackPlan, distances_m
 from zonal.pipeline.zones import Zones
 
@@ -33,7 +33,6 @@ __all__ = [
     "MESSAGE_SCHEMA",
     "SUBSCRIPTION_COLUMNS",
     "Commit",
-    "DataFile",
     "Field",
     "History",
     "HistoryService",
@@ -42,14 +41,9 @@ __all__ = [
     "LogWriter",
     "PayloadDeclaration",
     "Recorder",
-    "RecorderCounters",
     "RecorderPlan",
     "Retention",
-    "Scan",
     "Selection",
-    "ServiceCounters",
-    "Snapshot",
-    "TimeRange",
     "TopicSchema",
     "TrackPlan",
     "Zones",

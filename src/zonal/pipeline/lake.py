@@ -148,25 +148,23 @@ class Lake:
 
     def added_since(self, version: int, table: str) -> tuple[DataFile, ...]:
         """The files that later commits brought with new rows: compaction brings none."""
-        found: list[DataFile] = []
-        for later in range(version + 1, self.snapshot().version + 1):
-            content = json.loads(self._commit_path(later).read_text())
-            if not content["removed"].get(table):
-                found += [DataFile(**one) for one in content["added"].get(table, [])]
-        return tuple(found)
+        return tuple(
+            DataFile(**one)
+            for content in self._since(version)
+            if not content["removed"].get(table)
+            for one in content["added"].get(table, [])
+        )
 
     def sources_since(self, version: int) -> Iterator[Mapping[str, list[list[int]]] | None]:
         """What later commits noted of the messages that they brought."""
-        for later in range(version + 1, self.snapshot().version + 1):
-            content = json.loads(self._commit_path(later).read_text())
+        for content in self._since(version):
             brings = content["added"].get("silver") or content["added"].get("quarantine")
             if brings and not any(content["removed"].values()):
                 yield content.get("sources")
 
     def history(self) -> list[dict[str, Any]]:
         """Every commit's own notes, oldest first."""
-        paths = sorted(self._commits.glob("[0-9]*.json"))
-        return [json.loads(path.read_text())["info"] for path in paths]
+        return [content["info"] for content in self._since(-1)]
 
     def vacuum(self, *, older_than_s: float = 24 * 3600.0) -> list[Path]:
         """Delete files that no version refers to any more and that are old enough."""
@@ -180,6 +178,11 @@ class Lake:
         for path in dead:
             path.unlink()
         return dead
+
+    def _since(self, version: int) -> Iterator[dict[str, Any]]:
+        """The commits after a version, oldest first."""
+        for later in range(version + 1, self.snapshot().version + 1):
+            yield json.loads(self._commit_path(later).read_text())
 
     def _commit_path(self, version: int) -> Path:
         return self._commits / f"{version:020d}.json"
@@ -207,19 +210,15 @@ def _data_file(path: Path, root: Path) -> DataFile:
     except (OSError, pa.ArrowException) as error:
         raise LakeError(f"{path} cannot be read: {error}") from error
     groups = statistics_of(metadata)
-    low_time, high_time = _range(groups, "time")
-    low_lat, high_lat = _range(groups, "latitude")
-    low_lon, high_lon = _range(groups, "longitude")
+    first, last = _range(groups, "time")
     return DataFile(
         str(path.relative_to(root)),
         metadata.num_rows,
         path.stat().st_size,
-        low_time and micros(low_time),
-        high_time and micros(high_time),
-        low_lat,
-        high_lat,
-        low_lon,
-        high_lon,
+        first and micros(first),
+        last and micros(last),
+        *_range(groups, "latitude"),
+        *_range(groups, "longitude"),
     )
 
 

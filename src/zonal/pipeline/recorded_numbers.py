@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from bisect import bisect_right
 from typing import TYPE_CHECKING
 
@@ -50,12 +49,6 @@ class RecordedNumbers:
             ranges[:2] = [[ranges[0][0], ranges[1][1]]]
         return is_new
 
-    def contains(self, source: str, sequence: int) -> bool:
-        """Whether this number of this source is known."""
-        ranges = self._ranges.get(source, [])
-        at = bisect_right(ranges, sequence, key=lambda pair: pair[0]) - 1
-        return at >= 0 and sequence <= ranges[at][1]
-
     def merge(self, ranges: Mapping[str, Iterable[Iterable[int]]]) -> None:
         """Remember everything that another memory knew."""
         for source, pairs in ranges.items():
@@ -86,14 +79,6 @@ class RecordedNumbers:
     def to_dict(self) -> dict[str, Ranges]:
         """The ranges per source, ready for JSON."""
         return {source: [list(pair) for pair in pairs] for source, pairs in self._ranges.items()}
-
-    def missing(self) -> int:
-        """How many numbers lie in the gaps between known ones."""
-        return sum(
-            after[0] - before[1] - 1
-            for pairs in self._ranges.values()
-            for before, after in itertools.pairwise(pairs)
-        )
 
 
 def _insert(ranges: Ranges, low: int, high: int) -> bool:

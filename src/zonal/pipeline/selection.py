@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator as op
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
 
     from zonal.geo import Area
 
+_COMPARISONS = {"<": op.lt, "<=": op.le, ">": op.gt, ">=": op.ge}
+_ARROW_COMPARISONS = {"<": pc.less, "<=": pc.less_equal, ">": pc.greater, ">=": pc.greater_equal}
+
 
 @dataclass(frozen=True)
 class Bound:
@@ -33,32 +37,21 @@ class Bound:
 
     def possible(self, low: Any, high: Any) -> bool:
         """Whether a group of rows with these smallest and largest values may hold a match."""
-        match self.operator:
-            case "==":
-                return bool(low <= self.value <= high)
-            case "<":
-                return bool(low < self.value)
-            case "<=":
-                return bool(low <= self.value)
-            case ">":
-                return bool(high > self.value)
-            case ">=":
-                return bool(high >= self.value)
-            case _:
-                return any(low <= value <= high for value in self.value)
+        if self.operator in {"==", "in"}:
+            return any(low <= value <= high for value in self._values)
+        nearest = low if self.operator in {"<", "<="} else high
+        return bool(_COMPARISONS[self.operator](nearest, self.value))
 
     def mask(self, column: pa.Array) -> pa.Array:
         """Which rows match; a null matches nothing."""
-        if self.operator == "in":
-            return pc.is_in(column, value_set=pa.array(list(self.value), column.type))
-        compare = {
-            "==": pc.equal,
-            "<": pc.less,
-            "<=": pc.less_equal,
-            ">": pc.greater,
-            ">=": pc.greater_equal,
-        }[self.operator]
+        if self.operator in {"==", "in"}:
+            return pc.is_in(column, value_set=pa.array(self._values, column.type))
+        compare = _ARROW_COMPARISONS[self.operator]
         return pc.fill_null(compare(column, pa.scalar(self.value, column.type)), False)
+
+    @property
+    def _values(self) -> list[Any]:
+        return list(self.value) if self.operator == "in" else [self.value]
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@
 - silver → gold: `gold`, which `views` keep current.
 - gold → network: `alerting`.
 - `stream` is the job that does it all, batch by batch (`interruption` when it is stopped), with
-  `tables` of the lake and their `compaction`.
-- `delivery_join` says who would have got which message; `subscription_file` reads who asked.
+  the lake's `tables`.
+- `delivery_join` says who would have got which message.
 """
 
 from zonal.errors import SparkError
@@ -18,14 +18,13 @@ except ImportError as error:
     raise SparkError("PySpark is not installed: pip install 'zonal[pipeline]'") from error
 
 from zonal.pipeline.jobs.alerting import AlertRule, alerts, raise_alerts
-from zonal.pipeline.jobs.compaction import Compaction, compact
 from zonal.pipeline.jobs.decoding import decode
 from zonal.pipeline.jobs.delivery_join import (
-    content_counts,
     deliveries,
     delivery_counts,
     excess,
     log_messages,
+    subscriptions_from_csv,
 )
 from zonal.pipeline.jobs.doubles import deduplicate
 from zonal.pipeline.jobs.gold import WindowPlan, tracks, windows
@@ -33,13 +32,11 @@ from zonal.pipeline.jobs.silver import SilverPlan, join_zones, refine
 from zonal.pipeline.jobs.sink import publish_row
 from zonal.pipeline.jobs.spark import check_java, open_spark, register
 from zonal.pipeline.jobs.stream import BatchReport, Pipeline, PipelinePlan
-from zonal.pipeline.jobs.subscription_file import subscriptions_from_csv
-from zonal.pipeline.jobs.tables import read_table
+from zonal.pipeline.jobs.tables import compact, read_table
 
 __all__ = [
     "AlertRule",
     "BatchReport",
-    "Compaction",
     "Pipeline",
     "PipelinePlan",
     "SilverPlan",
@@ -47,7 +44,6 @@ __all__ = [
     "alerts",
     "check_java",
     "compact",
-    "content_counts",
     "decode",
     "deduplicate",
     "deliveries",

@@ -6,7 +6,9 @@ both are in (the join key), and within a cell `matching` does the rest.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import csv
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +16,7 @@ import zenoh
 from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's own guide gives it
 
 from zonal.errors import DeclarationError
-from zonal.geo import Cell
+from zonal.geo import Cell, area_from_wkt
 from zonal.pipeline.cells import cover_ranges, parent_sql, signed, unsigned
 from zonal.pipeline.matching import (
     MESSAGE_COLUMNS,
@@ -23,12 +25,13 @@ from zonal.pipeline.matching import (
     match,
     match_counts,
 )
+from zonal.pipeline.shapes import area_to_columns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from numpy.typing import NDArray
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 _EXPLODED = (
     f"{SUBSCRIPTION_COLUMNS}, ranges ARRAY<STRUCT<low: BIGINT, high: BIGINT>>, "
@@ -105,6 +108,20 @@ def log_messages(log: DataFrame) -> DataFrame:
         "geofence",
         "geofence_radius_m",
     )
+
+
+def subscriptions_from_csv(spark: SparkSession, path: str | Path) -> DataFrame:
+    """Subscriptions for `deliveries` from CSV: subscriber, topic, area (WKT), latitude, longitude.
+
+    All but the first two may be empty; a circle is `CIRCLE (lon lat, metres)`.
+    """
+    with Path(path).open(newline="") as file:
+        reader = csv.DictReader(file)
+        missing = {"subscriber", "topic"} - set(reader.fieldnames or ())
+        if missing:
+            raise DeclarationError(f"{path} has no column {min(missing)}")
+        rows = [_subscription(row, f"{path}, line {reader.line_num}") for row in reader]
+    return spark.createDataFrame(rows, SUBSCRIPTION_COLUMNS)
 
 
 def _joined(
@@ -194,3 +211,12 @@ def _checked(frame: DataFrame, ddl: str) -> DataFrame:
     if missing:
         raise DeclarationError(f"the table has no column {missing[0]}; it needs {ddl}")
     return frame.select(*[F.col(name).cast(kind).alias(name) for name, kind in wanted.items()])
+
+
+def _subscription(row: dict[str, str], where: str) -> tuple[Any, ...]:
+    try:
+        area = area_from_wkt(row["area"]) if row.get("area") else None
+        place = (float(row[name]) if row.get(name) else None for name in ("latitude", "longitude"))
+        return (row["subscriber"], row["topic"], *area_to_columns(area), *place, None, None)
+    except ValueError as error:
+        raise DeclarationError(f"{where}: {error}") from error

@@ -18,12 +18,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import Column, DataFrame
 
-WINDOW_DDL = (
-    "time TIMESTAMP, until TIMESTAMP, topic STRING, zone STRING, cell BIGINT, measure STRING, "
-    "count BIGINT, mean DOUBLE, p95 DOUBLE, max DOUBLE"
-)
-TRACK_DDL = ddl(TRACK_SCHEMA)
-
 
 @dataclass(frozen=True)
 class WindowPlan:
@@ -72,7 +66,7 @@ def tracks(silver: DataFrame, plan: TrackPlan | None = None) -> DataFrame:
     def summarize(table: pa.Table) -> pa.Table:
         return track_of(table, chosen)
 
-    return placed.groupBy("device", "day").applyInArrow(summarize, TRACK_DDL)
+    return placed.groupBy("device", "day").applyInArrow(summarize, ddl(TRACK_SCHEMA))
 
 
 def day_number() -> Column:

@@ -57,8 +57,8 @@ class PublishedCount(WriterCommitMessage):
     count: int
 
 
-class _Publishing:
-    """What a batch and a stream writer do alike."""
+class _RowWriter:
+    """What a batch and a stream writer do alike: send each row as a message."""
 
     def __init__(self, options: Mapping[str, str], schema: StructType) -> None:
         self.options = {name.lower(): value for name, value in options.items()}
@@ -69,10 +69,11 @@ class _Publishing:
             )
         _check_columns(schema)
 
-    def publish(self, batches: Iterator[pa.RecordBatch]) -> PublishedCount:
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> PublishedCount:
+        """Send the rows of one task."""
         count = 0
         with self._session() as session:
-            for batch in batches:
+            for batch in iterator:
                 for row in batch.to_pylist():
                     publish_row(session, row)
                     count += 1
@@ -87,20 +88,12 @@ class _Publishing:
         return zonal.open(config)
 
 
-class ZonalWriter(_Publishing, DataSourceArrowWriter):
+class ZonalWriter(_RowWriter, DataSourceArrowWriter):
     """Sends the rows of a batch."""
 
-    def write(self, iterator: Iterator[pa.RecordBatch]) -> PublishedCount:
-        """Send the rows of one task."""
-        return self.publish(iterator)
 
-
-class ZonalStreamWriter(_Publishing, DataSourceStreamArrowWriter):
+class ZonalStreamWriter(_RowWriter, DataSourceStreamArrowWriter):
     """Sends the rows of a stream: at least once, for a batch that fails is sent again."""
-
-    def write(self, iterator: Iterator[pa.RecordBatch]) -> PublishedCount:
-        """Send the rows of one task."""
-        return self.publish(iterator)
 
 
 def publish_row(session: Session, row: Mapping[str, Any]) -> None:

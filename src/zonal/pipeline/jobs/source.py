@@ -51,15 +51,9 @@ _OPERATORS = {
     GreaterThanOrEqual: ">=",
     In: "in",
 }
+_NUMBERS = ("first", "last", "start", "end")
 _SEGMENT_SCHEMA = pa.schema(
-    [
-        ("path", pa.string()),
-        ("first", pa.int64()),
-        ("last", pa.int64()),
-        ("start", pa.int64()),
-        ("end", pa.int64()),
-        ("error", pa.string()),
-    ]
+    [("path", pa.string()), *((name, pa.int64()) for name in _NUMBERS), ("error", pa.string())]
 )
 
 
@@ -254,15 +248,10 @@ def _segment_row(segment: Segment, part: SegmentSlices) -> pa.RecordBatch:
         check_segment(segment, deep=True)
     except SegmentError as reason:
         error = str(reason)
-    row = {
-        "path": str(segment.path.absolute()),
-        "first": segment.first,
-        "last": segment.last,
-        "start": max(part.start, segment.first),
-        "end": min(part.end, segment.last + 1),
-        "error": error,
-    }
-    return pa.RecordBatch.from_pylist([row], schema=_SEGMENT_SCHEMA)
+    start, end = max(part.start, segment.first), min(part.end, segment.last + 1)
+    row = (str(segment.path.absolute()), segment.first, segment.last, start, end, error)
+    named = dict(zip(_SEGMENT_SCHEMA.names, row, strict=True))
+    return pa.RecordBatch.from_pylist([named], schema=_SEGMENT_SCHEMA)
 
 
 def _offset_range(bounds: tuple[Bound, ...]) -> tuple[int, int]:

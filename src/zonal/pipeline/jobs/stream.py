@@ -27,7 +27,7 @@ from zonal.pipeline.jobs.silver import (
     merged_schema,
     refine,
 )
-from zonal.pipeline.jobs.tables import read_files, schema_from_json, write_rows
+from zonal.pipeline.jobs.tables import read_files, table_schema, write_rows
 from zonal.pipeline.jobs.views import update_tracks, update_windows
 from zonal.pipeline.lake import Commit, Lake, overlapping
 from zonal.pipeline.log import Log
@@ -226,8 +226,7 @@ class Pipeline:
     def _commit(
         self, refined: DataFrame, report: BatchReport, numbers: BatchNumbers
     ) -> BatchReport:
-        known = self.lake.snapshot().schemas.get("silver")
-        schema = merged_schema(schema_from_json(known) if known else None, refined.schema)
+        schema = merged_schema(table_schema(self.lake, "silver"), refined.schema)
         table = F.when(F.col("reason").isNull(), "silver").otherwise("quarantine")
         rows = refined.withColumns({"table": table, **lake_partitions()})
         rows = rows.sortWithinPartitions("cell")
@@ -269,24 +268,20 @@ class Pipeline:
 
     def _damage(self, lost: list[Row], start: int, end: int, schema: StructType) -> DataFrame:
         """A row of quarantine for every segment that cannot be read: its offsets and why."""
-        holes: list[dict[str, Any]] = [
-            {"offset": row.first, "reason": f"{row.error}; offsets {row.first} to {row.last}"}
-            for row in lost
+        holes = [(row.first, row.last, row.error) for row in lost] + [
+            (one.first, one.last, f"segment {one.path.name} was found corrupt and set aside")
+            for one in self.log.corrupt()
+            if one.last >= start and one.first < end
         ]
-        for segment in self.log.corrupt():
-            if segment.last >= start and segment.first < end:
-                reason = (
-                    f"segment {segment.path.name} was found corrupt and set aside; "
-                    f"offsets {segment.first} to {segment.last}"
-                )
-                holes.append({"offset": segment.first, "reason": reason})
         now = datetime.now(UTC)
-        names = schema.fieldNames()
-        filled = [
-            {"topic": "", "kind": "hole", "time": now, "received": now, **hole} for hole in holes
+        common: dict[str, Any] = {"topic": "", "kind": "hole", "time": now, "received": now}
+        rows = [
+            {**common, "offset": first, "reason": f"{why}; offsets {first} to {last}"}
+            for first, last, why in holes
         ]
+        names = schema.fieldNames()
         return self.spark.createDataFrame(
-            [tuple(one.get(name) for name in names) for one in filled], schema
+            [tuple(row.get(name) for name in names) for row in rows], schema
         )
 
 
