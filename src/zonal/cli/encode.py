@@ -14,7 +14,7 @@ from zonal.cli.notation import given, parse_area, parse_length, parse_point
 from zonal.errors import GeometryError, ZonalError
 from zonal.geo import Area, cover
 from zonal.keys import Encoding, Place, Role, encodings
-from zonal.session.routing import blurred
+from zonal.session import blurred
 
 
 def encode(

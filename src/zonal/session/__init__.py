@@ -15,7 +15,8 @@ from zonal.session.liveliness import Liveliness, Presence, PresenceSubscriber
 from zonal.session.opening import open  # noqa: A004  (Zenoh's own name)
 from zonal.session.position import Position
 from zonal.session.publisher import Memory, Publisher
-from zonal.session.query import Querier, Query, Queryable
+from zonal.session.querier import DEFAULT_TIMEOUT_S, Querier
+from zonal.session.queryable import Query, Queryable
 from zonal.session.recovery import Recovery
 from zonal.session.replies import Replies, ReplyFailure
 from zonal.session.router import Router
@@ -23,8 +24,10 @@ from zonal.session.sample import Sample, Source
 from zonal.session.scope import Scope
 from zonal.session.session import Session
 from zonal.session.subscriber import Counters, PullSubscriber, Subscriber
+from zonal.session.way import blurred
 
 __all__ = [
+    "DEFAULT_TIMEOUT_S",
     "Counters",
     "Detail",
     "Gathering",
@@ -51,6 +54,7 @@ __all__ = [
     "Source",
     "Subscriber",
     "Wish",
+    "blurred",
     "config",
     "open",
 ]

@@ -15,7 +15,7 @@ from urllib.parse import unquote
 import zenoh
 
 from zonal.keys import check_topic
-from zonal.session.query import DEFAULT_TIMEOUT_S
+from zonal.session import DEFAULT_TIMEOUT_S
 from zonal.web.feed import FeedSelection
 from zonal.web.metrics import PLAIN
 from zonal.web.parameters import Parameters, read_parameters

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import shapely
 
-from zonal.index.columns import Circles, Question, sift_circles
+from zonal.index.columns import Circles, PointQuestion, sift_circles
 from zonal.index.figures import Figure, figure_of
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class _Candidates:
     def sift(self, rows: Rows, point: Point) -> Rows:
         circular = self._is_circle[rows]
         circles = rows[circular]
-        question = Question(point, self.areas.__getitem__)
+        question = PointQuestion(point, self.areas.__getitem__)
         side = self._planes[circles].dot(question.vector())
         inside = sift_circles(question, side, circles)
         others = [row for row in rows[~circular].tolist() if self.areas[row].contains(point)]
