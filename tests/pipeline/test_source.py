@@ -10,6 +10,7 @@ import pytest
 from pipeline_rows import START
 from zonal.geo import area_from_wkt
 from zonal.pipeline import LogWriter, Retention
+from zonal.pipeline.spark import register
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -47,6 +48,16 @@ def drain(spark: SparkSession, log: Path, sink: Path, **options: Any) -> list[in
     )
     query.awaitTermination(60)
     return [progress.numInputRows for progress in query.recentProgress if progress.numInputRows]
+
+
+def test_a_session_of_the_users_own_reads_the_log_once_it_is_registered(
+    spark: SparkSession, log: Path
+) -> None:
+    needed = "spark.sql.python.filterPushdown.enabled"
+    spark.conf.set(needed, "false")  # as in a session that Spark opens by itself
+    register(spark)
+    assert spark.conf.get(needed) == "true"
+    assert spark.read.format("zonal").load(str(log)).where("offset < 120").count() == 120
 
 
 def test_a_batch_read_gives_every_row_and_column(spark: SparkSession, log: Path) -> None:
