@@ -81,8 +81,7 @@ def admit(broker: BrokerState, connection: Connection, user: User | None, now: f
     session.will = will
     if context.location is not None:
         broker.matching.locate(session, context.location)
-    if session.durable:
-        broker.journal.session(session)
+    broker.journal.session(session)
     welcome = _welcome(broker, connection, session, packet, present=present)
     if len(welcome) > connection.maximum_packet:
         # Nothing may be said before CONNACK, and nothing longer than the client takes.

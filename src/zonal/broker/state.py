@@ -80,8 +80,7 @@ class BrokerState:
         if session.expiry != NEVER:
             session.expires_at = now + session.expiry
             self._schedule_end(session)
-        if session.durable:
-            self.journal.session(session)
+        self.journal.session(session)
 
     def _schedule_will(self, session: ClientSession, now: float) -> None:
         if session.will is None:
@@ -97,8 +96,7 @@ class BrokerState:
         def send(now: float) -> None:
             if session.will_at == due:
                 self._publish_will(session, now)
-                if session.durable:
-                    self.journal.session(session)
+                self.journal.session(session)
 
         self.timers.at(due, send)
 
@@ -140,34 +138,32 @@ class BrokerState:
         session.expires_at = None
         self._publish_will(session, now)
         outstanding = session.outstanding()
-        if session.durable:
-            self._forget_all(session)
-            self.journal.end(session.client_id)
+        self._erase(session)
         self.distributor.hand_over(session, outstanding, now)
 
     def set_durable(self, session: ClientSession, *, durable: bool) -> None:
         """Has the store keep a session from now on, or no longer."""
-        if session.durable and not durable:
-            self._forget_all(session)
-            self.journal.end(session.client_id)
-        elif durable and not session.durable:
+        if durable and not session.durable:
             session.durable = True
             self.journal.session(session)
             for subscription in session.subscriptions.values():
                 self.journal.subscribe(subscription)
-        session.durable = durable
+        elif not durable:
+            self._erase(session)
+            session.durable = False
 
-    def _forget_all(self, session: ClientSession) -> None:
+    def _erase(self, session: ClientSession) -> None:
+        """Takes a session out of the store."""
         for entry in session.outstanding():
             if entry.number:
                 self.journal.forget(session.client_id, entry)
                 entry.number = 0
+        self.journal.end(session)
 
     def move(self, session: ClientSession, location: Point) -> None:
         """A client said where it is."""
         self.matching.locate(session, location)
-        if session.durable:
-            self.journal.session(session)
+        self.journal.session(session)
 
     def watch(self, connection: Connection, now: float) -> None:
         """Starts the keep-alive clock: one and a half times the interval (3.1.2.10)."""
