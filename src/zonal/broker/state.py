@@ -12,6 +12,7 @@ from zonal.broker.distribution import Distributor
 from zonal.broker.journal import Journal
 from zonal.broker.matching import Matching
 from zonal.broker.retained import Retained
+from zonal.broker.session import ClientSession
 from zonal.broker.settings import NEVER, Settings
 from zonal.broker.timers import Timers
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from zonal.broker.geocontext import Context
-    from zonal.broker.session import ClientSession, ClientSubscription
+    from zonal.broker.session import ClientSubscription
     from zonal.geo import Point
 
 
@@ -55,6 +56,14 @@ class BrokerState:
         if not self.settings.geo or not properties:
             return geocontext.NOWHERE
         return geocontext.read(properties, self.settings.limits.maximum_vertices)
+
+    def new_session(self, client_id: str, user_name: str | None) -> ClientSession:
+        """A session of a client that has none, nor subscriptions or messages."""
+        session = ClientSession(
+            client_id, user_name, self.counters, self.journal, self.settings.limits.maximum_queued
+        )
+        self.sessions[client_id] = session
+        return session
 
     def drop(self, connection: Connection, code: int, reason: str, now: float) -> None:
         """Closes a connection for a reason that the client is told; its will applies."""
