@@ -29,7 +29,7 @@ from rich.console import Console
 import zonal
 from zonal.geo import Point, destination
 from zonal.session import Query, Router
-from zonal.web import Limits, WebOptions, WebServer
+from zonal.web import WebLimits, WebOptions, WebServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -83,7 +83,7 @@ def serve(kind: str, endpoint: str) -> None:
         session = stack.enter_context(
             zonal.open(zonal.config("client", connect=[endpoint], scouting=False))
         )
-        options = WebOptions(port=0, limits=Limits(streams=5_000, topics_in_metrics=100))
+        options = WebOptions(port=0, limits=WebLimits(streams=5_000, topics_in_metrics=100))
         server = WebServer(session, options)
         if kind == "bare":
             server.use(bare)

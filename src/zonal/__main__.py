@@ -1,6 +1,6 @@
 """`python -m zonal` is `zonal`."""
 
-from zonal.cli.main import main
+from zonal.cli import app
 
 if __name__ == "__main__":
-    main()
+    app()

@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 
 from broker_bench import Bench
 from zonal.broker.envelope import opened, seal, unseal
-from zonal.broker.interest import Interest
+from zonal.broker.interest import ClientsInterest
 from zonal.broker.keymap import filter_of_key, key_of_filter, key_of_topic, topic_of_key
 from zonal.broker.message import Message
 from zonal.broker.session import ClientSubscription
 from zonal.broker.topics import matches, valid_filter
 from zonal.errors import AttachmentError
 from zonal.geo import Area, Box, Circle, Point
-from zonal.keys import encoding_named, fence_expressions, join
+from zonal.keys import encoding_named, encodings, message_keys
 from zonal.session import GeoContext
 
 LEVELS = st.sampled_from(["", "a", "b", "@s2", "@to", "$x", "50%", "what?", "x*", "%41", "é"])
@@ -62,21 +62,6 @@ def subscriber(name: str, location: Point | None, area: Area | None) -> ClientSu
     return subscription
 
 
-def keys_of(topic: str, location: Point | None, fence: Area | None) -> list[str]:
-    """The keys under which a session puts such a message."""
-    places = encoding_named("s2").place_expressions(location) if location else ("",)
-    fences = ("",) if fence is None else fence_expressions(fence)
-    return [
-        "/".join(part for part in (topic, place, to) if part) for place in places for to in fences
-    ]
-
-
-def test_keys_are_those_that_sessions_use() -> None:
-    point = Point(45.5, 9.2)
-    (place,) = encoding_named("s2").place_expressions(point)
-    assert keys_of("t", point, None) == [join("t", place)]
-
-
 @settings(max_examples=150, deadline=None)
 @given(
     st.lists(st.tuples(st.none() | POINTS, st.none() | AREAS | EGO), min_size=1, max_size=12),
@@ -84,6 +69,7 @@ def test_keys_are_those_that_sessions_use() -> None:
     st.none() | AREAS,
     st.lists(st.tuples(st.integers(0, 11), POINTS), max_size=8),
     st.sampled_from([1000, 60, 10, 4]),
+    st.sampled_from(["s2", "mgrs", "bloom"]),
 )
 def test_whatever_passes_the_checks_is_declared(
     wishes: list[tuple[Point | None, Area | None]],
@@ -91,8 +77,10 @@ def test_whatever_passes_the_checks_is_declared(
     fence: Area | None,
     moves: list[tuple[int, Point]],
     budget: int,
+    name: str,
 ) -> None:
-    interest = Interest()
+    encoding = encoding_named(name)
+    interest = ClientsInterest()
     subscriptions = [subscriber(f"c{n}", *wish) for n, wish in enumerate(wishes)]
     for subscription in subscriptions:
         interest.added(subscription)
@@ -104,14 +92,14 @@ def test_whatever_passes_the_checks_is_declared(
         interest.removed(subscription)
     left = [s for n, s in enumerate(subscriptions) if n % 3]
     declared = interest.keys(budget)
-    assert len(declared) <= max(budget, 8)
+    assert len(declared) <= max(budget, 2 + 2 * len(encodings()))
     message = Message("t/x", b"")
     message.location, message.geofence = location, fence
     if any(subscription.passes_geo(message) for subscription in left):
         expressions = [zenoh.KeyExpr(key) for key in declared]
         assert any(
             expression.intersects(zenoh.KeyExpr(key))
-            for key in keys_of("t/x", location, fence)
+            for key in message_keys("t/x", location, fence, encoding)
             for expression in expressions
         )
     for subscription in left:
@@ -120,7 +108,7 @@ def test_whatever_passes_the_checks_is_declared(
 
 
 def test_small_moves_change_nothing() -> None:
-    interest = Interest()
+    interest = ClientsInterest()
     subscription = subscriber("c", Point(45.5, 9.2), Circle(radius_m=2000))
     interest.added(subscription)
     before, changes = interest.keys(), interest.changes
@@ -133,7 +121,7 @@ def test_small_moves_change_nothing() -> None:
 
 
 def test_thousands_of_filters_stay_within_the_budget() -> None:
-    interest = Interest()
+    interest = ClientsInterest()
     bench = Bench()
     session = bench.broker.new_session("c", None)
     for number in range(3000):
@@ -148,7 +136,7 @@ def test_thousands_of_filters_stay_within_the_budget() -> None:
 
 
 def test_the_brokers_own_topics_are_not_asked_for_elsewhere() -> None:
-    interest = Interest()
+    interest = ClientsInterest()
     bench = Bench()
     session = bench.broker.new_session("c", None)
     interest.added(ClientSubscription(session, "$SYS/#", "$SYS/#"))

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+import shapely
 from hypothesis import given
 
 from places import areas, areas_with_points, points
@@ -18,8 +19,10 @@ from zonal.geo import (
     MultiPolygon,
     Point,
     Polygon,
+    area_from_bytes,
     area_from_dict,
     area_from_geojson,
+    area_from_wkb,
     area_from_wkt,
     destination,
     distance_m,
@@ -147,7 +150,7 @@ def test_overlapping_parts_of_a_multipolygon_are_one_area() -> None:
         (lambda: MultiPolygon(()), "at least one"),
         (lambda: area_from_wkt("POLYGON ((9 45, 10 45"), "well-known text"),
         (lambda: area_from_wkt("garbage"), "well-known text"),
-        (lambda: area_from_wkt("LINESTRING (0 0, 1 1)"), "LineString is no area"),
+        (lambda: area_from_wkt("LINESTRING (0 0, 1 1)"), "LINESTRING"),
         (lambda: area_from_wkt("POLYGON EMPTY"), "empty"),
         (lambda: area_from_wkt(17), "string"),
         (lambda: area_from_geojson("{"), "GeoJSON"),
@@ -155,6 +158,12 @@ def test_overlapping_parts_of_a_multipolygon_are_one_area() -> None:
         (lambda: area_from_geojson({"type": "LineString", "coordinates": []}), "no area"),
         (lambda: area_from_geojson({"type": "Polygon", "coordinates": []}), "GeoJSON"),
         (lambda: area_from_dict({"type": "blob"}), "unknown area type"),
+        (lambda: area_from_bytes(b""), "unknown shape"),
+        (lambda: area_from_bytes(b"X"), "unknown shape"),
+        (lambda: area_from_bytes(b"C123"), "no shape"),
+        (lambda: area_from_bytes(b"Pgarbage"), "well-known binary"),
+        (lambda: Circle(radius_m=5).to_bytes(), "without a centre"),
+        (lambda: Circle(radius_m=5).to_wkt(), "without a centre"),
         (lambda: area_from_dict({"type": "circle"}), "radius_m"),
         (lambda: point_from_wkt("POINT EMPTY"), "expected POINT"),
         (lambda: point_from_wkt("POINT (9 95)"), "latitude 95"),
@@ -192,6 +201,7 @@ def test_bounds_contain_every_point_of_the_area(case: tuple[Area, Point]) -> Non
 @given(areas)
 def test_every_format_reads_back_what_it_wrote(area: Area) -> None:
     assert area_from_dict(area.to_dict()) == area
+    assert area_from_bytes(area.to_bytes()) == area
     assert pickle.loads(pickle.dumps(area)) == area
     if isinstance(area, Circle | Polygon | MultiPolygon):
         assert area_from_wkt(area.to_wkt()) == area
@@ -202,6 +212,34 @@ def test_every_format_reads_back_what_it_wrote(area: Area) -> None:
 def test_distance_is_symmetric_and_bounded(a: Point, b: Point) -> None:
     assert distance_m(a, b) == pytest.approx(distance_m(b, a), abs=1e-6)
     assert 0 <= distance_m(a, b) <= 20_015_200
+
+
+@given(areas)
+def test_well_known_binary_is_the_same_area_for_others(area: Area) -> None:
+    figure = shapely.from_wkb(area.to_wkb())
+    if isinstance(area, Circle):
+        assert area.center is not None
+        assert (figure.y, figure.x) == tuple(area.center)
+    elif isinstance(area, Box):
+        assert figure.bounds[0] >= -180.0
+        assert figure.bounds[2] <= 180.0
+        width = sum(east - west for west, _, east, _ in shapely.bounds(shapely.get_parts(figure)))
+        assert width == pytest.approx(area.width_deg)
+    elif not isinstance(area, Everywhere):
+        assert area_from_wkb(area.to_wkb()) == area
+
+
+def test_only_a_circle_without_a_centre_is_ego_centric() -> None:
+    around = Circle(radius_m=5)
+    assert around.is_ego_centric
+    assert around.at(DUOMO) == Circle(DUOMO, radius_m=5)
+    for area in (around.at(DUOMO), SQUARE, Box(45, 9, 46, 10), Everywhere()):
+        assert not area.is_ego_centric
+
+
+@pytest.mark.parametrize("area", [SQUARE, Box(45, 9, 46, 10)])
+def test_an_area_with_a_place_stays_there(area: Area) -> None:
+    assert area.at(DUOMO) is area
 
 
 def test_everywhere_contains_every_point() -> None:

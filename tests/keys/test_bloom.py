@@ -9,7 +9,7 @@ from zonal.geo import Box, Circle, Grid, GridCell, Point
 from zonal.keys import BloomDomain, BloomEncoding, LocationKey, Role, encode_area
 from zonal.keys.bloom import filters_match
 
-# The thesis' experiment (7.8): a domain of 5 × 5 units in fields of half a unit, and subscribers
+# Visotto 2023, 7.8: a domain of 5 × 5 units in fields of half a unit, and subscribers
 # that expect 6, 6, 4, 4, 1 and 3 messages. Only S9's range is printed (1.5–2.5, 2.5–3.5); the
 # others are laid out so that they need as many fields. Fields contain their southern and western
 # edges, so ranges end a hair before the next field.

@@ -19,7 +19,7 @@ from zonal.keys.mgrs_grid import (
 @pytest.mark.parametrize(
     ("a", "b", "expected"),
     [
-        ("10SGJ0683244683", "10SGJ0644", True),  # the thesis' figure 5.2a
+        ("10SGJ0683244683", "10SGJ0644", True),  # Visotto 2023, figure 5.2a
         ("10SGJ0683244683", "10PGJ0644", False),  # 5.2b
         ("10SGJ0683244683", "10SGJ", True),
         ("10SGJ0683244683", "10S", True),

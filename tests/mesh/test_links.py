@@ -2,12 +2,12 @@
 
 import random
 
+from meshes import RatioChannel
 from zonal.mesh.channels import GraphChannel
 from zonal.mesh.config import MeshConfig
 from zonal.mesh.graphs import components, graph_of
 from zonal.mesh.legitimate import is_legitimate, used_graph
 from zonal.mesh.simulation import Simulation
-from zonal_lab.psvr.trace_channel import TraceChannel
 
 
 def run(channel: GraphChannel, rounds: float = 60, **settings: float) -> Simulation:
@@ -35,23 +35,18 @@ def test_clusters_that_prefer_themselves_still_find_together() -> None:
 
 
 def test_a_one_way_link_is_not_used() -> None:
-    def steady(ratio: float) -> tuple[list[float], list[float]]:
-        return [0.0], [ratio]
-
-    series = {(0, 1): steady(1.0), (1, 2): steady(1.0), (2, 1): steady(1.0)}
-    sim = run(TraceChannel({**series, (1, 0): steady(0.0)}))
+    sim = run(RatioChannel({(0, 1): 1.0, (1, 0): 0.0, (1, 2): 1.0, (2, 1): 1.0}))
     assert set(sim.nodes[1].links.used) == {2}
     assert set(sim.nodes[0].links.used) == set()
 
 
 def test_a_deteriorating_link_leaves_and_a_better_one_enters() -> None:
-    # A diamond: 0–1 fades at 60 s; 0–2 and 2–1 are there all the time.
-    good, fades = ([0.0], [1.0]), ([0.0, 60.0], [1.0, 0.05])
-    series = {(0, 1): fades, (1, 0): fades}
-    series |= dict.fromkeys(((0, 2), (2, 0), (1, 2), (2, 1)), good)
-    sim = run(TraceChannel(series), rounds=50)
+    # A triangle: 0–1 fades at 60 s; 0–2 and 2–1 are there all the time.
+    channel = RatioChannel({(a, b): 1.0 for a in range(3) for b in range(3) if a != b})
+    sim = run(channel, rounds=50)
     assert 1 in sim.nodes[0].links.used
     assert sim.nodes[1].tree.parent == 0
+    sim.at(60, lambda: channel.ratios.update({(0, 1): 0.05, (1, 0): 0.05}))
     sim.settle(60)
     assert 1 not in sim.nodes[0].links.used
     assert sim.nodes[1].tree.parent == 2
@@ -59,19 +54,19 @@ def test_a_deteriorating_link_leaves_and_a_better_one_enters() -> None:
 
 
 def test_quality_between_the_two_bounds_changes_nothing() -> None:
-    middling = ([0.0], [0.75])  # two-way 0.56: too little to enter, enough to stay
-    falls = ([0.0, 40.0], [1.0, 0.75])
-    rich = {(a, b): ([0.0], [1.0]) for a in range(6) for b in range(6) if a != b}
-    rich |= {(0, 1): falls, (1, 0): falls, (2, 3): middling, (3, 2): middling}
-    sim = run(TraceChannel(rich), rounds=100, memory=0.97)
+    middling = 0.75  # two-way 0.56: too little to enter, enough to stay
+    channel = RatioChannel({(a, b): 1.0 for a in range(6) for b in range(6) if a != b})
+    channel.ratios |= {(2, 3): middling, (3, 2): middling}
+    sim = run(channel, rounds=40, memory=0.97)
+    channel.ratios |= {(0, 1): middling, (1, 0): middling}
+    sim.settle(60)
     assert 1 in sim.nodes[0].links.used
     assert 3 not in sim.nodes[2].links.used
 
 
 def test_estimate_follows_the_delivery_ratio() -> None:
     ratio = 0.6
-    series = {(a, b): ([0.0], [ratio]) for a, b in ((0, 1), (1, 0))}
-    sim = run(TraceChannel(series), rounds=20, memory=0.98)
+    sim = run(RatioChannel({(0, 1): ratio, (1, 0): ratio}), rounds=20, memory=0.98)
     seen = []
     for _ in range(300):
         sim.settle(1)
@@ -89,13 +84,13 @@ def test_tables_stay_bounded_in_a_crowd() -> None:
 
 def test_thresholds_sink_where_nobody_is_heard_well() -> None:
     # No link reaches the 0.7 of `enter_quality`; node 0 meets weak ones first, better ones exist.
-    weak, fair = ([0.0], [0.45]), ([0.0], [0.75])
+    weak, fair = 0.45, 0.75
     names = range(8)
-    series = {(a, b): weak for a in names for b in names if a != b}
+    ratios = {(a, b): weak for a in names for b in names if a != b}
     for a in names:
         for b in ((a + 1) % 8, (a + 2) % 8):
-            series[a, b] = series[b, a] = fair
-    sim = run(TraceChannel(series, seed=2), rounds=150)
+            ratios[a, b] = ratios[b, a] = fair
+    sim = run(RatioChannel(ratios, seed=2), rounds=150)
     fair_ones = [
         other in {(n - 2) % 8, (n - 1) % 8, (n + 1) % 8, (n + 2) % 8}
         for n, node in sim.nodes.items()
@@ -106,17 +101,16 @@ def test_thresholds_sink_where_nobody_is_heard_well() -> None:
 
 
 def test_a_long_memory_follows_a_link_that_changed_all_the_same() -> None:
-    changes = ([0.0, 150.0], [1.0, 0.2])
-    series = {(0, 1): changes, (1, 0): ([0.0], [1.0])}
-    sim = run(TraceChannel(series), rounds=145)
+    channel = RatioChannel({(0, 1): 1.0, (1, 0): 1.0})
+    sim = run(channel, rounds=150)
     assert sim.nodes[1].links.entries[0].inbound > 0.95
-    sim.settle(35)
+    channel.ratios[0, 1] = 0.2
+    sim.settle(30)
     assert sim.nodes[1].links.entries[0].inbound < 0.5
 
 
 def test_the_tree_takes_the_way_that_most_publications_survive() -> None:
     # Two hops at 99 % deliver more than one at 90 %, and a hop-counting tree would take the one.
-    good, fair = ([0.0], [0.99]), ([0.0], [0.9])
-    series = dict.fromkeys(((0, 1), (1, 0), (1, 2), (2, 1)), good)
-    sim = run(TraceChannel({**series, (0, 2): fair, (2, 0): fair}), rounds=150)
+    ratios = dict.fromkeys(((0, 1), (1, 0), (1, 2), (2, 1)), 0.99)
+    sim = run(RatioChannel({**ratios, (0, 2): 0.9, (2, 0): 0.9}), rounds=150)
     assert sim.nodes[2].tree.parent == 1

@@ -10,9 +10,7 @@ import zenoh
 
 from network import eventually, wait_until_declared
 from zonal.geo import Circle, Point
-from zonal.runtime.mailbox import Mailbox
 from zonal.session import Overflow, Session
-from zonal.session.callback import Caller
 
 DUOMO = Point(45.4642, 9.19)
 AREA = Circle(DUOMO, radius_m=2000)
@@ -33,7 +31,7 @@ def test_a_message_that_comes_alone_is_handed_over_by_the_thread_that_read_it(
     for number in range(20):
         near.put(topic, "x", location=DUOMO)
         eventually(lambda number=number: len(heard) == number + 1)
-    assert any(name.startswith("zonal-read ") for name in heard)
+    assert any(name == "zonal-reader" for name in heard)
     assert (subscriber.counters.delivered, subscriber.counters.waiting) == (20, 0)
 
 
@@ -62,39 +60,6 @@ def test_what_comes_while_a_callback_takes_long_is_read_and_waits_in_the_mailbox
     let_go.set()
     eventually(lambda: len(heard) == count)
     assert numbers(heard) == list(range(count))
-
-
-def test_what_another_thread_reads_meanwhile_comes_before_what_is_read_next() -> None:
-    """The reader goes on only when whoever stood in for it has put its samples into the box."""
-    box: Mailbox[Any] = Mailbox()
-    heard: list[Any] = []
-    slow, standing_in, go_on = threading.Event(), threading.Event(), threading.Event()
-
-    def take(sample: Any) -> None:
-        heard.append(sample)
-        if sample == 0:
-            assert slow.wait(10)
-
-    def read_meanwhile() -> None:
-        if not standing_in.is_set():
-            standing_in.set()
-            assert go_on.wait(10)
-            box.put([1])
-
-    caller = Caller("t", take, box)
-    reader = threading.Thread(target=caller.call_now, args=(0, read_meanwhile))
-    reader.start()
-    assert standing_in.wait(10)
-    slow.set()
-    reader.join(timeout=0.2)
-    assert reader.is_alive()  # 1 is read, and not yet in the box
-    go_on.set()
-    reader.join(timeout=10)
-    assert len(box) or 1 in heard
-    box.put([2])
-    eventually(lambda: heard == [0, 1, 2])
-    box.close()
-    caller.end()
 
 
 def test_calls_never_overlap_and_keep_the_order_at_any_pace(

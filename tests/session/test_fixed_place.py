@@ -16,8 +16,8 @@ from network import client, collect, eventually, plain_client, texts, wait_until
 from zonal.errors import LocationKeyError
 from zonal.geo import Box, Circle, Everywhere, Point
 from zonal.keys import encode_place
+from zonal.keys.compact_point import exact_chunk, read_exact_chunk
 from zonal.session import Memory, Router, Session
-from zonal.session.compact_point import exact_chunk, read_exact_chunk
 
 MILANO = Point(45.4642, 9.19)
 AREA = Circle(MILANO, radius_m=2000)

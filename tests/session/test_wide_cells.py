@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from zonal.geo import Box, Circle, Point, destination
 from zonal.keys import Role, encoding_named
-from zonal.session.query import wide_expressions
+from zonal.keys.question import wide_expressions
 
 points = st.builds(
     Point,

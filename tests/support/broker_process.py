@@ -11,7 +11,6 @@ import threading
 from pathlib import Path
 from typing import Self
 
-RUN = "from zonal.cli.broker import app; app()"
 SOURCE = Path(__file__).parents[2] / "src"
 
 
@@ -34,7 +33,7 @@ class BrokerProcess:
     def start(self) -> None:
         environment = {**os.environ, "PYTHONPATH": str(SOURCE)}
         self.process = subprocess.Popen(
-            [sys.executable, "-c", RUN, *self._arguments],
+            [sys.executable, "-m", "zonal", "broker", *self._arguments],
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,

@@ -6,8 +6,17 @@ import math
 
 from hypothesis import strategies as st
 
-from zonal.geo import Area, Box, Circle, Everywhere, MultiPolygon, Point, Polygon
-from zonal.geo.point import HALF_CIRCUMFERENCE_M, destination
+from zonal.geo import (
+    HALF_CIRCUMFERENCE_M,
+    Area,
+    Box,
+    Circle,
+    Everywhere,
+    MultiPolygon,
+    Point,
+    Polygon,
+    destination,
+)
 
 _LATS = st.one_of(st.sampled_from([-90.0, -89.5, 0.0, 45.0, 90.0]), st.floats(-90, 90, width=32))
 _LONS = st.one_of(

@@ -11,7 +11,7 @@ import pytest
 from served import Web, WebWith
 from zonal.errors import WebError
 from zonal.web import WebOptions
-from zonal.web.access import Access
+from zonal.web.access import WebAccess
 from zonal.web.problem import Problem
 
 
@@ -52,11 +52,11 @@ def test_a_local_server_answers_to_local_names_only(web: Web) -> None:
 
 
 def test_without_tokens_writing_over_the_network_is_refused() -> None:
-    access = Access(WebOptions(host="192.0.2.1"))
+    access = WebAccess(WebOptions(host="192.0.2.1"))
     assert not access.may_write
     with pytest.raises(Problem, match="needs tokens"):
         access.check_write({})
-    assert Access(WebOptions(host="192.0.2.1", tokens=frozenset({"t"}))).may_write
+    assert WebAccess(WebOptions(host="192.0.2.1", tokens=frozenset({"t"}))).may_write
 
 
 def test_cors_is_off_unless_configured(web_with: WebWith) -> None:

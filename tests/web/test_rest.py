@@ -170,7 +170,7 @@ def test_raw_get_without_an_answer_is_not_found(web: Web) -> None:
 
 
 def test_replies_over_the_limit_are_left_out_and_it_says_so(web_with: WebWith) -> None:
-    web = web_with(limits=zonal.web.Limits(replies=3))
+    web = web_with(limits=zonal.web.WebLimits(replies=3))
 
     def answer(query: zonal.session.Query) -> None:
         with query:
@@ -237,7 +237,7 @@ def test_methods_without_a_meaning_are_refused(web: Web) -> None:
 
 
 def test_bodies_over_the_limit_are_refused(web_with: WebWith) -> None:
-    web = web_with(limits=zonal.web.Limits(body_bytes=1000))
+    web = web_with(limits=zonal.web.WebLimits(body_bytes=1000))
     assert web.http.put("/a", content=b"x" * 1000).status_code == 200
     answer = web.http.put("/a", content=b"x" * 1001)
     assert answer.status_code == 413
@@ -247,7 +247,7 @@ def test_bodies_over_the_limit_are_refused(web_with: WebWith) -> None:
 
 
 def test_areas_over_the_limit_are_refused(web_with: WebWith) -> None:
-    web = web_with(limits=zonal.web.Limits(vertices=10, wkt_characters=300))
+    web = web_with(limits=zonal.web.WebLimits(vertices=10, wkt_characters=300))
     ring = ", ".join(f"{n} {n % 7}" for n in range(20))
     answer = web.http.get("/a", params={"shape": "polygon", "wkt": f"POLYGON (({ring}))"})
     assert answer.status_code == 413

@@ -11,7 +11,8 @@ from events import Event, EventReader
 from network import client, eventually, wait_for_match
 from served import Web, WebWith
 from zonal import Point
-from zonal.web import Limits
+from zonal.web import WebLimits
+from zonal.web.connections import HttpConnection
 
 INSIDE, OUTSIDE = Point(45.4642, 9.19), Point(45.60, 9.40)
 AREA = "lat=45.4642&long=9.19&shape=circle&r=500"
@@ -141,7 +142,7 @@ def test_metrics_count_messages_matches_and_edge_filtering(web: Web) -> None:
 
 
 def test_the_number_of_streams_and_selections_is_limited(web_with: WebWith) -> None:
-    web = web_with(limits=Limits(streams=2, feeds=1))
+    web = web_with(limits=WebLimits(streams=2, feeds=1))
     with EventReader(f"{web.url}/a") as first:
         first.next()
         with EventReader(f"{web.url}/b") as refused:
@@ -155,7 +156,7 @@ def test_the_number_of_streams_and_selections_is_limited(web_with: WebWith) -> N
 
 
 def test_a_stream_ends_after_its_longest_life(web_with: WebWith) -> None:
-    web = web_with(limits=Limits(stream_seconds=0.5))
+    web = web_with(limits=WebLimits(stream_seconds=0.5))
     with EventReader(f"{web.url}/a") as reader:
         assert reader.ended()
 
@@ -180,7 +181,7 @@ def _stalled_reader(web: Web, path: str) -> socket.socket:
 
 
 def test_a_slow_reader_loses_events_with_a_count_and_nobody_else_does(web_with: WebWith) -> None:
-    web = web_with(limits=Limits(stream_events=50, stalled_seconds=2.0))
+    web = web_with(limits=WebLimits(stream_events=50, stalled_seconds=2.0))
     with (
         _stalled_reader(web, "/flood") as stalled,
         EventReader(f"{web.url}/flood") as healthy,
@@ -204,7 +205,7 @@ def test_a_slow_reader_loses_events_with_a_count_and_nobody_else_does(web_with: 
 
 
 def test_a_reader_that_catches_up_is_told_how_much_it_lost(web_with: WebWith) -> None:
-    web = web_with(limits=Limits(stream_events=20, stalled_seconds=60.0))
+    web = web_with(limits=WebLimits(stream_events=20, stalled_seconds=60.0))
     with _stalled_reader(web, "/flood") as slow, EventReader(f"{web.url}/flood") as healthy:
         wait_for(web, healthy.next())
         eventually(lambda: web.metric("zonal_streams") == 2)
@@ -220,3 +221,35 @@ def test_a_reader_that_catches_up_is_told_how_much_it_lost(web_with: WebWith) ->
         while b"}" not in text[text.rindex(b"event: overflow") :]:
             text += slow.recv(65536)
         assert f'"dropped":{dropped}'.encode() in text[text.rindex(b"event: overflow") :]
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
+def test_events_are_written_to_their_own_connection_at_once(
+    web_with: WebWith, monkeypatch: pytest.MonkeyPatch, host: str
+) -> None:
+    if host == "::1" and not _has_ipv6():
+        pytest.skip("no IPv6 here")
+    written: list[bool] = []
+    write = HttpConnection.write
+
+    def counted(connection: HttpConnection, chunk: bytes) -> bool:
+        written.append(write(connection, chunk))
+        return written[-1]
+
+    monkeypatch.setattr(HttpConnection, "write", counted)
+    web = web_with(host=host)
+    with EventReader(f"{web.url}/city/air") as reader:
+        wait_for(web, reader.next())
+        web.sensor.put("city/air", "now", location=INSIDE)
+        assert reader.next().name == "PUT"
+        assert written == [True]
+        opened = len(web.server.application.connections)
+    eventually(lambda: len(web.server.application.connections) < opened)
+
+
+def _has_ipv6() -> bool:
+    try:
+        with socket.create_server(("::1", 0), family=socket.AF_INET6):
+            return True
+    except OSError:
+        return False

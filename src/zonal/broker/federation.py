@@ -22,26 +22,26 @@ import zenoh
 import zonal.session
 from zonal.broker.envelope import opened, seal, unseal
 from zonal.broker.geocontext import NOWHERE, with_location
-from zonal.broker.interest import Interest
+from zonal.broker.interest import ClientsInterest
 from zonal.broker.keymap import fits, key_of_topic, topic_of_key
 from zonal.broker.message import Message
 from zonal.broker.retained_elsewhere import RetainedElsewhere
 from zonal.broker.zenoh_encoding import describe, encoding_of
 from zonal.errors import AttachmentError, BrokerError, ZonalError
-from zonal.session.sample import Sample, context_of
+from zonal.runtime import Recent
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from zonal.broker.core import Broker
     from zonal.broker.server import Server
+    from zonal.session import Gathering, Sample
 
 logger = logging.getLogger(__name__)
 
 WAITING_OUT = 50_000
 WAITING_IN = 50_000
 BATCH = 256
-REMEMBERED = 65_536
 DECLARE_EVERY = 0.05
 """Seconds in which changes of interest are collected before they are declared."""
 
@@ -55,13 +55,12 @@ class Federation:
         self._config = config
         self._id = secrets.randbits(64)
         self._number = 0
-        self.interest = Interest()
+        self.interest = ClientsInterest()
         self._outgoing: queue.Queue[Callable[[], None] | None] = queue.Queue(WAITING_OUT)
-        self._arrived: deque[zenoh.Sample] = deque()
+        self._arrived: deque[Sample] = deque()
         self._draining = False
-        self._seen: set[object] = set()
-        self._seen_order: deque[object] = deque()
-        self._declared: dict[str, zenoh.Subscriber[None]] = {}
+        self._seen: Recent[tuple[int, int]] = Recent()
+        self._gathering: Gathering
         self._declaring: asyncio.Task[None] | None = None
         self._sender: threading.Thread | None = None
         self._session: zonal.session.Session
@@ -73,7 +72,7 @@ class Federation:
     @property
     def declared_keys(self) -> frozenset[str]:
         """The key expressions that are declared now."""
-        return frozenset(self._declared)
+        return self._gathering.keys
 
     async def __aenter__(self) -> Self:
         """Joins; the clients' interest follows as it changes."""
@@ -82,6 +81,7 @@ class Federation:
             self._session = await asyncio.to_thread(zonal.session.open, self._config)
         except zenoh.ZError as error:
             raise BrokerError(f"cannot join Zenoh: {error}") from error
+        self._gathering = self._session.gather(self._arrive)
         for session in self._broker.sessions.values():
             for subscription in session.subscriptions.values():
                 self.interest.added(subscription)
@@ -183,31 +183,16 @@ class Federation:
                 wanted = self.interest.keys()
                 # Thousands of filters that change all the time may take a tenth of the loop.
                 pause = max(pause, 10 * (time.perf_counter() - start))
-                await asyncio.to_thread(self._adjust, wanted)
+                await asyncio.to_thread(self._gathering.adjust, wanted)
             await asyncio.sleep(pause)
-
-    def _adjust(self, wanted: frozenset[str]) -> None:
-        """New keys before old ones go, so that nothing is missed on the way."""
-        # Called directly by the receiving thread: a thread for each key would mix up the order.
-        handler = zenoh.handlers.Callback(self._arrive, indirect=False)
-        for key in sorted(wanted - self._declared.keys()):
-            try:
-                self._declared[key] = self._session.zenoh.declare_subscriber(
-                    key, handler, allowed_origin=zenoh.Locality.REMOTE
-                )
-            except zenoh.ZError as error:
-                logger.warning("%r cannot be declared: %s", key, error)
-        for key in self._declared.keys() - wanted:
-            self._declared.pop(key).undeclare()
 
     # From others to our clients.
 
-    def _arrive(self, sample: zenoh.Sample) -> None:
-        """On a thread of Zenoh's: nothing but a place in the queue."""
-        if len(self._arrived) >= WAITING_IN:
-            self.overflowed += 1
-            return
-        self._arrived.append(sample)
+    def _arrive(self, samples: list[Sample]) -> None:
+        """On the session's reading thread: nothing but a place in the queue."""
+        room = WAITING_IN - len(self._arrived)
+        self.overflowed += max(len(samples) - room, 0)
+        self._arrived.extend(samples[:room])
         if not self._draining:
             self._draining = True
             with contextlib.suppress(RuntimeError):  # the loop is closing
@@ -224,56 +209,30 @@ class Federation:
             self._loop.call_soon(self._drain)
         self._server.schedule()
 
-    def _deliver(self, sample: zenoh.Sample, now: float) -> None:
-        # A copy of a message is one by its first look: it has the same stamp and attachment.
-        look = look_of(sample)
-        if look is not None and not self._is_new(look):
-            return
+    def _deliver(self, sample: Sample, now: float) -> None:
         try:
-            message, identity = message_of(sample, now)
+            message, number = message_of(sample, now)
         except (ZonalError, UnicodeDecodeError) as error:
             logger.warning("a message from elsewhere is dropped: %s", error)
             return
-        # One message may also come again from elsewhere, with another stamp.
-        if identity is not None and not self._is_new(identity):
+        # A broker's message may come again with another time stamp.
+        if number is not None and self._seen.check(number):
             return
         self._broker.counters.remote_received += 1
         self._broker.distributor.deliver(message, now)
 
-    def _is_new(self, identity: object) -> bool:
-        if identity in self._seen:
-            return False
-        self._seen.add(identity)
-        self._seen_order.append(identity)
-        if len(self._seen_order) > REMEMBERED:
-            self._seen.discard(self._seen_order.popleft())
-        return True
 
-
-def look_of(sample: zenoh.Sample) -> int | None:
-    """What all copies of a message have in common, one a geofence cell or one a key of ours."""
-    stamp, attachment = sample.timestamp, sample.attachment
-    if stamp is None or attachment is None:
-        return None
-    return hash((str(stamp), attachment.to_bytes()))
-
-
-def message_of(raw: zenoh.Sample, now: float) -> tuple[Message, object]:
-    """A sample as an MQTT message, and what tells it from others."""
-    context = context_of(raw)
-    sample = Sample(raw, None if context is None else context.place, context)
-    payload = raw.payload.to_bytes()
+def message_of(sample: Sample, now: float) -> tuple[Message, tuple[int, int] | None]:
+    """A sample as an MQTT message; of a broker's also which broker's, and its number there."""
+    payload = sample.payload.to_bytes()
     envelope = unseal(sample.attachment)
     if envelope is not None:
         message = opened(envelope, payload, now)
-        identity: object = (envelope.broker, envelope.number)
+        number: tuple[int, int] | None = (envelope.broker, envelope.number)
     else:
-        message = _from_zenoh(sample, payload)
-        identity = None if context is None else context.identity
-        if identity is None and raw.timestamp is not None:
-            identity = str(raw.timestamp)
+        message, number = _from_zenoh(sample, payload), None
     message.location, message.geofence = sample.location, sample.geofence
-    return message, identity
+    return message, number
 
 
 def _from_zenoh(sample: Sample, payload: bytes) -> Message:

@@ -1,1 +1,12 @@
-"""The command line: one module per group of commands."""
+"""The command line: `zonal <command>`.
+
+`main` is the root. It asks `commands` for a name: our own commands have a module each (`router`,
+`pub`, `sub`, `get`, `encode`, `serve`, `broker`, `record`, `pipeline`, `history`, `mesh`, `demo`
+with `demo_table`), others come by the entry points of other distributions. What commands share is
+declared once: `connection` has the options by which they find the network, `notation` reads places
+as people type them, `output` writes samples as lines, `stopping` waits for Ctrl-C.
+"""
+
+from zonal.cli.main import app
+
+__all__ = ["app"]

@@ -4,16 +4,18 @@ A distribution adds a command with an entry point in the group `zonal.commands`:
 
 ```toml
 [project.entry-points."zonal.commands"]
-lab = "zonal_lab.command:app"   # a function, or a `typer.Typer` with several commands
+hello = "my_package.hello:app"   # a function, or a `typer.Typer` with several commands
 ```
 
-Modules are imported when their command is used, so that nobody waits for Spark to say hello.
+A module is imported when its command is used, or when `zonal --help` asks it for its help.
 """
 
 from __future__ import annotations
 
 from importlib.metadata import entry_points
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
+
+import typer
 
 from zonal.errors import CommandError
 
@@ -26,14 +28,6 @@ GROUP = "zonal.commands"
 
 _KNOWN_ELSEWHERE = {"lab": ("zonal-lab", "experiments on emulated networks")}
 """Commands that are not in this distribution, and what to install for them."""
-
-
-class Command(NamedTuple):
-    """A command by name: what `zonal --help` says of it, and how it is imported."""
-
-    name: str
-    help: str
-    load: Callable[[], Any]
 
 
 def _router() -> Any:
@@ -108,52 +102,61 @@ def _demo() -> Any:
     return demo
 
 
-COMMANDS = (
-    Command("router", "Run a stock Zenoh router.", _router),
-    Command("pub", "Publish messages from a place.", _pub),
-    Command("sub", "Subscribe to a topic in an area.", _sub),
-    Command("get", "Query a topic in an area.", _get),
-    Command("encode", "Show the location keys of a point or an area.", _encode),
-    Command("serve", "REST, live events and the map.", _serve),
-    Command("broker", "The MQTT 5 geo broker.", _broker),
-    Command("record", "Record messages into a durable log.", _record),
-    Command("pipeline", "Spark jobs: lake, aggregates, alerts, ….", _pipeline),
-    Command("history", "What was said here, and when.", _history),
-    Command("mesh", "Publish/subscribe where there are no routers.", _mesh),
-    Command("demo", "A city on a map: sensors, cars, phones, a cloud.", _demo),
-)
+COMMANDS: dict[str, Callable[[], Any]] = {
+    "router": _router,
+    "pub": _pub,
+    "sub": _sub,
+    "get": _get,
+    "encode": _encode,
+    "serve": _serve,
+    "broker": _broker,
+    "record": _record,
+    "pipeline": _pipeline,
+    "history": _history,
+    "mesh": _mesh,
+    "demo": _demo,
+}
+"""Our own commands: how each is imported, in the order of `zonal --help`."""
 
 
-def added_commands() -> list[Command]:
-    """The commands of other distributions, by name; ours cannot be replaced."""
-    ours = {command.name for command in COMMANDS}
-    found = {entry.name: entry for entry in entry_points(group=GROUP) if entry.name not in ours}
-    return [_added(found[name]) for name in sorted(found)]
+def command_names() -> list[str]:
+    """All commands: our own, then by name those that other distributions add."""
+    return [*COMMANDS, *sorted(_added())]
 
 
-def missing_command(name: str) -> Command | None:
-    """A command that is known to be in a distribution that is not installed, or None."""
-    if name not in _KNOWN_ELSEWHERE:
-        return None
-    distribution, holds = _KNOWN_ELSEWHERE[name]
+def load_command(name: str) -> Any:
+    """The function or `typer.Typer` behind a name, imported now; None for an unknown name.
 
-    def refuse() -> Any:
+    Raises `CommandError` for a command that is not installed or cannot be loaded.
+    """
+    if name in COMMANDS:
+        return COMMANDS[name]()
+    if entry := _added().get(name):
+        return _loaded(entry)
+    if name in _KNOWN_ELSEWHERE:
+        distribution, holds = _KNOWN_ELSEWHERE[name]
         raise CommandError(
             f"'zonal {name}' ({holds}) is in a distribution of its own: pip install {distribution}"
         )
+    return None
 
-    return Command(name, f"Needs {distribution}.", refuse)
+
+def _added() -> dict[str, EntryPoint]:
+    """The entry points of other distributions; ours cannot be replaced."""
+    return {entry.name: entry for entry in entry_points(group=GROUP) if entry.name not in COMMANDS}
 
 
-def _added(entry: EntryPoint) -> Command:
+def _loaded(entry: EntryPoint) -> Any:
     distribution = entry.dist.name if entry.dist else "another distribution"
-
-    def load() -> Any:
-        try:
-            return entry.load()
-        except (ImportError, AttributeError) as error:
-            raise CommandError(
-                f"'zonal {entry.name}' of {distribution} cannot be loaded: {error}"
-            ) from error
-
-    return Command(entry.name, f"A command of {distribution}.", load)
+    try:
+        target = entry.load()
+    except Exception as error:  # whatever a module of others does when it is imported
+        raise CommandError(
+            f"'zonal {entry.name}' of {distribution} cannot be loaded: {error}"
+        ) from error
+    if not (isinstance(target, typer.Typer) or callable(target)):
+        raise CommandError(
+            f"'zonal {entry.name}' of {distribution} is {target!r}, "
+            "which is neither a function nor a typer.Typer"
+        )
+    return target

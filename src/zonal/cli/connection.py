@@ -1,16 +1,16 @@
-"""The options by which a command finds the network."""
+"""The options that commands share, and the session that those of the network open."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Literal, cast, get_args
 
 import typer
 import zenoh
 
 import zonal
-from zonal.cli.notation import parse_point
+from zonal.cli.notation import AREA_HELP, given, parse_point
 from zonal.errors import ZonalError
-from zonal.session.router import DEFAULT_ENDPOINT
+from zonal.session import DEFAULT_ENDPOINT
 
 if TYPE_CHECKING:
     from zonal.session import Session
@@ -20,15 +20,26 @@ Connect = Annotated[
     typer.Option(
         "--connect",
         "-e",
-        help="Endpoint to connect to; several allowed. 'scout' finds routers by multicast.",
+        help="Endpoint to connect to; repeatable. 'scout' finds routers by multicast.",
     ),
 ]
-Mode = Annotated[str, typer.Option("--mode", "-m", help="client, peer or router.")]
+Mode = Annotated[
+    str, typer.Option("--mode", "-m", help="How to take part: client, peer or router.")
+]
+ZenohMode = Literal["client", "peer", "router"]
+Area = Annotated[str | None, typer.Option("--area", "-a", help=f"{AREA_HELP} Without it: all.")]
 Encoding = Annotated[
     str, typer.Option("--encoding", help="How places are written into keys: s2, mgrs, bloom, json.")
 ]
 Position = Annotated[
-    str | None, typer.Option("--position", "-p", help="Where we are: lat,lon in degrees.")
+    str | None,
+    typer.Option(
+        "--position", "-p", help="Where we are: lat,lon in degrees; --area around:2km is around it."
+    ),
+]
+Precision = Annotated[
+    str | None,
+    typer.Option("--precision", help="Give the place only to a cell of this size, such as 1km."),
 ]
 LOCAL_ROUTER = [DEFAULT_ENDPOINT]
 """Where `zonal router` listens unless told otherwise."""
@@ -40,15 +51,19 @@ def connected(
     connect: list[str], mode: str, encoding: str = "s2", position: str | None = None
 ) -> Session:
     """Open a session, or say clearly why not."""
-    if mode not in {"client", "peer", "router"}:
-        raise ZonalError(f"mode {mode!r} is none of client, peer, router")
-    options: dict[str, Any] = {} if position is None else {"position": parse_point(position)}
+    endpoints = [endpoint for endpoint in connect if endpoint != "scout"]
     try:
-        endpoints = [endpoint for endpoint in connect if endpoint != "scout"]
-        config = zonal.config(mode, connect=endpoints)  # type: ignore[arg-type]
-        return zonal.open(config, encoding=encoding, **options)
+        config = zonal.config(check_mode(mode), connect=endpoints)
+        return zonal.open(config, encoding=encoding, position=given(position, parse_point))
     except zenoh.ZError as error:
         raise ZonalError(
             f"cannot reach {', '.join(connect)} (is a router running? `zonal router` starts one): "
             f"{error}"
         ) from error
+
+
+def check_mode(text: str) -> ZenohMode:
+    """How to take part in Zenoh, if it is one of the ways that there are."""
+    if text not in get_args(ZenohMode):
+        raise ZonalError(f"mode {text!r} is none of {', '.join(get_args(ZenohMode))}")
+    return cast("ZenohMode", text)

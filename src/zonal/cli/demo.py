@@ -22,7 +22,7 @@ def demo(
         bool, typer.Option("--table", help="No map: a live table of who hears what, nothing else.")
     ] = False,
 ) -> None:
-    """Watch sensors, cars and phones in Milano, and a cloud of bad air, on a map."""
+    """Watch sensors, cars, phones and a cloud of bad air, on a map."""
     if table:
         from zonal.cli.demo_table import demo_table
 

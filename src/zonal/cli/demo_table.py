@@ -6,6 +6,7 @@ import contextlib
 import random
 import threading
 import time
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -30,10 +31,9 @@ ENCODINGS = ("s2", "mgrs", "bloom:milano", "json")
 
 
 @dataclass(slots=True)
-class Sensor:
+class AirSensor:
     """A sensor that publishes from where it is; `speed_m_s` 0 is a fixed one."""
 
-    name: str
     place: Point
     bearing: float
     speed_m_s: float
@@ -50,7 +50,7 @@ class Sensor:
 
 
 @dataclass(slots=True)
-class Listener:
+class TableRow:
     """A subscriber of the demo and its row in the table."""
 
     name: str
@@ -67,11 +67,11 @@ def demo_table(seconds: float | None = None, sensors: int = 40, rate: float = 5.
     with Router(["tcp/127.0.0.1:0"]) as router:
         console.print(f"Stock Zenoh router on {router.endpoints[0]}; Ctrl-C stops the demo.")
         config = zonal.config("client", connect=router.endpoints)
-        walker = Sensor("walker", DUOMO, 60.0, 12.0)
+        walker = AirSensor(DUOMO, 60.0, 12.0)
         with contextlib.ExitStack() as sessions:
             publishing = sessions.enter_context(zonal.open(config))
             listeners = list(_listeners(config, walker, sessions))
-            sent = _Sent()
+            sent: Counter[str] = Counter()
             thread = threading.Thread(
                 target=_publish, args=(publishing, _sensors(sensors), walker, rate, sent, stop)
             )
@@ -85,18 +85,10 @@ def demo_table(seconds: float | None = None, sensors: int = 40, rate: float = 5.
                 thread.join()
 
 
-class _Sent:
-    """How many messages the sensors have published under each encoding."""
-
-    def __init__(self) -> None:
-        self.by_encoding = dict.fromkeys(ENCODINGS, 0)
-
-
-def _sensors(count: int) -> list[Sensor]:
+def _sensors(count: int) -> list[AirSensor]:
     generator = random.Random(7)
     return [
-        Sensor(
-            f"sensor {number}",
+        AirSensor(
             Point(
                 generator.uniform(CITY.min_lat, CITY.max_lat),
                 generator.uniform(CITY.min_lon, CITY.max_lon),
@@ -109,8 +101,8 @@ def _sensors(count: int) -> list[Sensor]:
 
 
 def _listeners(
-    config: zenoh.Config, walker: Sensor, sessions: contextlib.ExitStack
-) -> Iterator[Listener]:
+    config: zenoh.Config, walker: AirSensor, sessions: contextlib.ExitStack
+) -> Iterator[TableRow]:
     """Each subscriber in a session of its own, so that each has counters of its own."""
     navigli = Polygon(((45.44, 9.15), (45.44, 9.18), (45.455, 9.18), (45.455, 9.15), (45.44, 9.15)))
     areas: list[tuple[str, Area]] = [
@@ -122,20 +114,20 @@ def _listeners(
         for name, area in areas:
             session = sessions.enter_context(zonal.open(config))
             subscriber = session.declare_subscriber(TOPIC, area=area, encoding=encoding)
-            yield Listener(name, encoding, subscriber)
+            yield TableRow(name, encoding, subscriber)
     follower = sessions.enter_context(
         zonal.open(config, position=lambda: walker.place, lifetime=0.5)
     )
     around = follower.declare_subscriber(TOPIC, area=Circle(radius_m=1500))
-    yield Listener("around a walker", "s2", around)
+    yield TableRow("around a walker", "s2", around)
 
 
 def _publish(
     session: Session,
-    sensors: list[Sensor],
-    walker: Sensor,
+    sensors: list[AirSensor],
+    walker: AirSensor,
     rate: float,
-    sent: _Sent,
+    sent: Counter[str],
     stop: threading.Event,
 ) -> None:
     """Each sensor in turn, under each encoding in turn, at the asked rate."""
@@ -148,11 +140,13 @@ def _publish(
                 moving.move(1.0 / rate)
         encoding = ENCODINGS[number // len(sensors) % len(ENCODINGS)]
         publishers[encoding].put(f'{{"pm10": {random.gauss(30, 8):.1f}}}', location=sensor.place)
-        sent.by_encoding[encoding] += 1
+        sent[encoding] += 1
         number += 1
 
 
-def _watch(console: Console, listeners: list[Listener], sent: _Sent, seconds: float | None) -> None:
+def _watch(
+    console: Console, listeners: list[TableRow], sent: Counter[str], seconds: float | None
+) -> None:
     started = time.monotonic()
     with Live(_table(listeners, sent, 0.0), console=console, refresh_per_second=4) as live:
         while seconds is None or time.monotonic() - started < seconds:
@@ -160,14 +154,14 @@ def _watch(console: Console, listeners: list[Listener], sent: _Sent, seconds: fl
             live.update(_table(listeners, sent, time.monotonic() - started))
 
 
-def _table(listeners: list[Listener], sent: _Sent, elapsed: float) -> Table:
-    table = Table(title=f"{TOPIC}: {sum(sent.by_encoding.values())} messages in {elapsed:.0f} s")
+def _table(listeners: list[TableRow], sent: Counter[str], elapsed: float) -> Table:
+    table = Table(title=f"{TOPIC}: {sent.total()} messages in {elapsed:.0f} s")
     table.add_column("subscriber")
     for name in ("encoding", "keys", "published", "reached it", "inside", "spared"):
         table.add_column(name, justify="left" if name == "encoding" else "right")
     for listener in listeners:
         counters = listener.subscriber.counters
-        published = sent.by_encoding[listener.encoding]
+        published = sent[listener.encoding]
         inside = counters.received - counters.filtered_at_edge - counters.duplicates
         spared = 1 - counters.received / published if published else 0.0
         table.add_row(

@@ -9,11 +9,12 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from zonal.cli.notation import parse_area, parse_length, parse_point
+from zonal.cli.connection import JsonLines, Precision  # noqa: TC001  (typer reads them)
+from zonal.cli.notation import given, parse_area, parse_length, parse_point
 from zonal.errors import GeometryError, ZonalError
 from zonal.geo import Area, cover
 from zonal.keys import Encoding, Place, Role, encodings
-from zonal.session.routing import blurred
+from zonal.session import blurred
 
 
 def encode(
@@ -21,12 +22,13 @@ def encode(
         str,
         typer.Argument(help="A point (45.4642,9.19) or an area (circle:45.46,9.19,2km, WKT, …)."),
     ],
-    precision: Annotated[
-        str | None, typer.Option("--precision", help="Blur a point to a cell of this size.")
-    ] = None,
-    json_lines: Annotated[bool, typer.Option("--json", help="Write one JSON object.")] = False,
+    precision: Precision = None,
+    json_lines: JsonLines = False,
 ) -> None:
-    """Show the location key (and the cover) of a point or an area in every encoding."""
+    """Show the location keys of a point or an area, in every encoding.
+
+    Of an area also its cover, in S2 cells.
+    """
     what = _parse(place, precision)
     keys = {encoding.name: _expressions(encoding, what) for encoding in encodings()}
     cells = [cell.token for cell in cover(what)] if isinstance(what, Area) else []
@@ -52,7 +54,7 @@ def _parse(text: str, precision: str | None) -> Place | Area:
             if text[:1].isdigit() or text[:1] in "+-.":
                 raise error from None
             raise
-    return blurred(point, None if precision is None else parse_length(precision))
+    return blurred(point, given(precision, parse_length))
 
 
 def _expressions(encoding: Encoding, what: Place | Area) -> list[str]:

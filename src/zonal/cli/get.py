@@ -8,6 +8,7 @@ import typer
 
 from zonal.cli.connection import (
     LOCAL_ROUTER,
+    Area,
     Connect,
     Encoding,
     JsonLines,
@@ -15,15 +16,15 @@ from zonal.cli.connection import (
     Position,
     connected,
 )
-from zonal.cli.notation import AREA_HELP, parse_area
-from zonal.cli.output import as_json, as_line
+from zonal.cli.notation import given, parse_area
+from zonal.cli.output import show
 
 
 def get(
     selector: Annotated[
         str, typer.Argument(help="Topic and parameters: 'city/**?_time=[now(-1h)..]'.")
     ],
-    area: Annotated[str | None, typer.Option("--area", "-a", help=AREA_HELP)] = None,
+    area: Area = None,
     timeout: Annotated[float, typer.Option(help="Seconds to wait for replies.")] = 10.0,
     position: Position = None,
     connect: Connect = LOCAL_ROUTER,
@@ -32,11 +33,11 @@ def get(
     json_lines: JsonLines = False,
 ) -> None:
     """Ask the queryables of an area, and print their replies."""
-    wanted = None if area is None else parse_area(area)
+    wanted = given(area, parse_area)
     with connected(connect, mode, encoding, position) as session:
         replies = session.get(selector, area=wanted, timeout=timeout)
         for reply in replies:
-            typer.echo(as_json(reply) if json_lines else as_line(reply))
+            show(reply, json_lines=json_lines)
         for failure in replies.failures:
             typer.echo(f"a queryable failed: {failure}", err=True)
     if replies.failures:

@@ -1,54 +1,56 @@
-"""`zonal`: the command line, put together from one module per group of commands."""
+"""`zonal`: the root of the command line, which puts commands and their errors in one style."""
 
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
-from rich.console import Console
 from typer.core import TyperGroup
 
-from zonal.cli.commands import COMMANDS, added_commands, missing_command
-from zonal.errors import ZonalError
-
-if TYPE_CHECKING:
-    from zonal.cli.commands import Command
+import zonal
+from zonal.cli.commands import command_names, load_command
+from zonal.errors import CommandError, ZonalError
 
 
 class _Commands(TyperGroup):
-    """The commands by name, loaded on first use."""
+    """The commands by name, loaded on first use; errors of ours become one clear line."""
+
+    def main(self, *args: Any, **options: Any) -> Any:
+        """Run a command; exit status 1 where it fails with a `ZonalError`."""
+        try:
+            return super().main(*args, **options)
+        except ZonalError as error:
+            typer.secho(f"zonal: {error}", fg=typer.colors.RED, err=True)
+            sys.exit(1)
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
-        """All names: our own in the order of the table, then those that others added."""
-        return list(_known())
+        """All names, in the order of the help."""
+        return command_names()
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002
-        """The command itself, imported now."""
-        command = _known().get(cmd_name) or missing_command(cmd_name)
-        return None if command is None else _loaded(command)
+        """The command itself, imported now: a function's, or the group of a `Typer`."""
+        target = load_command(cmd_name)
+        if target is None:
+            return None
+        holder = typer.Typer(rich_markup_mode=None)
+        if isinstance(target, typer.Typer):
+            holder.add_typer(target, name=cmd_name)
+        else:
+            holder.command(cmd_name)(target)
+        return typer.main.get_group(holder).commands[cmd_name]
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """The list of commands, without importing any of ours."""
-        del ctx
+        """Each command with the first line of its own help."""
         with formatter.section("Commands"):
-            formatter.write_dl([(command.name, command.help) for command in _known().values()])
+            formatter.write_dl([(name, self._summary(ctx, name)) for name in command_names()])
 
-
-def _known() -> dict[str, Command]:
-    return {command.name: command for command in (*COMMANDS, *added_commands())}
-
-
-def _loaded(command: Command) -> Any:
-    """A function becomes a command; a `Typer` with several becomes a group."""
-    target = command.load()
-    if not isinstance(target, typer.Typer):
-        single = typer.Typer(add_completion=False, rich_markup_mode=None)
-        single.command(name=command.name, help=target.__doc__ or command.help)(target)
-        target = single
-    loaded = typer.main.get_command(target)
-    loaded.name = command.name
-    return loaded
+    def _summary(self, ctx: Any, name: str) -> str:
+        try:
+            text: str = self.get_command(ctx, name).help or ""
+        except CommandError as error:
+            return f"({error})"
+        return text.partition("\n")[0]
 
 
 app = typer.Typer(
@@ -56,14 +58,13 @@ app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
     rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},  # commands inherit it
     help="Location-aware publish/subscribe, query and history on stock Eclipse Zenoh.",
 )
 
 
 def _show_version(value: bool) -> None:
     if value:
-        import zonal
-
         typer.echo(f"zonal {zonal.__version__}")
         raise typer.Exit
 
@@ -74,20 +75,9 @@ def _root(
         False, "--version", callback=_show_version, is_eager=True, help="Show the version."
     ),
 ) -> None:
-    """Nothing to do before a command."""
-    del version
+    del version  # shown already
 
 
 def main() -> None:
-    """Run the command line; errors of ours become one clear line."""
-    try:
-        app()
-    except ZonalError as error:
-        Console(stderr=True).print(f"zonal: {error}", style="red", markup=False, highlight=False)
-        sys.exit(1)
-    except KeyboardInterrupt:
-        sys.exit(130)
-
-
-if __name__ == "__main__":
-    main()
+    """The script `zonal`."""
+    app()

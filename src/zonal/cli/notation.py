@@ -13,14 +13,16 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from zonal.errors import GeometryError
 from zonal.geo import Area, Box, Circle, Everywhere, Point, area_from_geojson, area_from_wkt
-from zonal.keys.mgrs_grid import area_of_reference
+from zonal.keys import area_of_reference
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+T = TypeVar("T")
 
 _LENGTH = re.compile(r"([0-9.]+(?:e[0-9]+)?)\s*(m|km)?", re.IGNORECASE)
 
@@ -28,6 +30,11 @@ AREA_HELP = (
     "An area: circle:45.46,9.19,2km, box:45.4,9.0,45.6,9.3, mgrs:32TNR14, everywhere, WKT, or a "
     "GeoJSON file."
 )
+
+
+def given(text: str | None, parse: Callable[[str], T]) -> T | None:
+    """What an option says; None where it is not given."""
+    return None if text is None else parse(text)
 
 
 def parse_point(text: str) -> Point:

@@ -1,4 +1,4 @@
-"""Samples as lines: for people, or as JSON."""
+"""Samples as lines of standard output: for people, or as JSON."""
 
 from __future__ import annotations
 
@@ -6,10 +6,17 @@ import base64
 import json
 from typing import TYPE_CHECKING, Any
 
+import typer
+
 from zonal.geo import Cell
 
 if TYPE_CHECKING:
     from zonal.session import Sample
+
+
+def show(sample: Sample, *, json_lines: bool) -> None:
+    """Write a sample as one line."""
+    typer.echo(as_json(sample) if json_lines else as_line(sample))
 
 
 def as_line(sample: Sample) -> str:
@@ -20,7 +27,7 @@ def as_line(sample: Sample) -> str:
         where = f"near {where}"
     if str(sample.kind).endswith("DELETE"):
         return f"{sample.key}  {where}  (deleted)"
-    return f"{sample.key}  {where}  {_text(sample)}"
+    return f"{sample.key}  {where}  {payload_text(sample.payload.to_bytes())}"
 
 
 def as_json(sample: Sample) -> str:
@@ -40,17 +47,21 @@ def as_json(sample: Sample) -> str:
         record["geofence"] = sample.geofence.to_wkt()
     if sample.source is not None:
         record["source"], record["sequence"] = sample.source
-    raw = sample.payload.to_bytes()
-    try:
-        record["payload"] = raw.decode()
-    except UnicodeDecodeError:
-        record["payload_base64"] = base64.b64encode(raw).decode()
+    record |= payload_member(sample.payload.to_bytes())
     return json.dumps(record, ensure_ascii=False)
 
 
-def _text(sample: Sample) -> str:
-    raw = sample.payload.to_bytes()
+def payload_member(payload: bytes) -> dict[str, str]:
+    """The member of a JSON object that holds a payload: `payload` for text, else Base64."""
     try:
-        return raw.decode()
+        return {"payload": payload.decode()}
     except UnicodeDecodeError:
-        return f"<{len(raw)} bytes>"
+        return {"payload_base64": base64.b64encode(payload).decode()}
+
+
+def payload_text(payload: bytes) -> str:
+    """A payload for people: its text, or how many bytes it has."""
+    try:
+        return payload.decode()
+    except UnicodeDecodeError:
+        return f"<{len(payload)} bytes>"

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 import zenoh
 
-from zonal.cli.connection import LOCAL_ROUTER, Connect, Encoding, Mode, connected
-from zonal.cli.notation import AREA_HELP, parse_area, parse_length, parse_point
+from zonal.cli.connection import LOCAL_ROUTER, Connect, Encoding, Mode, Precision, connected
+from zonal.cli.notation import AREA_HELP, given, parse_area, parse_length, parse_point
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,12 +27,7 @@ def pub(
     geofence: Annotated[
         str | None, typer.Option("--geofence", "-g", help=f"Only those inside hear it. {AREA_HELP}")
     ] = None,
-    precision: Annotated[
-        str | None,
-        typer.Option(
-            "--precision", help="Give the place only to a cell of this size, such as 1km."
-        ),
-    ] = None,
+    precision: Precision = None,
     content: Annotated[
         str | None, typer.Option("--content", help="What the payload is, such as application/json.")
     ] = None,
@@ -45,14 +40,13 @@ def pub(
     encoding: Encoding = "s2",
 ) -> None:
     """Publish a message (or the lines of standard input) from a place."""
-    place = None if at is None else parse_point(at)
-    fence = None if geofence is None else parse_area(geofence)
+    place, fence = given(at, parse_point), given(geofence, parse_area)
     with connected(connect, mode, encoding) as session:
         publisher = session.declare_publisher(
             key,
             location=place,
             geofence=fence,
-            precision_m=None if precision is None else parse_length(precision),
+            precision_m=given(precision, parse_length),
             content_encoding=content,
             congestion_control=zenoh.CongestionControl.BLOCK,
         )

@@ -32,8 +32,7 @@ def record(
     """Record messages, with their places, until Ctrl-C."""
     from rich.console import Console
 
-    from zonal.pipeline.log import Retention
-    from zonal.pipeline.recorder import Recorder, RecorderPlan
+    from zonal.pipeline import Recorder, RecorderPlan, Retention
 
     console = Console(stderr=True)
     wanted = None if area is None else parse_area(area)

@@ -3,30 +3,31 @@
 from __future__ import annotations
 
 import json
-import signal
-import threading
 from typing import Annotated
 
 import typer
 
-from zonal.session.router import DEFAULT_ENDPOINT, Router
+from zonal.cli.connection import LOCAL_ROUTER, JsonLines
+from zonal.cli.stopping import stop_event
+from zonal.session import Router
 
 
 def router(
     listen: Annotated[
         list[str],
-        typer.Option("--listen", "-l", help="Endpoint to listen on; port 0 takes a free one."),
-    ] = [DEFAULT_ENDPOINT],  # noqa: B006  (typer copies it)
+        typer.Option(
+            "--listen", "-l", help="Endpoint to listen on; repeatable. Port 0 takes a free one."
+        ),
+    ] = LOCAL_ROUTER,
     connect: Annotated[
-        list[str] | None, typer.Option("--connect", "-e", help="Other routers to connect to.")
+        list[str] | None,
+        typer.Option("--connect", "-e", help="Another router to join; repeatable."),
     ] = None,
     scouting: Annotated[bool, typer.Option(help="Let others find it by multicast.")] = False,
-    json_lines: Annotated[bool, typer.Option("--json", help="Write endpoints as JSON.")] = False,
+    json_lines: JsonLines = False,
 ) -> None:
     """Run a stock Zenoh router until Ctrl-C."""
-    stop = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: stop.set())
+    stop = stop_event()
     with Router(listen, connect=connect or (), scouting=scouting) as running:
         if json_lines:
             typer.echo(json.dumps({"endpoints": running.endpoints}))

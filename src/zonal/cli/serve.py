@@ -2,27 +2,38 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path  # noqa: TC003  (typer reads the annotations)
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from zonal.cli.connection import connected
+from zonal.cli.notation import parse_point
+from zonal.errors import GeometryError
+from zonal.session import Router
+
+if TYPE_CHECKING:
+    from zonal.geo import Point
 
 
 def serve(
     connect: Annotated[
         list[str] | None,
-        typer.Option(help="A router to connect to (tcp/127.0.0.1:7447); none: one starts here."),
+        typer.Option(
+            "--connect", "-e", help="Router to connect to; repeatable. Without any, one starts."
+        ),
     ] = None,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to listen on; 0 takes a free one.")] = 8000,
     topic: Annotated[
-        list[str] | None, typer.Option(help="A key to show live on the map; can be repeated.")
+        list[str] | None, typer.Option(help="Key to show live on the map; repeatable.")
     ] = None,
     center: Annotated[str, typer.Option(help="Latitude,longitude of the map's middle.")] = "20,0",
     zoom: Annotated[int, typer.Option(help="0 (the world) to 18.")] = 2,
     value: Annotated[str, typer.Option(help="The member of JSON payloads to colour by.")] = "",
     layer: Annotated[
-        list[Path] | None, typer.Option(help="A GeoJSON file to show; can be repeated.")
+        list[Path] | None, typer.Option(help="GeoJSON file to show; repeatable.")
     ] = None,
     tiles: Annotated[str, typer.Option(help="Address of map tiles; none: works offline.")] = "",
     token_file: Annotated[
@@ -30,10 +41,10 @@ def serve(
     ] = None,
     read_only: Annotated[bool, typer.Option(help="Nobody may write.")] = False,
     cors: Annotated[
-        list[str] | None, typer.Option(help="An origin whose pages may use this server.")
+        list[str] | None, typer.Option(help="Origin whose pages may use it; repeatable.")
     ] = None,
     name: Annotated[
-        list[str] | None, typer.Option(help="A further host name under which it is reached.")
+        list[str] | None, typer.Option(help="Further host name that it is reached by; repeatable.")
     ] = None,
     certificate: Annotated[Path | None, typer.Option(help="TLS certificate (PEM).")] = None,
     key: Annotated[Path | None, typer.Option(help="Its private key (PEM).")] = None,
@@ -42,21 +53,14 @@ def serve(
         bool, typer.Option(help="Count all messages of the topics, to show what was spared.")
     ] = False,
 ) -> None:
-    """Serve the REST interface, live events and the map until interrupted."""
-    from contextlib import ExitStack
-
-    from rich.console import Console
-
-    import zonal
-    from zonal.session import Router
+    """Serve REST, live events and the map, until Ctrl-C."""
     from zonal.web import MapView, Meter, WebOptions, WebServer
 
-    console = Console()
-    latitude, longitude = _center(center)
+    middle = _center(center)
     view = MapView(
         topics=tuple(topic or ("**",)),
-        latitude=latitude,
-        longitude=longitude,
+        latitude=middle.lat,
+        longitude=middle.lon,
         zoom=zoom,
         value=value,
         layers=tuple((path.stem, path) for path in layer or ()),
@@ -78,25 +82,23 @@ def serve(
         if not connect:
             router = stack.enter_context(Router())
             connect = list(router.endpoints)
-            console.print(f"router   {', '.join(connect)}")
-        config = zonal.config("client", connect=connect)
-        session = stack.enter_context(zonal.open(config))
+            typer.echo(f"router   {', '.join(connect)}")
+        session = stack.enter_context(connected(connect, "client"))
         counting = None
         if meter:
-            counter = stack.enter_context(zonal.open(config))
+            counter = stack.enter_context(connected(connect, "client"))
             counting = stack.enter_context(Meter(counter, view.topics))
         server = WebServer(session, options, counting)
-        console.print(f"map      {server.url}\nREST     {server.url}/<key>, {server.url}/-/docs")
-        console.print("stop with Ctrl-C")
+        typer.echo(f"map      {server.url}\nREST     {server.url}/<key>, {server.url}/-/docs")
+        typer.echo("stop with Ctrl-C")
         server.run()
 
 
-def _center(text: str) -> tuple[float, float]:
+def _center(text: str) -> Point:
     try:
-        latitude, longitude = (float(part) for part in text.split(","))
-    except ValueError as error:
-        raise typer.BadParameter(f"--center is latitude,longitude; not {text!r}") from error
-    return latitude, longitude
+        return parse_point(text)
+    except GeometryError as error:
+        raise typer.BadParameter(f"--center is latitude,longitude: {error}") from error
 
 
 def _tokens(path: Path | None) -> frozenset[str]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import signal
-import threading
 import time
 from typing import Annotated
 
@@ -11,6 +9,7 @@ import typer
 
 from zonal.cli.connection import (
     LOCAL_ROUTER,
+    Area,
     Connect,
     Encoding,
     JsonLines,
@@ -18,19 +17,15 @@ from zonal.cli.connection import (
     Position,
     connected,
 )
-from zonal.cli.notation import AREA_HELP, parse_area
-from zonal.cli.output import as_json, as_line
+from zonal.cli.notation import given, parse_area
+from zonal.cli.output import show
+from zonal.cli.stopping import stop_event
 from zonal.errors import ClosedError
 
 
 def sub(
     key: Annotated[str, typer.Argument(help="The topic; * and ** are wildcards.")],
-    area: Annotated[
-        str | None,
-        typer.Option(
-            "--area", "-a", help=f"{AREA_HELP} around:2km is around --position. Without it: all."
-        ),
-    ] = None,
+    area: Area = None,
     fenced: Annotated[bool, typer.Option(help="Hear all messages with a geofence too.")] = False,
     count: Annotated[
         int | None, typer.Option("--count", "-n", min=1, help="Stop after so many messages.")
@@ -44,11 +39,9 @@ def sub(
     encoding: Encoding = "s2",
     json_lines: JsonLines = False,
 ) -> None:
-    """Print the messages of a topic that come from an area, until Ctrl-C."""
-    wanted = None if area is None else parse_area(area)
-    stop = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: stop.set())
+    """Print the messages of a topic in an area, until Ctrl-C."""
+    wanted = given(area, parse_area)
+    stop = stop_event()
     deadline = None if seconds is None else time.monotonic() + seconds
     with connected(connect, mode, encoding, position) as session:
         subscriber = session.declare_subscriber(
@@ -63,7 +56,7 @@ def sub(
                 break
             if sample is None:
                 continue
-            typer.echo(as_json(sample) if json_lines else as_line(sample))
+            show(sample, json_lines=json_lines)
             shown += 1
             if shown == count:
                 break

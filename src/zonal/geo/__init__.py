@@ -4,13 +4,13 @@ Latitude comes before longitude, both in degrees (WGS 84); lengths are in metres
 Only well-known text and GeoJSON, by their standards, put the longitude first.
 """
 
-from zonal.geo.area import Area, Everywhere
-from zonal.geo.box import Box
+from zonal.geo.area import Area, Box, Everywhere, PlanarArea, planar_of
 from zonal.geo.cell import MAX_LEVEL, Cell, cell_id_of, cell_of, level_for_size, outline
 from zonal.geo.cell_array import cell_ids_of
 from zonal.geo.circle import Circle
 from zonal.geo.cover import DEFAULT_MAX_CELLS, cell_intersects, cover
 from zonal.geo.formats import (
+    area_from_bytes,
     area_from_dict,
     area_from_geojson,
     area_from_wkb,
@@ -18,13 +18,23 @@ from zonal.geo.formats import (
     point_from_wkt,
 )
 from zonal.geo.grid import Grid, GridCell
-from zonal.geo.intersection import planar_of
-from zonal.geo.point import EARTH_RADIUS_M, Point, destination, distance_m
+from zonal.geo.planar import EDGE_TOLERANCE_M
+from zonal.geo.point import (
+    EARTH_RADIUS_M,
+    HALF_CIRCUMFERENCE_M,
+    Point,
+    destination,
+    distance_m,
+    unit_vector,
+    unit_vectors,
+)
 from zonal.geo.polygon import MultiPolygon, Polygon
 
 __all__ = [
     "DEFAULT_MAX_CELLS",
     "EARTH_RADIUS_M",
+    "EDGE_TOLERANCE_M",
+    "HALF_CIRCUMFERENCE_M",
     "MAX_LEVEL",
     "Area",
     "Box",
@@ -34,8 +44,10 @@ __all__ = [
     "Grid",
     "GridCell",
     "MultiPolygon",
+    "PlanarArea",
     "Point",
     "Polygon",
+    "area_from_bytes",
     "area_from_dict",
     "area_from_geojson",
     "area_from_wkb",
@@ -51,4 +63,6 @@ __all__ = [
     "outline",
     "planar_of",
     "point_from_wkt",
+    "unit_vector",
+    "unit_vectors",
 ]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import s2geometry as s2
 
 from zonal.errors import GeometryError
-from zonal.geo.box import Box
+from zonal.geo.area import Box
 from zonal.geo.point import EARTH_RADIUS_M, Point
 from zonal.geo.polygon import Polygon
 

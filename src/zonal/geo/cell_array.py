@@ -13,6 +13,7 @@ import numpy as np
 
 from zonal.errors import GeometryError
 from zonal.geo.cell import MAX_LEVEL
+from zonal.geo.point import unit_vectors
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -30,7 +31,7 @@ def cell_ids_of(lats: ArrayLike, lons: ArrayLike, level: int = MAX_LEVEL) -> NDA
     lat, lon = np.broadcast_arrays(np.asarray(lats, np.float64), np.asarray(lons, np.float64))
     if not ((np.abs(lat) <= 90.0).all() and (np.abs(lon) <= 180.0).all()):
         raise GeometryError("latitudes must be within ±90 and longitudes within ±180 degrees")
-    face, u, v = _face_uv(np.radians(lat), np.radians(lon))
+    face, u, v = _face_uv(lat, lon)
     ids = _walk_curve(face, _st_to_ij(_uv_to_st(u)), _st_to_ij(_uv_to_st(v)))
     lowest = np.uint64(1 << 2 * (MAX_LEVEL - level))
     parents: NDArray[np.uint64] = (ids & (~lowest + np.uint64(1))) | lowest
@@ -38,11 +39,10 @@ def cell_ids_of(lats: ArrayLike, lons: ArrayLike, level: int = MAX_LEVEL) -> NDA
 
 
 def _face_uv(
-    lat: NDArray[np.float64], lon: NDArray[np.float64]
+    lats: NDArray[np.float64], lons: NDArray[np.float64]
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
     """The face with the largest component, and the gnomonic projection onto it."""
-    cos_lat = np.cos(lat)
-    xyz = np.stack([np.cos(lon) * cos_lat, np.sin(lon) * cos_lat, np.sin(lat)])
+    xyz = np.stack(unit_vectors(lats, lons))
     size = np.abs(xyz)
     x_largest = (size[0] > size[1]) & (size[0] > size[2])
     axis = np.where(x_largest, 0, np.where((size[0] <= size[1]) & (size[1] > size[2]), 1, 2))

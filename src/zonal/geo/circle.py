@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 import math
+import struct
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
+import shapely
 
 from zonal.errors import GeometryError
-from zonal.geo.area import Area
-from zonal.geo.box import Box
+from zonal.geo.area import Area, Box
+from zonal.geo.planar import EDGE_TOLERANCE_M
 from zonal.geo.point import (
     EARTH_RADIUS_M,
     HALF_CIRCUMFERENCE_M,
     Point,
+    distance_m,
     unit_vector,
+    unit_vectors,
 )
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-EDGE_TOLERANCE_M = 1e-6
-"""A point this near to a circle's edge is on it: a micrometre, well above rounding errors."""
+CIRCLE_BYTES = struct.Struct("<ddd")
+"""A circle in the binary form: latitude and longitude of its centre, radius in metres."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +41,8 @@ class Circle(Area):
     radius_m: float = field(kw_only=True)
     # The test as a plane through the sphere: squared chord from (ax, ay, az), and whether the
     # inside is the near or (for circles of more than a hemisphere) the far side of it.
-    _plane: tuple[float, float, float, float, bool] = field(
-        init=False, repr=False, compare=False, default=(0.0, 0.0, 0.0, 0.0, False)
+    _plane: tuple[float, float, float, float, bool] | None = field(
+        init=False, repr=False, compare=False, default=None
     )
 
     def __post_init__(self) -> None:
@@ -64,32 +68,28 @@ class Circle(Area):
         return Circle(center, radius_m=self.radius_m)
 
     def _placed(self) -> Point:
-        if self.center is None:
-            raise GeometryError(
-                f"a circle of {self.radius_m} m without a centre has no place yet; give it one "
-                "with at(point), or give the session a position"
-            )
-        return self.center
+        return self.center or self._unplaced()
+
+    def _unplaced(self) -> NoReturn:
+        raise GeometryError(
+            f"a circle of {self.radius_m} m without a centre has no place yet; give it one "
+            "with at(point), or give the session a position"
+        )
 
     def contains(self, point: Point) -> bool:
         """Whether the point is inside or on the edge."""
-        if self.center is None:
-            self._placed()
-        ax, ay, az, limit, far_side = self._plane
-        lat, lon = math.radians(point.lat), math.radians(point.lon)
-        cos_lat = math.cos(lat)
-        dx = cos_lat * math.cos(lon) - ax
-        dy = cos_lat * math.sin(lon) - ay
-        dz = math.sin(lat) - az
+        ax, ay, az, limit, far_side = self._plane or self._unplaced()
+        x, y, z = unit_vector(point)
+        dx = x - ax
+        dy = y - ay
+        dz = z - az
         return (dx * dx + dy * dy + dz * dz <= limit) is not far_side
 
     def contains_many(self, lats: ArrayLike, lons: ArrayLike) -> NDArray[np.bool_]:
         """The same answers as `contains`, for arrays."""
-        self._placed()
-        ax, ay, az, limit, far_side = self._plane
-        lat, lon = np.radians(lats), np.radians(lons)
-        cos_lat = np.cos(lat)
-        dx, dy, dz = cos_lat * np.cos(lon) - ax, cos_lat * np.sin(lon) - ay, np.sin(lat) - az
+        ax, ay, az, limit, far_side = self._plane or self._unplaced()
+        x, y, z = unit_vectors(lats, lons)
+        dx, dy, dz = x - ax, y - ay, z - az
         inside: NDArray[np.bool_] = (dx * dx + dy * dy + dz * dz <= limit) ^ far_side
         return inside
 
@@ -113,6 +113,39 @@ class Circle(Area):
             north,
             east - 360.0 if east > 180.0 else east,
         )
+
+    def intersects(self, other: Area) -> bool:
+        """Whether the two areas have a point in common (touching counts)."""
+        return other.comes_within(self._placed(), self.radius_m + EDGE_TOLERANCE_M)
+
+    def comes_within(self, center: Point, reach_m: float) -> bool:
+        """Whether some point of the area is at most `reach_m` metres away from this one."""
+        return distance_m(self._placed(), center) - self.radius_m <= reach_m + EDGE_TOLERANCE_M
+
+    def to_wkt(self) -> str:
+        """Our own extension: `CIRCLE (lon lat, metres)`."""
+        lat, lon = self._placed()
+        return f"CIRCLE ({lon!r} {lat!r}, {self.radius_m!r})"
+
+    def to_geojson(self) -> dict[str, Any]:
+        """Its centre, with the radius as a foreign member."""
+        lat, lon = self._placed()
+        return {"type": "Point", "coordinates": [lon, lat], "radius_m": self.radius_m}
+
+    def to_dict(self) -> dict[str, Any]:
+        """The type `circle`, the centre (None where it has none) and the radius."""
+        center = self.center
+        place = None if center is None else {"lat": center.lat, "lon": center.lon}
+        return {"type": "circle", "center": place, "radius_m": self.radius_m}
+
+    def to_wkb(self) -> bytes:
+        """Its centre."""
+        lat, lon = self._placed()
+        return bytes(shapely.to_wkb(shapely.Point(lon, lat)))
+
+    def to_bytes(self) -> bytes:
+        """The letter `C`, the centre and the radius."""
+        return b"C" + CIRCLE_BYTES.pack(*self._placed(), self.radius_m)
 
 
 def _plane_of(center: Point, radius_m: float) -> tuple[float, float, float, float, bool]:

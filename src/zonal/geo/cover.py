@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING
 import s2geometry as s2
 
 from zonal.errors import GeometryError
-from zonal.geo.area import Area, Everywhere
-from zonal.geo.box import Box
+from zonal.geo.area import Area, Box, Everywhere, planar_of
 from zonal.geo.cell import MAX_LEVEL, Cell, outline
-from zonal.geo.circle import EDGE_TOLERANCE_M, Circle
-from zonal.geo.intersection import planar_of
+from zonal.geo.circle import Circle
+from zonal.geo.planar import EDGE_TOLERANCE_M
 from zonal.geo.point import EARTH_RADIUS_M, HALF_CIRCUMFERENCE_M
 
 if TYPE_CHECKING:

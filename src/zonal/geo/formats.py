@@ -1,19 +1,20 @@
-"""Areas from and to well-known text, GeoJSON and plain dictionaries."""
+"""Reading areas: from well-known text and binary, GeoJSON, dictionaries and bytes."""
 
 from __future__ import annotations
 
 import json
 import re
+import struct
 from typing import TYPE_CHECKING, Any
 
 import shapely
 
 from zonal.errors import GeometryError
-from zonal.geo.area import Area, Everywhere
-from zonal.geo.box import Box
-from zonal.geo.circle import Circle
+from zonal.geo.area import BOX_BYTES, Area, Box, Everywhere
+from zonal.geo.circle import CIRCLE_BYTES, Circle
 from zonal.geo.point import Point
 from zonal.geo.polygon import MultiPolygon, Polygon
+from zonal.geo.well_known import MAX_VERTICES, POINT, POLYGON, WkbReader, check_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -24,6 +25,8 @@ _CIRCLE_WKT = re.compile(
 )
 _EVERYWHERE_WKT = re.compile(r"\s*EVERYWHERE\s*", re.IGNORECASE)
 _SHOWN = 80
+_MISUSED = (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError)
+"""What reading values of the wrong kind raises."""
 
 
 def area_from_wkt(text: str) -> Area:
@@ -32,13 +35,12 @@ def area_from_wkt(text: str) -> Area:
     Two extensions of ours: `CIRCLE (lon lat, metres)` and `EVERYWHERE`. As in all well-known
     text, longitude comes first.
     """
-    if not isinstance(text, str):
-        raise GeometryError(f"well-known text is a string, not {type(text).__name__}")
-    if match := _CIRCLE_WKT.fullmatch(text):
+    if isinstance(text, str) and (match := _CIRCLE_WKT.fullmatch(text)):
         lon, lat, radius_m = (float(number) for number in match.groups())
         return Circle(Point(lat, lon), radius_m=radius_m)
-    if _EVERYWHERE_WKT.fullmatch(text):
+    if isinstance(text, str) and _EVERYWHERE_WKT.fullmatch(text):
         return Everywhere()
+    text = check_text(text)
     try:
         return _area_of_planar(shapely.from_wkt(text))
     except shapely.errors.ShapelyError as error:
@@ -47,54 +49,47 @@ def area_from_wkt(text: str) -> Area:
 
 def point_from_wkt(text: str) -> Point:
     """The point of a text `POINT (lon lat)`."""
+    text = check_text(text)
     try:
         planar = shapely.from_wkt(text)
-    except (shapely.errors.ShapelyError, TypeError) as error:
-        raise GeometryError(f"cannot read {_shown(str(text))} as a POINT: {error}") from error
+    except shapely.errors.ShapelyError as error:
+        raise GeometryError(f"cannot read {_shown(text)} as a POINT: {error}") from error
     if planar.geom_type != "Point" or planar.is_empty:
         raise GeometryError(f"expected POINT (lon lat), got {_shown(text)}")
     return Point(planar.y, planar.x)
 
 
-def area_from_wkb(data: bytes) -> Area:
-    """The area of a well-known binary (polygons and multipolygons)."""
+def area_from_wkb(data: bytes, max_vertices: int = MAX_VERTICES) -> Area:
+    """The area of a well-known binary: a polygon, a multipolygon, or a point (radius 0)."""
     try:
-        return _area_of_planar(shapely.from_wkb(data))
-    except (shapely.errors.ShapelyError, TypeError) as error:
+        kind, polygons = WkbReader(data, max_vertices).read()
+        if kind == POINT:
+            return Circle(Point(*polygons[0][0][0]), radius_m=0.0)
+        parts = tuple(Polygon(tuple(shell), tuple(map(tuple, holes))) for shell, *holes in polygons)
+        return parts[0] if kind == POLYGON else MultiPolygon(parts)
+    except GeometryError as error:
         raise GeometryError(
             f"cannot read {len(data)} bytes as well-known binary: {error}"
         ) from error
 
 
-def area_to_wkt(area: Area) -> str:
-    """Well-known text with all digits of the numbers, so that it reads back equal."""
-    match area:
-        case Everywhere():
-            return "EVERYWHERE"
-        case Circle(center=Point(lat, lon), radius_m=radius_m):
-            return f"CIRCLE ({lon!r} {lat!r}, {radius_m!r})"
-        case Box():
-            return area_to_wkt(_polygon_of_box(area))
-        case Polygon():
-            return f"POLYGON {_rings_to_wkt(area)}"
-        case MultiPolygon(polygons):
-            return f"MULTIPOLYGON ({', '.join(_rings_to_wkt(part) for part in polygons)})"
-    raise GeometryError(f"{area} cannot be written as well-known text")
-
-
-def _rings_to_wkt(polygon: Polygon) -> str:
-    rings = (
-        ", ".join(f"{lon!r} {lat!r}" for lat, lon in ring)
-        for ring in (polygon.shell, *polygon.holes)
-    )
-    return f"({', '.join(f'({ring})' for ring in rings)})"
-
-
-def _polygon_of_box(box: Box) -> Polygon:
-    """The same area as a polygon; its longitudes go beyond 180 where the box crosses it."""
-    south, west, north = box.min_lat, box.min_lon, box.max_lat
-    east = west + box.width_deg
-    return Polygon(((south, west), (south, east), (north, east), (north, west), (south, west)))
+def area_from_bytes(data: bytes, max_vertices: int = MAX_VERTICES) -> Area:
+    """The area of the bytes that `Area.to_bytes` wrote; `GeometryError` for any others."""
+    letter, body = data[:1], data[1:]
+    try:
+        match letter:
+            case b"E":
+                return Everywhere()
+            case b"C":
+                lat, lon, radius_m = CIRCLE_BYTES.unpack(body)
+                return Circle(Point(lat, lon), radius_m=radius_m)
+            case b"B":
+                return Box(*BOX_BYTES.unpack(body))
+            case b"P":
+                return area_from_wkb(body, max_vertices)
+    except struct.error as error:
+        raise GeometryError(f"{len(body)} bytes are no shape {letter!r}: {error}") from error
+    raise GeometryError(f"unknown shape {letter!r}")
 
 
 def area_from_geojson(geometry: Mapping[str, Any] | str) -> Area:
@@ -105,11 +100,11 @@ def area_from_geojson(geometry: Mapping[str, Any] | str) -> Area:
     if isinstance(geometry, str):
         try:
             geometry = json.loads(geometry)
-        except json.JSONDecodeError as error:
+        except (json.JSONDecodeError, RecursionError) as error:
             raise GeometryError(f"cannot read GeoJSON: {error}") from error
     try:
         return _from_geojson(geometry)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except _MISUSED as error:
         if isinstance(error, GeometryError):
             raise
         raise GeometryError(f"cannot read GeoJSON: {type(error).__name__} {error}") from error
@@ -158,29 +153,6 @@ def _united(areas: Iterable[Area]) -> Area:
     return MultiPolygon(tuple(polygons))
 
 
-def area_to_geojson(area: Area) -> dict[str, Any]:
-    """A GeoJSON geometry; boxes become polygons, circles a `Point` with `radius_m`."""
-    match area:
-        case Circle(center=Point(lat, lon), radius_m=radius_m):
-            return {"type": "Point", "coordinates": [lon, lat], "radius_m": radius_m}
-        case Everywhere():
-            return area_to_geojson(area.bounds)
-        case Box():
-            return area_to_geojson(_polygon_of_box(area))
-        case Polygon():
-            return {"type": "Polygon", "coordinates": _rings_to_lists(area)}
-        case MultiPolygon(polygons):
-            return {
-                "type": "MultiPolygon",
-                "coordinates": [_rings_to_lists(part) for part in polygons],
-            }
-    raise GeometryError(f"{area} cannot be written as GeoJSON")
-
-
-def _rings_to_lists(polygon: Polygon) -> list[list[list[float]]]:
-    return [[[lon, lat] for lat, lon in ring] for ring in (polygon.shell, *polygon.holes)]
-
-
 def area_from_dict(values: Mapping[str, Any]) -> Area:
     """The area of a dictionary that `to_dict` made (or a person wrote)."""
     try:
@@ -203,7 +175,9 @@ def area_from_dict(values: Mapping[str, Any]) -> Area:
                     f"unknown area type {other!r}; known: circle, box, polygon, multipolygon, "
                     "everywhere"
                 )
-    except (KeyError, TypeError, AttributeError) as error:
+    except _MISUSED as error:
+        if isinstance(error, GeometryError):
+            raise
         raise GeometryError(f"an area's dictionary lacks or misuses {error}") from error
 
 
@@ -212,33 +186,6 @@ def _polygon_of_dict(values: Mapping[str, Any]) -> Polygon:
         tuple((lat, lon) for lat, lon in values["shell"]),
         tuple(tuple((lat, lon) for lat, lon in hole) for hole in values.get("holes", ())),
     )
-
-
-def area_to_dict(area: Area) -> dict[str, Any]:
-    """A plain dictionary: `type` and the shape's own fields, latitude before longitude."""
-    match area:
-        case Everywhere():
-            return {"type": "everywhere"}
-        case Circle(center=center, radius_m=radius_m):
-            place = None if center is None else {"lat": center.lat, "lon": center.lon}
-            return {"type": "circle", "center": place, "radius_m": radius_m}
-        case Box(min_lat, min_lon, max_lat, max_lon):
-            return {
-                "type": "box",
-                "min_lat": min_lat,
-                "min_lon": min_lon,
-                "max_lat": max_lat,
-                "max_lon": max_lon,
-            }
-        case Polygon(shell, holes):
-            return {"type": "polygon", "shell": _lists(shell), "holes": [_lists(h) for h in holes]}
-        case MultiPolygon(polygons):
-            return {"type": "multipolygon", "polygons": [area_to_dict(part) for part in polygons]}
-    raise GeometryError(f"{area} cannot be written as a dictionary")
-
-
-def _lists(ring: tuple[tuple[float, float], ...]) -> list[list[float]]:
-    return [[lat, lon] for lat, lon in ring]
 
 
 def _area_of_planar(planar: shapely.Geometry) -> Area:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from zonal.errors import GeometryError
-from zonal.geo.box import Box
+from zonal.geo.area import Box
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

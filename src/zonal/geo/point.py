@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from math import cos, radians, sin  # by their names, since `unit_vector` is asked often
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from zonal.errors import GeometryError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from numpy.typing import ArrayLike, NDArray
 
 EARTH_RADIUS_M = 6_371_008.8
 """Mean radius of the Earth in metres (IUGG); circles and distances use a sphere of this size."""
@@ -93,6 +98,15 @@ def wrap_longitude(lon: float) -> float:
 
 def unit_vector(point: Point) -> tuple[float, float, float]:
     """The point on the unit sphere: x towards (0, 0), z towards the North Pole."""
-    lat, lon = math.radians(point.lat), math.radians(point.lon)
-    cos_lat = math.cos(lat)
-    return cos_lat * math.cos(lon), cos_lat * math.sin(lon), math.sin(lat)
+    lat, lon = radians(point.lat), radians(point.lon)
+    cos_lat = cos(lat)
+    return cos_lat * cos(lon), cos_lat * sin(lon), sin(lat)
+
+
+def unit_vectors(
+    lats: ArrayLike, lons: ArrayLike
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """The same for arrays of latitudes and longitudes in degrees: x, y and z."""
+    lat, lon = np.radians(lats), np.radians(lons)
+    cos_lat = np.cos(lat)
+    return cos_lat * np.cos(lon), cos_lat * np.sin(lon), np.sin(lat)

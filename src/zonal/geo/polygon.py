@@ -3,34 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import shapely
 from shapely.validation import explain_validity
 
 from zonal.errors import GeometryError
-from zonal.geo.area import Area
-from zonal.geo.box import Box
+from zonal.geo.area import Box, PlanarArea
+from zonal.geo.planar import Ring, rings_to_geojson, rings_to_wkt
+from zonal.geo.well_known import MAX_VERTICES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
     from zonal.geo.point import Point
 
-AreaT = TypeVar("AreaT", bound=Area)
 
-Ring = tuple[tuple[float, float], ...]
-"""Vertices as (latitude, longitude); the last one equals the first."""
-
-MAX_VERTICES = 1_000_000
-"""More vertices than this are refused: a coastline of the whole Earth has fewer."""
-
-
-class _PlanarArea(Area):
-    """An area that is a planar figure in longitude and latitude (x = lon, y = lat)."""
+class _FigureArea(PlanarArea):
+    """An area that keeps its figure."""
 
     __slots__ = ()
     _planar: shapely.Geometry
@@ -80,9 +73,13 @@ class _PlanarArea(Area):
             return Box(south, -180.0, north, 180.0)
         return Box(south, _wrapped(west, outward=-1e-12), north, _wrapped(east, outward=1e-12))
 
+    def to_bytes(self) -> bytes:
+        """The letter `P` and the well-known binary."""
+        return b"P" + self.to_wkb()
+
 
 @dataclass(frozen=True, slots=True)
-class Polygon(_PlanarArea):
+class Polygon(_FigureArea):
     """A polygon with straight edges in longitude and latitude, as GeoJSON defines them.
 
     Rings are sequences of points or (lat, lon) pairs; the last vertex repeats the first. Edges
@@ -113,23 +110,31 @@ class Polygon(_PlanarArea):
         # Rebuilt from its vertices, since a pickled geometry is no longer prepared.
         return Polygon, (self.shell, self.holes)
 
-    @classmethod
-    def from_wkt(cls, text: str) -> Polygon:
-        """The polygon that a `POLYGON (…)` text describes."""
-        from zonal.geo.formats import area_from_wkt
+    @property
+    def rings(self) -> tuple[Ring, ...]:
+        """The shell and the holes."""
+        return self.shell, *self.holes
 
-        return _expect(area_from_wkt(text), cls)
+    def to_wkt(self) -> str:
+        """`POLYGON (…)`."""
+        return f"POLYGON {rings_to_wkt(self.rings)}"
 
-    @classmethod
-    def from_geojson(cls, geometry: Mapping[str, Any] | str) -> Polygon:
-        """The polygon of a GeoJSON geometry or feature."""
-        from zonal.geo.formats import area_from_geojson
+    def to_geojson(self) -> dict[str, Any]:
+        """A `Polygon`."""
+        return {"type": "Polygon", "coordinates": rings_to_geojson(self.rings)}
 
-        return _expect(area_from_geojson(geometry), cls)
+    def to_dict(self) -> dict[str, Any]:
+        """The type `polygon`, the shell and the holes."""
+        shell, *holes = ([list(vertex) for vertex in ring] for ring in self.rings)
+        return {"type": "polygon", "shell": shell, "holes": holes}
+
+    def to_wkb(self) -> bytes:
+        """A polygon."""
+        return bytes(shapely.to_wkb(self._planar))
 
 
 @dataclass(frozen=True, slots=True)
-class MultiPolygon(_PlanarArea):
+class MultiPolygon(_FigureArea):
     """Several polygons as one area; they may be apart, touch or overlap."""
 
     polygons: tuple[Polygon, ...]
@@ -151,31 +156,29 @@ class MultiPolygon(_PlanarArea):
         # Rebuilt from its vertices, since a pickled geometry is no longer prepared.
         return MultiPolygon, (self.polygons,)
 
-    @classmethod
-    def from_wkt(cls, text: str) -> MultiPolygon:
-        """The multipolygon that a `MULTIPOLYGON (…)` text describes."""
-        from zonal.geo.formats import area_from_wkt
+    def to_wkt(self) -> str:
+        """`MULTIPOLYGON (…)`."""
+        return f"MULTIPOLYGON ({', '.join(rings_to_wkt(part.rings) for part in self.polygons)})"
 
-        return _expect(area_from_wkt(text), cls)
+    def to_geojson(self) -> dict[str, Any]:
+        """A `MultiPolygon`."""
+        coordinates = [rings_to_geojson(part.rings) for part in self.polygons]
+        return {"type": "MultiPolygon", "coordinates": coordinates}
 
-    @classmethod
-    def from_geojson(cls, geometry: Mapping[str, Any] | str) -> MultiPolygon:
-        """The multipolygon of a GeoJSON geometry or feature."""
-        from zonal.geo.formats import area_from_geojson
+    def to_dict(self) -> dict[str, Any]:
+        """The type `multipolygon` and its parts."""
+        return {"type": "multipolygon", "polygons": [part.to_dict() for part in self.polygons]}
 
-        return _expect(area_from_geojson(geometry), cls)
-
-
-def _expect(area: Area, kind: type[AreaT]) -> AreaT:
-    if not isinstance(area, kind):
-        raise GeometryError(f"expected a {kind.__name__}, got a {type(area).__name__}")
-    return area
+    def to_wkb(self) -> bytes:
+        """A multipolygon of its parts, also where they overlap."""
+        parts = shapely.MultiPolygon([part.planar for part in self.polygons])
+        return bytes(shapely.to_wkb(parts))
 
 
 def _ring(vertices: Iterable[Point | Sequence[float]], name: str) -> Ring:
     try:
         ring = tuple((float(lat), float(lon)) for lat, lon in vertices)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise GeometryError(f"{name}: a ring is a sequence of points or (lat, lon)") from error
     if len(ring) > MAX_VERTICES:
         raise GeometryError(f"{name}: {len(ring):,} vertices exceed the limit of {MAX_VERTICES:,}")

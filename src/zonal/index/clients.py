@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from zonal.geo import Area, Circle
+from zonal.geo import Area, Circle, unit_vector
 from zonal.index.columns import DOUBT
 from zonal.index.figures import plane_of
 
@@ -59,9 +58,8 @@ class Clients:
         if point is None:
             self._vectors[seat] = np.nan
             return
-        lat, lon = math.radians(point.lat), math.radians(point.lon)
-        cos_lat = math.cos(lat)
-        self._vectors[seat] = cos_lat * math.cos(lon), cos_lat * math.sin(lon), math.sin(lat), 1.0
+        x, y, z = unit_vector(point)
+        self._vectors[seat] = x, y, z, 1.0
 
     def leave(self, client: Hashable) -> None:
         """Free a client's seat."""

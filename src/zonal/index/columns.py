@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import shapely
 
+from zonal.geo import unit_vector
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -45,16 +47,12 @@ _NEVER = -math.inf
 class Question:
     """A point, prepared once for all the tables that it is put to."""
 
-    __slots__ = ("area_of", "cos_lat", "point", "x", "y", "z")
+    __slots__ = ("area_of", "point", "x", "y", "z")
 
     def __init__(self, point: Point, area_of: Callable[[int], Any]) -> None:
         self.area_of = area_of  # asked where the numbers in a table do not settle a case
-        lat, lon = math.radians(point.lat), math.radians(point.lon)
-        self.cos_lat = cos_lat = math.cos(lat)
         self.point = point
-        self.x = cos_lat * math.cos(lon)
-        self.y = cos_lat * math.sin(lon)
-        self.z = math.sin(lat)
+        self.x, self.y, self.z = unit_vector(point)
 
     def vector(self) -> NDArray[np.float64]:
         """The point as a vector that a table of planes can be multiplied with."""
@@ -188,7 +186,8 @@ class Circles(Columns):
             self._settle()
         # The sines of the latitudes one reach to the south and to the north; beyond a pole, all.
         cosine, sine = self._reach
-        z, cos_lat, sines = question.z, question.cos_lat, self._cells[2]
+        z, sines = question.z, self._cells[2]
+        cos_lat = math.hypot(question.x, question.y)
         start, end = 0, self._count
         if cos_lat * cosine + z * sine > 0.0:
             start = bisect_left(sines, z * cosine - cos_lat * sine - 1e-15, 0, end)

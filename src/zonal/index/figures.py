@@ -6,15 +6,21 @@ import math
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from zonal.geo import EARTH_RADIUS_M, Area, Box, Circle, MultiPolygon, Polygon
+from zonal.geo import (
+    EARTH_RADIUS_M,
+    EDGE_TOLERANCE_M,
+    Area,
+    Box,
+    Circle,
+    MultiPolygon,
+    Polygon,
+    unit_vector,
+)
 from zonal.index.columns import Boxes, Circles, Columns, Polygons, Shapes
 
 if TYPE_CHECKING:
     from zonal.geo import Point
     from zonal.index.columns import Numbers
-
-EDGE_M = 1e-6
-"""A circle's edge is a micrometre wide (as in `zonal.geo`): points on it are inside."""
 
 HAIR = 1e-9
 """Degrees (0.1 mm) by which extents and fields are widened: a field is never missed."""
@@ -80,25 +86,22 @@ class _Reach(NamedTuple):
 
 @lru_cache(maxsize=1024)
 def _reach_of(radius_m: float) -> _Reach:
-    angle = (radius_m + 2 * EDGE_M) / EARTH_RADIUS_M
-    edge = min((radius_m + EDGE_M) / EARTH_RADIUS_M, math.pi)
+    angle = (radius_m + 2 * EDGE_TOLERANCE_M) / EARTH_RADIUS_M
+    edge = min((radius_m + EDGE_TOLERANCE_M) / EARTH_RADIUS_M, math.pi)
     return _Reach(math.degrees(angle) + HAIR, math.sin(angle), -math.cos(edge))
 
 
 def plane_of(center: Point, radius_m: float) -> Numbers:
     """A circle as the half space that cuts it out of the unit sphere (any radius)."""
-    lat, lon = math.radians(center.lat), math.radians(center.lon)
-    cos_lat = math.cos(lat)
-    minus_cosine = _reach_of(radius_m).minus_cosine
-    return cos_lat * math.cos(lon), cos_lat * math.sin(lon), math.sin(lat), minus_cosine
+    x, y, z = unit_vector(center)
+    return x, y, z, _reach_of(radius_m).minus_cosine
 
 
 def _figure_of_circle(center: Point, radius_m: float) -> Figure:
     lat_deg, lon_deg = center.lat, center.lon
     height, sine, minus_cosine = _reach_of(radius_m)
-    lat, lon = math.radians(lat_deg), math.radians(lon_deg)
-    cos_lat = math.cos(lat)
-    plane = (cos_lat * math.cos(lon), cos_lat * math.sin(lon), math.sin(lat), minus_cosine)
+    x, y, z = unit_vector(center)
+    cos_lat, plane = math.hypot(x, y), (x, y, z, minus_cosine)
     south, north = lat_deg - height, lat_deg + height
     if south <= -90.0 or north >= 90.0:
         return Figure(Circles, plane, max(south, -90.0), -180.0, min(north, 90.0), 180.0)
@@ -122,7 +125,7 @@ def circle_reaches(circle: Circle, south: float, west: float, north: float, east
     assert center is not None
     lat, low, high = map(math.radians, (center.lat, max(south, -90.0), min(north, 90.0)))
     across = math.radians(_turn_to(center.lon, west, east))
-    reach = min((circle.radius_m + 2 * EDGE_M) / EARTH_RADIUS_M + 1e-10, math.pi)
+    reach = min((circle.radius_m + 2 * EDGE_TOLERANCE_M) / EARTH_RADIUS_M + 1e-10, math.pi)
     limit = math.sin(reach / 2) ** 2 * (1 + 1e-12)
     if across >= math.pi / 2:
         return min(_haversine(lat, low, across), _haversine(lat, high, across)) <= limit

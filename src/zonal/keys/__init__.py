@@ -1,24 +1,59 @@
 """Location keys: a place as ordinary key-expression chunks that stock Zenoh routers filter by.
 
 `<topic>/@<encoding>/<chunks>`: topic first, location last, behind a verbatim chunk, which Zenoh's
-wildcards never match. So plain and location-aware traffic live side by side.
+wildcards never match. So plain and location-aware traffic live side by side. Keys are built and
+read here alone (`grammar`, `fence`, `question`, `announcement`, `compact_point`).
 """
 
-from zonal.keys.bloom import BloomDomain, BloomEncoding
-from zonal.keys.encoding import DEFAULT_MAX_EXPRESSIONS, Encoding, Place, Role, refine
-from zonal.keys.location_key import (
-    FENCE_CHUNK,
-    LONGEST_TOPIC,
-    LocationKey,
-    check_topic,
-    encode_area,
-    encode_place,
-    fence_expressions,
-    join,
-    match,
-    middle_of_expression,
-    split,
+from zonal.keys.announcement import (
+    AnnouncedArea,
+    announced_expression,
+    announcement_key,
+    announcements_key,
+    keys_to_announce,
+    read_announced,
 )
+from zonal.keys.bloom import BloomDomain, BloomEncoding, filters_match
+from zonal.keys.compact_point import (
+    POINT_SIZES,
+    PointForm,
+    exact_chunk,
+    pack_point,
+    read_exact_chunk,
+    unpack_point,
+)
+from zonal.keys.encoding import (
+    DEFAULT_MAX_EXPRESSIONS,
+    Encoding,
+    Place,
+    Role,
+    RoleExpression,
+    refine,
+)
+from zonal.keys.fence import EVERY_FENCE, fence_expressions, fences_around, fences_at
+from zonal.keys.grammar import (
+    LONGEST_TOPIC,
+    KeyParts,
+    area_keys,
+    cell_keys,
+    check_topic,
+    encoding_key,
+    exact_key,
+    fenced_keys,
+    is_exact,
+    is_plain,
+    join,
+    location_of,
+    message_keys,
+    place_key,
+    presence_keys,
+    read_key,
+    topic_of,
+)
+from zonal.keys.location_key import LocationKey, encode_area, encode_place, match
+from zonal.keys.marks import FENCE_CHUNK
+from zonal.keys.mgrs_grid import area_of_reference
+from zonal.keys.question import query_keys, queryable_keys
 from zonal.keys.registry import (
     encoding_named,
     encoding_of_expression,
@@ -28,25 +63,57 @@ from zonal.keys.registry import (
 
 __all__ = [
     "DEFAULT_MAX_EXPRESSIONS",
+    "EVERY_FENCE",
     "FENCE_CHUNK",
     "LONGEST_TOPIC",
+    "POINT_SIZES",
+    "AnnouncedArea",
     "BloomDomain",
     "BloomEncoding",
     "Encoding",
+    "KeyParts",
     "LocationKey",
     "Place",
+    "PointForm",
     "Role",
+    "RoleExpression",
+    "announced_expression",
+    "announcement_key",
+    "announcements_key",
+    "area_keys",
+    "area_of_reference",
+    "cell_keys",
     "check_topic",
     "encode_area",
     "encode_place",
+    "encoding_key",
     "encoding_named",
     "encoding_of_expression",
     "encodings",
+    "exact_chunk",
+    "exact_key",
     "fence_expressions",
+    "fenced_keys",
+    "fences_around",
+    "fences_at",
+    "filters_match",
+    "is_exact",
+    "is_plain",
     "join",
+    "keys_to_announce",
+    "location_of",
     "match",
-    "middle_of_expression",
+    "message_keys",
+    "pack_point",
+    "place_key",
+    "presence_keys",
+    "query_keys",
+    "queryable_keys",
+    "read_announced",
+    "read_exact_chunk",
+    "read_key",
     "refine",
     "register_encoding",
-    "split",
+    "topic_of",
+    "unpack_point",
 ]

@@ -1,7 +1,7 @@
-"""Bloom filters over a grid as key chunks (thesis, 5.3 and 6.2.3).
+"""Bloom filters over a grid as key chunks (Visotto 2023, 5.3 and 6.2.3).
 
 A domain is a grid with a name, shared by publishers and subscribers, and a probability of false
-positives. Its parameters follow the thesis: m = −n·ln p / (ln 2)², rounded up to a multiple of
+positives. Its parameters follow Visotto 2023: m = −n·ln p / (ln 2)², rounded up to a multiple of
 32 bits, and k = ⌈(m/n)·ln 2⌉ hash functions. The hash is one that any language reproduces: the
 SHA-256 digest of the ASCII text `<column>-<row>`; its first and second eight bytes are the
 unsigned big-endian integers a and b, b is made odd, and bit number i (of k) is (a + i·b) mod m.
@@ -23,12 +23,16 @@ from typing import TYPE_CHECKING
 
 from zonal.errors import EncodingError, GeometryError, LocationKeyError
 from zonal.geo import Area, Box, Grid, GridCell, MultiPolygon, Point, Polygon, outline
-from zonal.keys.encoding import DEFAULT_MAX_EXPRESSIONS, Place, Role
+from zonal.keys.encoding import (
+    DEFAULT_MAX_EXPRESSIONS,
+    Encoding,
+    Place,
+    Role,
+    RoleExpression,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-    from zonal.keys.location_key import LocationKey
 
 _WORD_BITS = 32
 _DIGIT_BITS = 4
@@ -71,7 +75,7 @@ class BloomDomain:
         return result
 
     def dotted(self, filter_bits: int) -> str:
-        """The thesis' own writing: hexadecimal words of 32 bits, separated by dots."""
+        """The writing of Visotto 2023: hexadecimal words of 32 bits, separated by dots."""
         words = range(self.bits - _WORD_BITS, -1, -_WORD_BITS)
         return ".".join(f"{(filter_bits >> shift) & 0xFFFF_FFFF:x}" for shift in words)
 
@@ -98,16 +102,15 @@ def _bits_of_field(column: int, row: int, bits: int, hashes: int) -> int:
 
 
 def filters_match(subscriber: int, publisher: int) -> bool:
-    """The thesis' test: every bit of the publisher is set in the subscriber's filter."""
+    """The test of Visotto 2023: every bit of the publisher is set in the subscriber's filter."""
     return subscriber & publisher == publisher
 
 
 @dataclass(frozen=True, slots=True)
-class BloomEncoding:
+class BloomEncoding(Encoding):
     """Filters over one domain."""
 
     domain: BloomDomain
-    announces_areas: bool = False
 
     @property
     def name(self) -> str:
@@ -173,7 +176,9 @@ class BloomEncoding:
         ]
         if not boxes:
             raise LocationKeyError(f"{expression!r} holds no field of {self.domain.name!r}")
-        return boxes[0] if len(boxes) == 1 else MultiPolygon(tuple(map(_polygon_of, boxes)))
+        return (
+            boxes[0] if len(boxes) == 1 else MultiPolygon(tuple(Polygon(box.ring) for box in boxes))
+        )
 
     def _bits_of(self, expression: str) -> int:
         rest = expression.removeprefix(self.prefix).removeprefix("/")
@@ -190,7 +195,7 @@ class BloomEncoding:
         except ValueError as error:
             raise LocationKeyError(f"{expression!r} is no Bloom filter: {error}") from error
 
-    def match(self, a: LocationKey, b: LocationKey) -> bool:
+    def match(self, a: RoleExpression, b: RoleExpression) -> bool:
         """Publisher's bits all open for the subscriber; for two areas, some digit open in both."""
         bits_a, bits_b = self._bits_of(a.expression), self._bits_of(b.expression)
         if a.role is Role.PUBLISHER:
@@ -198,11 +203,6 @@ class BloomEncoding:
         if b.role is Role.PUBLISHER:
             return filters_match(bits_a, bits_b)
         return bool(bits_a & bits_b)
-
-
-def _polygon_of(box: Box) -> Polygon:
-    south, west, north, east = box.min_lat, box.min_lon, box.max_lat, box.min_lon + box.width_deg
-    return Polygon(((south, west), (south, east), (north, east), (north, west), (south, west)))
 
 
 WORLD = BloomDomain("world", Grid(Box(-90.0, -180.0, 90.0, 180.0), rows=10, columns=10))

@@ -1,14 +1,13 @@
-"""What an encoding is: the small protocol that every way of writing places into keys follows."""
+"""What an encoding is: the protocol that every way of writing places into keys follows."""
 
 from __future__ import annotations
 
 import enum
-from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
+from abc import abstractmethod
+from typing import Protocol, TypeAlias, runtime_checkable
 
+from zonal.errors import EncodingError
 from zonal.geo import Area, Cell, Point, cell_intersects
-
-if TYPE_CHECKING:
-    from zonal.keys.location_key import LocationKey
 
 Place: TypeAlias = Point | Cell
 """Where a message comes from: a point, or (blurred) no more than a cell."""
@@ -18,7 +17,7 @@ DEFAULT_MAX_EXPRESSIONS = 8
 
 
 class Role(enum.Enum):
-    """The kind of device that a location key stands for; the values are the thesis' flags (6.2)."""
+    """The kind of device that a location key stands for; values as in Visotto 2023 (6.2)."""
 
     PUBLISHER = "p"
     SUBSCRIBER = "s"
@@ -40,39 +39,94 @@ _PAIRS = frozenset(
 )
 
 
+class RoleExpression(Protocol):
+    """A location expression and the kind of device that uses it; `LocationKey` is one."""
+
+    @property
+    def expression(self) -> str:
+        """What stands behind the topic: `@s2/1/4/7/**`."""
+
+    @property
+    def role(self) -> Role:
+        """Who uses it."""
+
+
 @runtime_checkable
 class Encoding(Protocol):
     """One way to write places and areas as key-expression chunks.
 
     Expressions are what stands behind the topic: `@<chunk>/…`. Whenever a place lies in an area,
     one of the place's expressions intersects one of the area's by Zenoh's own rules; the reverse
-    need not hold, so `refine` decides at the edge.
+    need not hold, so `refine` decides at the edge. No expression ends in a chunk that begins with
+    `=`, and none has a verbatim chunk behind its prefix.
+
+    An encoding of one's own derives from this class, defines what is abstract here, and may
+    leave the rest as it is. Its objects are values: equal ones write the same, and have a hash.
     """
 
+    def __hash__(self) -> int:
+        return super().__hash__()
+
     @property
+    @abstractmethod
     def name(self) -> str:
         """The name that users give: `s2`, `mgrs`, `bloom:milano`, …."""
 
     @property
+    @abstractmethod
     def prefix(self) -> str:
         """The leading chunks of every expression, the first one verbatim: `@s2`, …."""
 
     @property
     def announces_areas(self) -> bool:
         """Whether publishers have to know the declared areas, since routers cannot match them."""
+        return False
 
+    @property
+    def cell_level(self) -> int | None:
+        """The finest level of the S2 cells that its areas consist of; None: they are no S2 cells.
+
+        Where there is one, all areas of a topic can be declared together, as the fewest cells
+        that contain them. Otherwise each area is declared by itself or, where there are too many,
+        the whole encoding.
+        """
+        return None
+
+    @abstractmethod
     def place_expressions(self, place: Place) -> tuple[str, ...]:
         """What a publisher at this place publishes under; several only for a blurred place."""
 
+    @abstractmethod
     def area_expressions(
         self, area: Area, role: Role, max_expressions: int = DEFAULT_MAX_EXPRESSIONS
     ) -> tuple[str, ...]:
         """What a subscriber, queryable or get with this area declares or asks."""
 
-    def decode(self, expression: str, role: Role) -> Place | Area:
-        """The place or area that an expression stands for, at least as large as the encoded one."""
+    def cell_expression(self, cell: Cell) -> str:
+        """What is declared for all places in an S2 cell of an even level.
 
-    def match(self, a: LocationKey, b: LocationKey) -> bool:
+        A cell finer than `cell_level` is declared as the one of that level around it. An
+        `EncodingError` where there is no `cell_level`.
+        """
+        raise EncodingError(f"{self.name} has no expression for the S2 cell {cell.token}")
+
+    @abstractmethod
+    def decode(self, expression: str, role: Role) -> Place | Area:
+        """The place or area that an expression stands for, at least as large as the encoded one.
+
+        A `LocationKeyError` where it stands for none, or for one of another role.
+        """
+
+    def middle(self, expression: str) -> Point | None:  # noqa: ARG002  (overridden)
+        """A point within some metres of any publisher that uses this expression.
+
+        With it a message tells only by how much its place differs. None where the expression
+        says too little; then the message carries the whole place.
+        """
+        return None
+
+    @abstractmethod
+    def match(self, a: RoleExpression, b: RoleExpression) -> bool:
         """Whether two location keys of this encoding match; roles are already known to meet."""
 
 

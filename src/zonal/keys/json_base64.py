@@ -1,4 +1,4 @@
-"""The exact shape as JSON in Base64 in one chunk (thesis, 5.1 and 6.2.1).
+"""The exact shape as JSON in Base64 in one chunk (Visotto 2023, 5.1 and 6.2.1).
 
 Stock routers cannot look into such a chunk. So the match happens where a message enters: devices
 with an area announce their chunk, and the publisher's side sends once per distinct matching one.
@@ -7,34 +7,35 @@ with an area announce their chunk, and the publisher's side sends once per disti
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from zonal.errors import GeometryError, LocationKeyError
+from zonal.errors import LocationKeyError
 from zonal.geo import (
     Area,
     Box,
     Cell,
     Circle,
     Everywhere,
-    MultiPolygon,
     Point,
-    Polygon,
     area_from_geojson,
 )
-from zonal.keys.encoding import DEFAULT_MAX_EXPRESSIONS, Place, Role, refine
+from zonal.keys.encoding import (
+    DEFAULT_MAX_EXPRESSIONS,
+    Encoding,
+    Place,
+    Role,
+    RoleExpression,
+    refine,
+)
 
-if TYPE_CHECKING:
-    from zonal.keys.location_key import LocationKey
-
-# The thesis has 1 (box) and 2 (circle); the others are ours.
+# Visotto 2023 has 1 (box) and 2 (circle); the others are ours.
 _EVERYWHERE, _BOX, _CIRCLE, _POLYGON, _CELL = "0", "1", "2", "3", "4"
 
 
 @dataclass(frozen=True, slots=True)
-class JsonEncoding:
+class JsonEncoding(Encoding):
     """Shapes, exactly: `@json/p_<point>` and `@json/<role>_<shape>_<area>`."""
 
     name: str = "json"
@@ -68,19 +69,19 @@ class JsonEncoding:
                 return _place_of(rest)
             shape, _, packed = rest.partition("_")
             return _from_json(shape, _unpack(packed))
-        except (GeometryError, KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise LocationKeyError(f"cannot read the location {expression!r}: {error}") from error
 
-    def match(self, a: LocationKey, b: LocationKey) -> bool:
+    def match(self, a: RoleExpression, b: RoleExpression) -> bool:
         """Publisher and subscriber: point in area; get and queryable: areas intersect."""
-        place_or_area_a, place_or_area_b = a.decode(), b.decode()
-        match place_or_area_a, place_or_area_b:
+        first, second = self.decode(a.expression, a.role), self.decode(b.expression, b.role)
+        match first, second:
             case Area(), Area():
-                return place_or_area_a.intersects(place_or_area_b)
+                return first.intersects(second)
             case Area(), (Point() | Cell()):
-                return refine(place_or_area_a, place_or_area_b)
+                return refine(first, second)
             case ((Point() | Cell()), Area()):
-                return refine(place_or_area_b, place_or_area_a)
+                return refine(second, first)
         raise LocationKeyError(f"{a} and {b} are no place and area")
 
 
@@ -93,7 +94,7 @@ def _unpack(packed: str) -> Any:
     try:
         padded = packed + "=" * (-len(packed) % 4)
         return json.loads(base64.b64decode(padded, altchars=b"-_", validate=True))
-    except (binascii.Error, UnicodeDecodeError, json.JSONDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         raise LocationKeyError(f"{packed[:40]!r} is no JSON in Base64: {error}") from error
 
 
@@ -105,6 +106,7 @@ def _place_of(rest: str) -> Place:
 
 
 def _to_json(area: Area) -> tuple[str, dict[str, Any]]:
+    """The thesis' own forms of boxes and circles; any other shape is GeoJSON."""
     match area:
         case Everywhere():
             return _EVERYWHERE, {}
@@ -117,9 +119,7 @@ def _to_json(area: Area) -> tuple[str, dict[str, Any]]:
             }
         case Circle(center=Point(lat, lon), radius_m=radius_m):
             return _CIRCLE, {"r": radius_m, "c": {"lat": lat, "long": lon}}
-        case Polygon() | MultiPolygon():
-            return _POLYGON, area.to_geojson()
-    raise LocationKeyError(f"{area} has no place yet, or no form in JSON")
+    return _POLYGON, area.to_geojson()
 
 
 def _from_json(shape: str, values: Any) -> Area:

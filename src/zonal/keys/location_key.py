@@ -5,28 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from zonal.errors import LocationKeyError, TopicError
-from zonal.geo import Everywhere, cover
+from zonal.errors import LocationKeyError
 from zonal.keys.encoding import DEFAULT_MAX_EXPRESSIONS, Place, Role
-from zonal.keys.mgrs_grid import corner_of_path
 from zonal.keys.registry import encoding_named, encoding_of_expression
-from zonal.keys.s2 import KEY_LEVEL, cell_of_path, path_of_cell
 
 if TYPE_CHECKING:
-    from zonal.geo import Area, Point
-
-FENCE_CHUNK = "@to"
-"""The verbatim chunk behind which a message names the cells of its producer geofence."""
-
-MGRS_STEPS = 6
-"""Chunks behind the zone in the key of a square metre: the 100 km square and five digit pairs."""
-
-LONGEST_TOPIC = 60_000
-"""Bytes: Zenoh writes the length of a key into two bytes, and panics if it does not fit; the rest
-is for the location."""
-
-FENCE_LEVEL = KEY_LEVEL
-"""The finest level of cells in fences."""
+    from zonal.geo import Area
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,51 +67,3 @@ def match(a: LocationKey, b: LocationKey) -> bool:
     encoding = encoding_of_expression(a.expression)
     other = encoding_of_expression(b.expression)
     return encoding.prefix == other.prefix and encoding.match(a, b)
-
-
-def join(topic: str, expression: str) -> str:
-    """The key expression of a location-aware message: the topic, then the location."""
-    return f"{topic}/{expression}"
-
-
-def check_topic(topic: str) -> str:
-    """The topic itself, if it can carry a location key; otherwise an error that says why not."""
-    if not isinstance(topic, str) or not topic:
-        raise TopicError(f"a topic is a non-empty key expression, not {topic!r}")
-    if len(topic) * 4 > LONGEST_TOPIC and (size := len(topic.encode())) > LONGEST_TOPIC:
-        raise TopicError(f"a topic has at most {LONGEST_TOPIC:,} bytes, not {size:,}")
-    for chunk in topic.split("/"):
-        if chunk.startswith("@"):
-            raise TopicError(
-                f"topic {topic!r} contains the verbatim chunk {chunk!r}; such chunks are kept for "
-                "location keys (use session.zenoh for plain Zenoh keys)"
-            )
-    return topic
-
-
-def middle_of_expression(expression: str) -> Point | None:
-    """A point within some metres of where the publisher of this key is; None for coarser keys."""
-    scheme, _, path = expression.partition("/")
-    steps = path.count("/")
-    if scheme == "@s2" and steps == KEY_LEVEL // 2:
-        return cell_of_path(path).center
-    if scheme == "@mgrs" and steps == MGRS_STEPS:
-        return corner_of_path(path)
-    return None
-
-
-def split(key: str) -> tuple[str, str, str]:
-    """A key's topic, its location expression and the cells of its fence (empty where missing)."""
-    topic, at, rest = key.partition("/@")
-    if not at:
-        return topic, "", ""
-    location, fence_at, fence = f"@{rest}".partition(f"{FENCE_CHUNK}/")
-    return topic, location.rstrip("/"), fence if fence_at else ""
-
-
-def fence_expressions(fence: Area) -> tuple[str, ...]:
-    """What a message with this producer geofence appends to its key: one for each cell."""
-    if isinstance(fence, Everywhere):
-        return (f"{FENCE_CHUNK}/**",)
-    cells = cover(fence, max_level=FENCE_LEVEL)
-    return tuple(f"{FENCE_CHUNK}/{path_of_cell(cell)}/**" for cell in cells)

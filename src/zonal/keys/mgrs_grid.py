@@ -1,4 +1,4 @@
-"""MGRS squares as key chunks (thesis, 5.2 and 6.2.2).
+"""MGRS squares as key chunks (Visotto 2023, 5.2 and 6.2.2).
 
 A reference is the grid zone (`32T`), the 100 km square (`NR`) and up to five digits each of
 easting and northing. In the key every precision step is a chunk of one easting and one northing
@@ -20,7 +20,13 @@ import utm
 
 from zonal.errors import LocationKeyError
 from zonal.geo import EARTH_RADIUS_M, Area, Box, Everywhere, Point, Polygon, outline
-from zonal.keys.encoding import DEFAULT_MAX_EXPRESSIONS, Place, Role
+from zonal.keys.encoding import (
+    DEFAULT_MAX_EXPRESSIONS,
+    Encoding,
+    Place,
+    Role,
+    RoleExpression,
+)
 from zonal.keys.s2 import paths_intersect
 
 if TYPE_CHECKING:
@@ -28,13 +34,12 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from zonal.keys.location_key import LocationKey
-
 _REFERENCE = re.compile(r"(\d{0,2}[A-HJ-NP-Z])(?:([A-HJ-NP-Z]{2})((?:\d\d){0,5}))?", re.ASCII)
 _BANDS = "CDEFGHJKLMNPQRSTUVWX"
 _COLUMNS = ("STUVWXYZ", "ABCDEFGH", "JKLMNPQR")
 _ROWS = "ABCDEFGHJKLMNPQRSTUV"
 _SQUARE_M = 100_000
+_METRE_STEPS = 6  # chunks behind the zone of a square metre: the square and five digit pairs
 _MARGIN_M = 2.0  # references name whole metres, and conversions round
 _SAMPLES = 8
 _HAIR_DEG = 1e-7
@@ -88,23 +93,25 @@ def reference_of_path(path: str) -> str:
 def corner_of_path(path: str) -> Point:
     """The south-western corner of a square, by its path."""
     with _converter_lock:
-        lat, lon = _converter.toLatLon(reference_of_path(path))
+        try:
+            lat, lon = _converter.toLatLon(reference_of_path(path))
+        except mgrs.core.MGRSError as error:
+            raise LocationKeyError(f"there is no MGRS square {path!r}") from error
     return Point(lat, lon)
 
 
 def references_match(a: str, b: str) -> bool:
-    """The thesis' match: the shorter reference contains the longer."""
+    """The match of Visotto 2023: the shorter reference contains the longer."""
     path_a, path_b = f"{path_of_reference(a)}/", f"{path_of_reference(b)}/"
     return path_a.startswith(path_b) or path_b.startswith(path_a)
 
 
 @dataclass(frozen=True, slots=True)
-class MgrsEncoding:
+class MgrsEncoding(Encoding):
     """Paths of MGRS squares."""
 
     name: str = "mgrs"
     prefix: str = "@mgrs"
-    announces_areas: bool = False
 
     def place_expressions(self, place: Place) -> tuple[str, ...]:
         """The path of the point's square metre; the squares around a blurred place."""
@@ -129,7 +136,16 @@ class MgrsEncoding:
         path = expression.removeprefix("@mgrs/").removesuffix("**").removesuffix("/")
         return area_of_reference(reference_of_path(path)) if path else Everywhere()
 
-    def match(self, a: LocationKey, b: LocationKey) -> bool:
+    def middle(self, expression: str) -> Point | None:
+        """The corner of a square metre."""
+        path = expression.removeprefix("@mgrs/")
+        is_finest = path.count("/") == _METRE_STEPS and not path.endswith("*")
+        try:
+            return corner_of_path(path) if is_finest else None
+        except LocationKeyError:  # a square that the converter writes, but does not read
+            return None
+
+    def match(self, a: RoleExpression, b: RoleExpression) -> bool:
         """One path is the beginning of the other."""
         return paths_intersect(a.expression, b.expression)
 

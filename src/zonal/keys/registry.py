@@ -6,17 +6,21 @@ from zonal.errors import EncodingError, LocationKeyError
 from zonal.keys.bloom import WORLD, BloomEncoding
 from zonal.keys.encoding import Encoding
 from zonal.keys.json_base64 import JsonEncoding
+from zonal.keys.marks import ANNOUNCED_CHUNK, FENCE_CHUNK, ZENOH_CHUNK
 from zonal.keys.mgrs_grid import MgrsEncoding
 from zonal.keys.s2 import S2Encoding
 
 _ENCODINGS: dict[str, Encoding] = {}
-_RESERVED_CHUNKS = frozenset({"@to", "@adv"})
+_RESERVED_CHUNKS = frozenset({FENCE_CHUNK, ANNOUNCED_CHUNK, ZENOH_CHUNK})
 
 
 def register_encoding(encoding: Encoding) -> Encoding:
     """Make an encoding known in this process; publishers and subscribers need the same ones."""
     if not isinstance(encoding, Encoding):
-        raise EncodingError(f"{encoding!r} does not follow the Encoding protocol")
+        raise EncodingError(
+            f"{encoding!r} does not follow the Encoding protocol; derive it from "
+            "zonal.keys.Encoding"
+        )
     chunk = encoding.prefix.partition("/")[0]
     if not chunk.startswith("@") or len(chunk) < 2 or chunk in _RESERVED_CHUNKS:
         raise EncodingError(

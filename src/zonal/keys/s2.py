@@ -7,19 +7,19 @@ followed by `**`. Containment of cells is then prefix matching of paths, which r
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from zonal.errors import LocationKeyError
 from zonal.geo import Area, Cell, Everywhere, Point, cell_id_of, cover
-from zonal.keys.encoding import DEFAULT_MAX_EXPRESSIONS, Place, Role
-
-if TYPE_CHECKING:
-    from zonal.keys.location_key import LocationKey
+from zonal.keys.encoding import (
+    DEFAULT_MAX_EXPRESSIONS,
+    Encoding,
+    Place,
+    Role,
+    RoleExpression,
+)
 
 KEY_LEVEL = 20
 """The finest level in keys: cells of 7 to 11 m. The exact place travels with the message."""
-
-_DIGITS = KEY_LEVEL // 2
 
 
 def path_of_cell(cell: Cell) -> str:
@@ -47,12 +47,12 @@ def cell_of_path(path: str) -> Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class S2Encoding:
+class S2Encoding(Encoding):
     """Paths of S2 cells."""
 
     name: str = "s2"
     prefix: str = "@s2"
-    announces_areas: bool = False
+    cell_level: int = KEY_LEVEL
 
     def place_expressions(self, place: Place) -> tuple[str, ...]:
         """The path of the point's cell; for a blurred place all that lies in its cell."""
@@ -73,12 +73,22 @@ class S2Encoding:
         cells = cover(area, max_expressions, max_level=KEY_LEVEL)
         return tuple(f"@s2/{path_of_cell(cell)}/**" for cell in cells)
 
+    def cell_expression(self, cell: Cell) -> str:
+        """The path of the cell and all below it."""
+        return f"@s2/{path_of_cell(cell.parent(min(cell.level, KEY_LEVEL)))}/**"
+
     def decode(self, expression: str, role: Role) -> Place | Area:  # noqa: ARG002
         """The cell; everywhere for `@s2/**`."""
         path = expression.removeprefix("@s2/").removesuffix("**").removesuffix("/")
         return cell_of_path(path) if path else Everywhere()
 
-    def match(self, a: LocationKey, b: LocationKey) -> bool:
+    def middle(self, expression: str) -> Point | None:
+        """The centre of a cell of the finest level."""
+        path = expression.removeprefix("@s2/")
+        is_finest = path.count("/") == KEY_LEVEL // 2 and not path.endswith("*")
+        return cell_of_path(path).center if is_finest else None
+
+    def match(self, a: RoleExpression, b: RoleExpression) -> bool:
         """One path is the beginning of the other (and the shorter one ends in `**`)."""
         return paths_intersect(a.expression, b.expression)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -14,19 +15,15 @@ HOP_DELAY = 0.004
 """Seconds from sending to receiving where the model has no air time of its own."""
 
 
+@dataclass(slots=True, eq=False)
 class Transmission:
-    """A packet on the air."""
+    """A packet on the air, from start to end, to one node or (None) to whoever hears it."""
 
-    __slots__ = ("end", "packet", "sender", "start", "to")
-
-    def __init__(
-        self, sender: int, to: int | None, packet: object, start: float, end: float
-    ) -> None:
-        self.sender = sender
-        self.to = to
-        self.packet = packet
-        self.start = start
-        self.end = end
+    sender: int
+    to: int | None
+    packet: object
+    start: float
+    end: float
 
 
 class Channel(Protocol):
@@ -74,7 +71,7 @@ class GraphChannel:
         self.neighbours[a] = tuple(sorted({*self.neighbours[a], b}))
         self.neighbours[b] = tuple(sorted({*self.neighbours[b], a}))
 
-    def defer(self, sender: int, now: float, attempt: int) -> float:  # noqa: ARG002 — never busy
+    def defer(self, sender: int, now: float, attempt: int) -> float:  # noqa: ARG002 - never busy
         """This medium is always free."""
         return 0.0
 
@@ -84,13 +81,13 @@ class GraphChannel:
         to: int | None,
         packet: object,
         now: float,
-        octets: int,  # noqa: ARG002 — every packet takes the same time here
+        octets: int,  # noqa: ARG002 - every packet takes the same time here
     ) -> Transmission:
         """Every hop takes the same time."""
         return Transmission(sender, to, packet, now, now + HOP_DELAY)
 
     def receivers(self, sent: Transmission) -> Sequence[int]:
-        """The neighbours, each with its own luck."""
+        """The neighbours, each with the same chance, independent of the others."""
         heard: Sequence[int] = self.neighbours[sent.sender]
         if sent.to is not None:
             heard = (sent.to,) if sent.to in heard else ()

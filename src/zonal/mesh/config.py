@@ -55,12 +55,6 @@ class MeshConfig:
     """δ_S grows with the ring's length, which every node knows from DOWN."""
     write_back: float = 3.0
     """T_w/back in leases; at least 2, so that each live subscriber is heard in between."""
-    cautious: bool = True
-    """After its positions changed, a node forwards along the ring until its table has had one
-    lease to fill: it spends messages rather than skip a subscriber it has not heard yet."""
-    wide_shortcuts: bool = True
-    """Jump to farther positions of tree neighbours as well: what algorithm 2 says, though the
-    paper's figure 4 does not do it. Fewer messages, the same guarantees."""
     max_channels: int = 256
     """Channels that the routing table holds; what exceeds them is counted and left out."""
 

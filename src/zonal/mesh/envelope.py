@@ -16,9 +16,8 @@ import struct
 from typing import TYPE_CHECKING, NamedTuple
 
 from zonal.errors import AttachmentError, GeometryError, MeshError, PacketError
-from zonal.geo import Point
+from zonal.geo import Point, area_from_bytes
 from zonal.mesh.wire import MAX_DATA
-from zonal.session.geo_context import shape_from_bytes, shape_to_bytes
 
 if TYPE_CHECKING:
     from zonal.geo import Area
@@ -29,7 +28,7 @@ _POINT = struct.Struct("<dd")
 _LENGTH = struct.Struct("<H")
 
 
-class Envelope(NamedTuple):
+class MeshEnvelope(NamedTuple):
     """One located message in a mesh."""
 
     topic: str
@@ -45,7 +44,7 @@ class Envelope(NamedTuple):
         if self.location is not None:
             flags, body = flags | _LOCATION, _POINT.pack(self.location.lat, self.location.lon)
         if self.geofence is not None:
-            shape = shape_to_bytes(self.geofence)
+            shape = self.geofence.to_bytes()
             flags, body = flags | _FENCE, body + _LENGTH.pack(min(len(shape), 0xFFFF)) + shape
         data = bytes((VERSION, flags, len(name))) + name + body + self.payload
         if len(data) > MAX_DATA:
@@ -56,7 +55,7 @@ class Envelope(NamedTuple):
         return data
 
     @classmethod
-    def from_bytes(cls, data: bytes) -> Envelope:
+    def from_bytes(cls, data: bytes) -> MeshEnvelope:
         """Read what `to_bytes` wrote; `PacketError` for anything else."""
         try:
             version, flags, size = data[0], data[1], data[2]
@@ -69,7 +68,7 @@ class Envelope(NamedTuple):
             if flags & _FENCE:
                 (length,) = _LENGTH.unpack_from(data, at)
                 at += _LENGTH.size
-                fence, at = shape_from_bytes(data[at : at + length]), at + length
+                fence, at = area_from_bytes(data[at : at + length]), at + length
         except (IndexError, UnicodeDecodeError, struct.error) as error:
             raise PacketError(f"no message in these {len(data)} octets: {error}") from error
         except (GeometryError, AttachmentError) as error:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from zonal.errors import MeshError
-from zonal.mesh.envelope import Envelope
+from zonal.mesh.envelope import MeshEnvelope
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -53,13 +53,11 @@ class Gateway:
         self.session = session
         self.counters = GatewayCounters()
         self._mark = MARK + str(mesh.id).encode()
-        self._zenoh: list[Subscriber] = []
-        self._mesh: list[MeshSubscriber] = []
+        self._subscribers: list[Subscriber | MeshSubscriber] = []
         for topic in topics:
             beyond = session.declare_subscriber(topic, self._from_zenoh, area=area, fenced=True)
             here = mesh.declare_subscriber(topic, self._from_mesh, area=area, fenced=True)
-            self._zenoh.append(beyond)
-            self._mesh.append(here)
+            self._subscribers += (beyond, here)
 
     def _from_mesh(self, sample: MeshSample) -> None:
         if sample.from_gateway:
@@ -81,7 +79,9 @@ class Gateway:
         try:
             payload = sample.payload.to_bytes()
             self.mesh.put_message(
-                Envelope(sample.key, payload, sample.location, sample.geofence, from_gateway=True)
+                MeshEnvelope(
+                    sample.key, payload, sample.location, sample.geofence, from_gateway=True
+                )
             )
         except MeshError:
             self.counters.too_large += 1
@@ -90,10 +90,8 @@ class Gateway:
 
     def close(self) -> None:
         """Carry nothing any more; mesh and session stay open."""
-        for beyond in self._zenoh:
-            beyond.undeclare()
-        for here in self._mesh:
-            here.undeclare()
+        for subscriber in self._subscribers:
+            subscriber.undeclare()
 
     def __enter__(self) -> Self:
         return self

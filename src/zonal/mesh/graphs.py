@@ -1,16 +1,15 @@
-"""Topologies: random graphs, lines, points in the plane, and trees through them."""
+"""Topologies to try a mesh on: graphs by their edges, lines, random graphs, and their parts."""
 
 from __future__ import annotations
 
 import math
-from collections import deque
 from typing import TYPE_CHECKING, TypeAlias
 
 from zonal.errors import MeshError
 
 if TYPE_CHECKING:
     import random
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
 Graph: TypeAlias = dict[int, tuple[int, ...]]
 """Each node's neighbours, in ascending order."""
@@ -56,47 +55,13 @@ def _gnp_edges(nodes: int, p: float, rng: random.Random) -> Iterable[tuple[int, 
             yield a, b
 
 
-def geometric(points: Mapping[int, tuple[float, float]], reach: float) -> Graph:
-    """Nodes within ``reach`` of each other are neighbours."""
-    names = sorted(points)
-    near = (
-        (a, b)
-        for i, a in enumerate(names)
-        for b in names[i + 1 :]
-        if math.dist(points[a], points[b]) <= reach
-    )
-    return graph_of(near, names)
-
-
-def random_points(nodes: int, side: float, rng: random.Random) -> dict[int, tuple[float, float]]:
-    """Nodes placed uniformly in a square."""
-    return {node: (rng.random() * side, rng.random() * side) for node in range(nodes)}
-
-
-def bfs_tree(graph: Graph, root: int) -> Tree:
-    """A breadth-first tree; of several possible parents the one first reached."""
-    tree, queue = {root: root}, deque([root])
-    while queue:
-        node = queue.popleft()
-        for other in graph[node]:
-            if other not in tree:
-                tree[other] = node
-                queue.append(other)
-    return tree
-
-
-def any_bfs_tree(graph: Graph, root: int, rng: random.Random) -> Tree:
-    """A breadth-first tree; of several possible parents any, by chance."""
-    depth = depths(bfs_tree(graph, root))
-    return {
-        node: rng.choice([o for o in graph[node] if depth[o] == depth[node] - 1] or [node])
-        for node in graph
-    }
-
-
 def component(graph: Graph, node: int) -> set[int]:
     """All nodes that can be reached from one."""
-    return set(bfs_tree(graph, node))
+    found = rim = {node}
+    while rim:
+        rim = {other for each in rim for other in graph[each]} - found
+        found = found | rim
+    return found
 
 
 def components(graph: Graph) -> list[set[int]]:
@@ -106,28 +71,3 @@ def components(graph: Graph) -> list[set[int]]:
         parts.append(part := component(graph, min(rest)))
         rest -= part
     return parts
-
-
-def depths(tree: Tree) -> dict[int, int]:
-    """Hops from each node to the root."""
-    known: dict[int, int] = {}
-    for node in tree:
-        path = []
-        while node not in known and tree[node] != node:
-            path.append(node)
-            node = tree[node]  # noqa: PLW2901 — climbs from each node towards the root
-        depth = known.setdefault(node, 0)
-        for below in reversed(path):
-            depth += 1
-            known[below] = depth
-    return known
-
-
-def eccentricity(graph: Graph, node: int) -> int:
-    """Hops to the farthest node."""
-    return max(depths(bfs_tree(graph, node)).values())
-
-
-def centre(graph: Graph) -> int:
-    """A central node: one with the smallest eccentricity."""
-    return min(graph, key=lambda node: (eccentricity(graph, node), node))

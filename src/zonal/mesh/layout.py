@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from zonal.mesh.place import Place, make_place
 from zonal.mesh.ring import own_positions, ring_length
 
 if TYPE_CHECKING:
-    from zonal.mesh.graphs import Graph, Tree
+    from zonal.mesh.graphs import Tree
 
 
 class Layout(NamedTuple):
@@ -16,34 +15,21 @@ class Layout(NamedTuple):
 
     tree: Tree
     children: dict[int, tuple[int, ...]]
+    """By identifier."""
     positions: dict[int, tuple[int, ...]]
     length: int
 
-    def ring(self) -> list[int]:
-        """R = ⟨v_0, …⟩: the node at each position."""
-        sequence = [0] * self.length
-        for node, places in self.positions.items():
-            for place in places:
-                sequence[place] = node
-        return sequence
 
-
-def children_in(tree: Tree) -> dict[int, tuple[int, ...]]:
-    """Each node's children, by identifier."""
-    below: dict[int, list[int]] = {node: [] for node in tree}
-    for node, parent in tree.items():
-        if node != parent:
-            below[parent].append(node)
-    return {node: tuple(sorted(names)) for node, names in below.items()}
-
-
-def lay_out(tree: Tree, children: dict[int, tuple[int, ...]] | None = None) -> Layout:
-    """Sizes up, positions down, as the nodes do it; ``children`` may fix another order."""
-    below = children_in(tree) if children is None else children
+def lay_out(tree: Tree) -> Layout:
+    """Sizes up, positions down, as the nodes do it."""
+    children: dict[int, tuple[int, ...]] = dict.fromkeys(tree, ())
+    for node in sorted(tree):
+        if (parent := tree[node]) != node:
+            children[parent] = (*children[parent], node)
     root = next(node for node, parent in tree.items() if node == parent)
     order = [root]
     for node in order:
-        order += below[node]
+        order += children[node]
     size = dict.fromkeys(tree, 1)
     for node in reversed(order):
         if node != root:
@@ -51,24 +37,8 @@ def lay_out(tree: Tree, children: dict[int, tuple[int, ...]] | None = None) -> L
     positions: dict[int, tuple[int, ...]] = {}
     start = {root: 0}
     for node in order:
-        sizes = [size[child] for child in below[node]]
+        sizes = [size[child] for child in children[node]]
         positions[node] = own_positions(start[node], sizes, is_root=node == root)
-        for child, position in zip(below[node], positions[node], strict=False):
+        for child, position in zip(children[node], positions[node], strict=False):
             start[child] = position + 1
-    return Layout(tree, below, positions, ring_length(len(tree)))
-
-
-def places(graph: Graph, layout: Layout, *, wide: bool = False) -> dict[int, Place]:
-    """Each node's place: its own positions and those of its neighbours in the graph."""
-    return {
-        node: make_place(
-            node,
-            layout.tree[node],
-            layout.children[node],
-            layout.positions[node],
-            length=layout.length,
-            neighbours={other: layout.positions[other] for other in graph[node]},
-            wide=wide,
-        )
-        for node in graph
-    }
+    return Layout(tree, children, positions, ring_length(len(tree)))

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from zonal.mesh.node import MeshNode
+    from zonal.mesh.place import Place
 
 
 def used_graph(nodes: Mapping[int, MeshNode]) -> Graph:
@@ -28,7 +29,7 @@ def used_graph(nodes: Mapping[int, MeshNode]) -> Graph:
 def faults(nodes: Mapping[int, MeshNode], now: float, whole: int | None = None) -> Iterator[str]:
     """Everything that is not as it should be, from the links up; nothing: legitimate.
 
-    ``whole`` is the number of parts that the network should have fallen into.
+    `whole` is the number of parts that the network should have fallen into.
     """
     graph = used_graph(nodes)
     parts = components(graph)
@@ -75,7 +76,8 @@ def _tree_faults(part: Mapping[int, MeshNode]) -> Iterator[str]:
 
 def _ring_faults(part: Mapping[int, MeshNode]) -> Iterator[str]:
     tree = {name: node.tree.parent for name, node in part.items()}
-    if any(parent not in tree for parent in tree.values()) or _cyclic(tree):
+    edges = [(name, parent) for name, parent in tree.items() if name != parent]
+    if len(edges) != len(tree) - 1 or components(graph_of(edges, tree)) != [set(tree)]:
         yield "no tree, so no ring"
         return
     layout = lay_out(tree)
@@ -86,20 +88,7 @@ def _ring_faults(part: Mapping[int, MeshNode]) -> Iterator[str]:
             yield f"{name} takes the ring to be {node.place.length} long, it is {layout.length}"
 
 
-def _cyclic(tree: Mapping[int, int]) -> bool:
-    roots = [name for name, parent in tree.items() if name == parent]
-    if len(roots) != 1:
-        return True
-    for name in tree:
-        steps, at = 0, name
-        while at != tree[at]:
-            at, steps = tree[at], steps + 1
-            if steps > len(tree):
-                return True
-    return False
-
-
-def true_next(
+def _true_next(
     position: int, subscribers: Mapping[int, tuple[int, ...]], me: int, length: int
 ) -> int | None:
     """The next subscriber other than the node itself, counter-clockwise from a position."""
@@ -120,12 +109,17 @@ def _table_faults(part: Mapping[int, MeshNode], now: float) -> Iterator[str]:
                 yield f"{name} has rows for other positions"
                 continue
             for index, position in enumerate(table.positions):
-                truth = true_next(position, subscribers, name, table.length)
+                truth = _true_next(position, subscribers, name, table.length)
                 found = table.nearest((channel,), index)
                 if found != truth:
                     yield f"{name} at {position} has {found} next on {channel}, not {truth}"
     for name, layer in layers.items():
-        if layer.place != part[name].place:
+        if _standing(layer.place) != _standing(part[name].place):
             yield f"{name}'s layers differ about its place"
-        if now < layer.cautious_until and layer.config.cautious:
+        if now < layer.cautious_until:
             yield f"{name} does not trust its table yet"
+
+
+def _standing(place: Place | None) -> tuple[object, ...] | None:
+    """A place without the shortcuts from it, of which a routing layer need not use all."""
+    return None if place is None else place[:-1]

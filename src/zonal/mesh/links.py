@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from zonal.mesh.packets import ON_AIR_LEVELS, Beacon, Link, View
+from zonal.mesh.packets import ON_AIR_LEVELS, Beacon, LinkReport, View
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -197,7 +197,7 @@ class LinkTable:
         self.used = {n.node: n for n in entries if n.kept and n.keeps_me}
 
     def _find_usual(self) -> float:
-        """The quality of the ``min_links``-th best neighbour: what can be had here.
+        """The quality of the `min_links`-th best neighbour: what can be had here.
 
         Where nobody is heard well, thresholds made for good links would leave a node with whatever
         it met first; so they sink with what there is.
@@ -291,9 +291,9 @@ class LinkTable:
     def _is_alone(self, entry: Neighbour) -> bool:
         return sum(link.kept for link in entry.view.links) < 2
 
-    def told(self, now: float) -> tuple[Link, ...]:
+    def told(self, now: float) -> tuple[LinkReport, ...]:
         """The table as the beacon tells it."""
         return tuple(
-            Link(n.node, int(self._inbound(n, now) * ON_AIR_LEVELS + 0.5), n.kept)
+            LinkReport(n.node, int(self._inbound(n, now) * ON_AIR_LEVELS + 0.5), n.kept)
             for n in self.entries.values()
         )

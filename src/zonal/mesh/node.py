@@ -13,49 +13,27 @@ from __future__ import annotations
 
 import random
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, fields
 from math import inf
+from typing import TYPE_CHECKING
 
 from zonal.errors import MeshError, PacketError
 from zonal.mesh import wire
 from zonal.mesh.config import MeshConfig
+from zonal.mesh.counters import NodeCounters
 from zonal.mesh.links import LinkTable
 from zonal.mesh.packets import Ack, Beacon, Deliver, Effect, Packet, Pub, Send, View
-from zonal.mesh.place import Place, make_place
+from zonal.mesh.place import Place
 from zonal.mesh.relay import Relay
-from zonal.mesh.ring import own_positions, ring_length
+from zonal.mesh.ring import Reach, own_positions, ring_length
 from zonal.mesh.routing import Psvr, Routing
 from zonal.mesh.tree import TreePlace, children_of, choose_parent
 
-RoutingMaker = Callable[[int, MeshConfig, random.Random], Routing]
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 _MAX_SIZE = 2**20  # no subtree is larger; keeps corrupt sizes from growing without bound
 _LEAST_SLEEP = 1e-3  # whatever corrupt timers say, a node does not keep its driver busy
 _NOTHING: tuple[Effect, ...] = ()
-
-
-@dataclass(slots=True)
-class Counters:
-    """What a node did and refused."""
-
-    beacons: int = 0
-    control: int = 0
-    forwarded: int = 0
-    delivered: int = 0
-    duplicates: int = 0
-    acks: int = 0
-    repeats: int = 0
-    given_up: int = 0
-    anew: int = 0
-    refused: int = 0
-    strangers: int = 0
-    expired: int = 0
-    homeless: int = 0
-
-    def as_dict(self) -> dict[str, int]:
-        """For reports."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
 
 
 class MeshNode:
@@ -67,7 +45,7 @@ class MeshNode:
         config: MeshConfig | None = None,
         *,
         seed: int = 0,
-        routing: RoutingMaker = Psvr,
+        routing: type[Routing] = Psvr,
         now: float = 0.0,
     ) -> None:
         if not 0 <= node_id < wire.MAX_NUMBER:
@@ -75,7 +53,7 @@ class MeshNode:
         self.id = node_id
         self.config = config or MeshConfig()
         self.rng = random.Random(seed * 1_000_003 + node_id)
-        self.counters = Counters()
+        self.counters = NodeCounters()
         self.links = LinkTable(node_id, self.config)
         self.tree = TreePlace(node_id, 0, node_id, 0)
         self.size = 1
@@ -128,7 +106,7 @@ class MeshNode:
     def receive_bytes(self, data: bytes, now: float) -> Sequence[Effect]:
         """A packet as it came off the wire; what does not parse is dropped and counted."""
         try:
-            packet = wire.decode(data)
+            packet = self.routing.codec.decode(data)
         except PacketError:
             self.counters.refused += 1
             return _NOTHING
@@ -273,18 +251,11 @@ class MeshNode:
             self.routing.settle(None, now)
             return
         good = self.config.shortcut_quality
-        places: dict[int, Iterable[int]] = {
+        near = {
             n.node: n.view.positions
             for n in self.links.used.values()
             if n.view.length == length and n.quality >= good
         }
-        self.place = make_place(
-            self.id,
-            self.tree.parent,
-            children,
-            positions,
-            length=length,
-            neighbours=places,
-            wide=self.config.wide_shortcuts,
-        )
+        reach = Reach(near, length)
+        self.place = Place(self.id, self.tree.parent, children, positions, length, reach)
         self.routing.settle(self.place, now)

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 ON_AIR_LEVELS = 127
 """Link quality travels in seven bits: 0 is dead, 127 is perfect. A chain of ten links at 98 %
 delivers 82 %, at 93 % only 48 %: four bits could not tell the two apart."""
 
 
-class Link(NamedTuple):
+class Packet(Protocol):
+    """Whatever a node says to its neighbours; a routing layer may have kinds of its own."""
+
+    @property
+    def sender(self) -> int:
+        """The node that says it."""
+
+
+class LinkReport(NamedTuple):
     """One line of a node's neighbour table, as its beacon tells it."""
 
     node: int
@@ -20,8 +28,8 @@ class Link(NamedTuple):
 class View(NamedTuple):
     """The part of a node's state that its neighbours read.
 
-    ``root``, ``depth``, ``parent`` and ``cost`` (of the way to the root) are the spanning tree;
-    ``size`` (of the subtree) is the ring's UP part; ``length``, ``positions`` and ``children`` are
+    `root`, `depth`, `parent` and `cost` (of the way to the root) are the spanning tree;
+    `size` (of the subtree) is the ring's UP part; `length`, `positions` and `children` are
     its DOWN part: the i-th child starts one after the i-th position. A root is its own parent. No
     positions: not placed yet.
     """
@@ -34,7 +42,7 @@ class View(NamedTuple):
     length: int
     positions: tuple[int, ...]
     children: tuple[int, ...]
-    links: tuple[Link, ...]
+    links: tuple[LinkReport, ...]
 
 
 class Beacon(NamedTuple):
@@ -46,7 +54,7 @@ class Beacon(NamedTuple):
 
 
 class Sub(NamedTuple):
-    """SUB⟨r, C, P⟩ of algorithm 1, sent to tree neighbours; ``previous`` is r, None for ⊥."""
+    """SUB⟨r, C, P⟩ of algorithm 1, sent to tree neighbours; `previous` is r, None for ⊥."""
 
     sender: int
     previous: int | None
@@ -55,10 +63,10 @@ class Sub(NamedTuple):
 
 
 class Pub(NamedTuple):
-    """PUB⟨goal, ep, c, data⟩ of algorithm 2, sent to the one neighbour that owns ``goal``.
+    """PUB⟨goal, ep, c, data⟩ of algorithm 2, sent to the one neighbour that owns `goal`.
 
-    ``channels`` is one channel in the paper; several mean: whoever subscribes to any of them.
-    ``origin`` and ``serial`` name the publication, ``hop`` names this transmission, ``ttl`` bounds
+    `channels` is one channel in the paper; several mean: whoever subscribes to any of them.
+    `origin` and `serial` name the publication, `hop` names this transmission, `ttl` bounds
     how often corrupt state can make it be forwarded.
     """
 
@@ -78,16 +86,6 @@ class Ack(NamedTuple):
 
     sender: int
     hop: int
-
-
-class Interest(NamedTuple):
-    """The routing-table exchange of Shen's tree routing: channels wanted on the sender's side."""
-
-    sender: int
-    channels: tuple[int, ...]
-
-
-Packet: TypeAlias = Beacon | Sub | Pub | Ack | Interest
 
 
 class Send(NamedTuple):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from zonal.mesh.ring import Reach, between
@@ -20,7 +20,7 @@ class Place(NamedTuple):
     positions: tuple[int, ...]
     length: int
     reach: Reach
-    """Positions that shortcuts lead to."""
+    """Positions that shortcuts lead to: all of all neighbours, as algorithm 2 has it."""
 
     @property
     def successors(self) -> tuple[int, ...]:
@@ -28,9 +28,9 @@ class Place(NamedTuple):
         return self.children if self.parent == self.me else (*self.children, self.parent)
 
     def closest(self, index: int, goal: int, avoid: int | None = None) -> tuple[int, int] | None:
-        """``getPosClosestTo``: the node and position one hop on, nearest before ``goal``.
+        """`getPosClosestTo`: the node and position one hop on, nearest before `goal`.
 
-        That is a shortcut's end, or the ring's next position; ``avoid`` names a node to go around.
+        That is a shortcut's end, or the ring's next position; `avoid` names a node to go around.
         """
         position = self.positions[index]
         jump = self.reach.closest(position, goal)
@@ -59,7 +59,7 @@ class Forward(NamedTuple):
 
 
 def new_end(place: Place, index: int, end: int) -> int:
-    """``calcNewEP`` of algorithm 2: the own next position, if that comes before ``end``."""
+    """`calcNewEP` of algorithm 2: the own next position, if that comes before `end`."""
     positions = place.positions
     following = positions[(index + 1) % len(positions)]
     return following if between(following, positions[index], end, place.length) else end
@@ -68,9 +68,9 @@ def new_end(place: Place, index: int, end: int) -> int:
 def forwards(
     place: Place, next_subscriber: NextSubscriber, current: int, end: int
 ) -> Iterator[Forward]:
-    """``handlePub`` of algorithm 2: the PUBs that a publication at ``current`` turns into.
+    """`handlePub` of algorithm 2: the PUBs that a publication at `current` turns into.
 
-    The listing tests ``isBetween(nextS, curPos, newEp)``. Read to the letter that sends from own
+    The listing tests `isBetween(nextS, curPos, newEp)`. Read to the letter that sends from own
     positions *outside* the segment [curPos, ep) as well, and then figure 4 and theorem 1 fail;
     the text restricts forwarding to the segment, and so does this.
     """
@@ -88,23 +88,3 @@ def forwards(
         hop = place.closest(index, following)
         if hop is not None:
             yield Forward(position, hop[1], stop, hop[0])
-
-
-def make_place(
-    me: int,
-    parent: int,
-    children: tuple[int, ...],
-    positions: tuple[int, ...],
-    *,
-    length: int,
-    neighbours: Mapping[int, Iterable[int]],
-    wide: bool = False,
-) -> Place:
-    """A place from the positions of all neighbours.
-
-    Only links that are no tree edges make shortcuts: in figure 4 the publisher at 7 has 14, a
-    position of its parent, in reach, and sends to 13 all the same. ``wide`` uses those as well.
-    """
-    tree = () if wide else (parent, *children)
-    ends = {node: places for node, places in neighbours.items() if node not in tree}
-    return Place(me, parent, children, positions, length, Reach(ends, length))

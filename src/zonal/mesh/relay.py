@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from zonal.mesh.config import MeshConfig
+    from zonal.mesh.counters import NodeCounters
     from zonal.mesh.links import LinkTable
-    from zonal.mesh.node import Counters
 
 _LONGEST = 3  # doublings of the time to wait for an acknowledgement
 
@@ -39,7 +39,9 @@ class Pending:
 class Relay:
     """Sends PUBs and, where acknowledgement is on, watches over them."""
 
-    def __init__(self, me: int, config: MeshConfig, counters: Counters, links: LinkTable) -> None:
+    def __init__(
+        self, me: int, config: MeshConfig, counters: NodeCounters, links: LinkTable
+    ) -> None:
         self.me = me
         self.config = config
         self.counters = counters
@@ -87,7 +89,7 @@ class Relay:
         return min(max(usual, math.ceil(math.log(1e-3) / math.log(loss))), 4 * usual)
 
     def acknowledged(self, ack: Ack) -> None:
-        """The neighbour has it."""
+        """A hop arrived: it is not repeated any more."""
         entry = self.pending.get(ack.hop)
         if entry is not None and entry.to == ack.sender:
             del self.pending[ack.hop]

@@ -1,12 +1,13 @@
-"""Publish/subscribe on the ring: algorithms 1 and 2, behind the interface that Shen's has too."""
+"""Publish/subscribe on the ring: algorithms 1 and 2, behind an interface that others can have."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
-from zonal.mesh.packets import Effect, Interest, Packet, Pub, Send, Sub
+from zonal.mesh.packets import Effect, Packet, Pub, Send, Sub
 from zonal.mesh.place import Forward, Place, forwards
 from zonal.mesh.table import RoutingTable
+from zonal.mesh.wire import WIRE, Codec
 
 if TYPE_CHECKING:
     import random
@@ -20,8 +21,13 @@ _RESUBSCRIBE = (1.0, 2.0, 3.0, 4.0)  # periods after a change of place; SUBs get
 class Routing(Protocol):
     """What a node asks of its publish/subscribe layer."""
 
+    codec: ClassVar[Codec]
+    """The bytes of all packets that nodes with this layer exchange, its own kinds included."""
     wanted: set[int]
+    """C_S: the channels that this node subscribes to."""
     wake_at: float
+
+    def __init__(self, me: int, config: MeshConfig, rng: random.Random) -> None: ...
 
     def settle(self, place: Place | None, now: float) -> None:
         """The tree or the ring changed under this node; None: it has no place yet."""
@@ -46,7 +52,13 @@ class Routing(Protocol):
 
 
 class Psvr:
-    """The paper's layer: SUB over the tree, PUB over the ring with shortcuts."""
+    """The paper's layer: SUB over the tree, PUB over the ring with shortcuts.
+
+    After its positions changed, a node forwards along the ring until its table has had one lease
+    to fill: it spends messages rather than skip a subscriber it has not heard yet.
+    """
+
+    codec: ClassVar[Codec] = WIRE
 
     def __init__(self, me: int, config: MeshConfig, rng: random.Random) -> None:
         self.me = me
@@ -81,13 +93,13 @@ class Psvr:
         self.wake_at = now
 
     def subscribe(self, channel: int, now: float) -> None:
-        """Algorithm 1, ``subscribe``."""
+        """Algorithm 1, `subscribe`."""
         if channel not in self.wanted:
             self.wanted.add(channel)
             self.sub_at = self.wake_at = now
 
     def unsubscribe(self, channel: int) -> None:
-        """Section 4.3: silence does the rest."""
+        """Section 4.3: others forget it when the lease is over."""
         self.wanted.discard(channel)
 
     def tick(self, now: float) -> Iterator[Effect]:
@@ -128,95 +140,28 @@ class Psvr:
 
     def fits(self, pub: Pub) -> bool:
         """Not on a ring that moved under way: there goal and end point mean other nodes."""
-        place, table = self.place, self.table
-        if place is None or (place.positions, place.length) != (table.positions, table.length):
-            return False
-        return pub.goal in place.positions
+        place = self._standing()
+        return place is not None and pub.goal in place.positions
 
     def hops(self, pub: Pub | None, channels: tuple[int, ...], now: float) -> Iterator[Forward]:
-        """Algorithm 2: ``handlePub``, or ``publish`` where there is no received PUB."""
-        place, table = self.place, self.table
-        if place is None or (place.positions, place.length) != (table.positions, table.length):
+        """Algorithm 2: `handlePub`, or `publish` where there is no received PUB."""
+        place = self._standing()
+        if place is None:
             return
         first = place.positions[0]
         current, end = (first, first) if pub is None else (pub.goal, pub.end)
-        if self.config.cautious and now < self.cautious_until:
+        is_cautious = now < self.cautious_until
 
-            def following(index: int) -> int | None:
+        def following(index: int) -> int | None:
+            if is_cautious:
                 return (place.positions[index] + 1) % place.length
-        else:
-
-            def following(index: int) -> int | None:
-                return table.nearest(channels, index)
+            return self.table.nearest(channels, index)
 
         yield from forwards(place, following, current, end)
 
-
-class Shen:
-    """Shen's tree routing [13]: tree neighbours exchange tables, paths follow the tree."""
-
-    def __init__(self, me: int, config: MeshConfig, rng: random.Random) -> None:
-        self.me = me
-        self.config = config
-        self.rng = rng
-        self.wanted: set[int] = set()
-        self.branches: dict[int, tuple[float, frozenset[int]]] = {}
-        self.place: Place | None = None
-        self.exchange_at = 0.0
-        self.wake_at = 0.0
-
-    def settle(self, place: Place | None, now: float) -> None:
-        """Forget branches that are no more; tell the new ones soon."""
-        self.place = place
-        links = frozenset() if place is None else place.tree_neighbours
-        if set(self.branches) != links:
-            self.branches = {b: e for b, e in self.branches.items() if b in links}
-            self.exchange_at = self.wake_at = now
-
-    def subscribe(self, channel: int, now: float) -> None:
-        """Want a channel, and say so at once."""
-        self.wanted.add(channel)
-        self.exchange_at = self.wake_at = now
-
-    def unsubscribe(self, channel: int) -> None:
-        """No longer want a channel; the next exchange tells."""
-        self.wanted.discard(channel)
-
-    def tick(self, now: float) -> Iterator[Effect]:
-        """The periodic exchange; a branch that has been silent for three is empty."""
-        lease = self.config.lease_floor
-        if now < self.exchange_at <= now + lease:
-            return
-        self.exchange_at = self.wake_at = now + lease * (1 - self.config.jitter * self.rng.random())
-        self.branches = {b: e for b, e in self.branches.items() if 0 <= now - e[0] <= 3 * lease}
-        yield from self._tell()
-
-    def _tell(self, not_to: int | None = None) -> Iterator[Effect]:
-        links = frozenset() if self.place is None else self.place.tree_neighbours
-        for link in sorted(links - {not_to}):
-            others = [entry[1] for branch, entry in self.branches.items() if branch != link]
-            channels = self.wanted.union(*others)
-            yield Send(link, Interest(self.me, tuple(sorted(channels))))
-
-    def hear(self, packet: Packet, now: float) -> Iterator[Effect]:
-        """Take a neighbour's table; what is new travels on at once."""
-        if not isinstance(packet, Interest) or self.place is None:
-            return
-        if packet.sender not in self.place.tree_neighbours:
-            return
-        channels = frozenset(packet.channels)
-        known = self.branches.get(packet.sender, (0.0, frozenset()))[1]
-        self.branches[packet.sender] = (now, channels)
-        if channels != known:
-            yield from self._tell(not_to=packet.sender)
-
-    def fits(self, pub: Pub) -> bool:  # noqa: ARG002 — a branch is a branch
-        """Tree routing needs a tree, no more."""
-        return self.place is not None
-
-    def hops(self, pub: Pub | None, channels: tuple[int, ...], now: float) -> Iterator[Forward]:  # noqa: ARG002 — the interface has a clock, tree routing needs none
-        """Into every branch with a subscriber, except where the publication came from."""
-        wanted = frozenset(channels)
-        for branch, (_, there) in self.branches.items():
-            if (pub is None or pub.sender != branch) and wanted & there:
-                yield Forward(0, 0, 0, branch)
+    def _standing(self) -> Place | None:
+        """The place, if the table is about the same positions."""
+        place, table = self.place, self.table
+        if place is None or (place.positions, place.length) != (table.positions, table.length):
+            return None
+        return place

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import queue
 import secrets
 import socket
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from zonal.errors import ClosedError, GeometryError, PacketError, PositionError
 from zonal.geo import Area, Circle, Point
 from zonal.mesh.config import MeshConfig
-from zonal.mesh.envelope import Envelope
+from zonal.mesh.envelope import MeshEnvelope
 from zonal.mesh.node import MeshNode
 from zonal.mesh.topics import (
     channels_for,
@@ -23,15 +22,13 @@ from zonal.mesh.topics import (
     check_topic,
     topic_matches,
 )
-from zonal.mesh.udp import Address, Peer, UdpDriver
-from zonal.runtime.mailbox import Mailbox
+from zonal.mesh.udp import Address, UdpDriver
+from zonal.runtime import Callback, CallbackThreads, Mailbox
 
 if TYPE_CHECKING:
     from typing import Self
 
     from zonal.mesh.packets import Deliver
-
-_log = logging.getLogger(__name__)
 
 PositionSource = Point | Callable[[], Point] | None
 
@@ -49,7 +46,7 @@ class MeshSample(NamedTuple):
 
 
 class MeshSubscriber:
-    """The messages of a topic, from an area: an iterator, or a callback on a thread of its own."""
+    """The messages of a topic, from an area: an iterator, or calls of a function, one at a time."""
 
     def __init__(
         self, session: MeshSession, topic: str, area: Area | None, *, fenced: bool = False
@@ -60,21 +57,16 @@ class MeshSubscriber:
         self.channels: frozenset[int] = frozenset()
         self._session = session
         self._fenced = fenced
-        self._mailbox: Mailbox[MeshSample] = Mailbox()
+        self._mailbox: Mailbox[MeshSample] = Mailbox(name=f"mesh subscriber {topic!r}")
+        self._callback: Callback[MeshSample] | None = None
 
-    def call(self, handler: Callable[[MeshSample], Any]) -> None:
-        """Hand every sample to a function, on a thread that may be as slow as it likes."""
+    def call(self, handler: Callable[[MeshSample], Any], threads: CallbackThreads) -> None:
+        """Hand every sample to a function, which may be as slow as it likes."""
+        self._callback = Callback(
+            f"mesh subscriber {self.topic!r}", handler, self._mailbox, threads
+        )
 
-        def work() -> None:
-            for sample in self._mailbox:
-                try:
-                    handler(sample)
-                except Exception:  # noqa: BLE001 — the user's own errors must not end the delivery
-                    _log.exception("the handler of a subscriber to %r failed", self.topic)
-
-        threading.Thread(target=work, name=f"mesh-handler-{self.topic}", daemon=True).start()
-
-    def accepts(self, message: Envelope, own: Point | None) -> bool:
+    def accepts(self, message: MeshEnvelope, own: Point | None) -> bool:
         """Topic, then consumer geofence, then producer geofence; exact, whatever the channels."""
         if not topic_matches(self.topic, message.topic):
             return False
@@ -88,7 +80,10 @@ class MeshSubscriber:
 
     def offer(self, sample: MeshSample) -> None:
         """Take a sample that was accepted."""
-        self._mailbox.put([sample])
+        if self._callback is None:
+            self._mailbox.put((sample,))
+        else:
+            self._callback.offer((sample,))
 
     def recv(self, timeout: float | None = None) -> MeshSample | None:
         """The next sample; None once the time is over or the subscriber is closed."""
@@ -98,31 +93,39 @@ class MeshSubscriber:
         return iter(self._mailbox)
 
     def undeclare(self) -> None:
-        """Receive no more; the mesh forgets by itself."""
+        """Receive no more; others forget the subscription when its lease is over."""
         self._session.forget(self)
-        self._mailbox.close()
+        self.close()
 
     def close(self) -> None:
-        """End whoever waits for samples."""
+        """Take no more samples; whoever iterates ends after those that are there."""
         self._mailbox.close()
 
 
 class MeshSession:
-    """One node of a mesh, driven by its own thread, with put and subscribe by place."""
+    """One node of a mesh, driven by its own thread: put and subscribe where there are no routers.
+
+    Args:
+        node_id: its identifier, unique in the mesh.
+        listen: address and port; port 0 takes a free one.
+        peers: the nodes in radio reach, that is: whose datagrams arrive, and where they listen; to
+            be changed with `set_peers` as neighbours come and go.
+        position: where the node is, or a function that says it.
+        config: the same for all nodes of a mesh; by default with acknowledgement.
+    """
 
     def __init__(
         self,
         node_id: int,
         *,
         listen: Address = ("127.0.0.1", 0),
-        peers: Mapping[int, Peer] | None = None,
+        peers: Mapping[int, Address] | None = None,
         position: PositionSource = None,
         config: MeshConfig | None = None,
     ) -> None:
         self.config = config or MeshConfig(acknowledged=True, write_back=6)
-        seed = secrets.randbits(31)
-        node = MeshNode(node_id, self.config, seed=seed, now=time.monotonic())
-        self._driver = UdpDriver(node, address=listen, deliver=self._delivered, seed=seed)
+        node = MeshNode(node_id, self.config, seed=secrets.randbits(31), now=time.monotonic())
+        self._driver = UdpDriver(node, address=listen, deliver=self._delivered)
         self._driver.set_peers(peers or {})
         self._position = position
         self._own = self._locate()
@@ -132,6 +135,7 @@ class MeshSession:
         self._bell, self._listener = socket.socketpair()
         self._listener.setblocking(False)
         self._closed = threading.Event()
+        self._threads = CallbackThreads(f"mesh-{node_id}")
         self.refused = 0
         self._thread = threading.Thread(target=self._run, name=f"mesh-{node_id}", daemon=True)
         self._thread.start()
@@ -157,7 +161,7 @@ class MeshSession:
         place = self._driver.node.place
         return (place.positions, place.length) if place else ((), 0)
 
-    def set_peers(self, peers: Mapping[int, Peer]) -> None:
+    def set_peers(self, peers: Mapping[int, Address]) -> None:
         """Say who is in reach."""
         table = dict(peers)
         self._do(lambda: self._driver.set_peers(table))
@@ -172,17 +176,12 @@ class MeshSession:
     ) -> None:
         """Publish from a location, or from the node's position, to whoever wants it there."""
         data = payload.encode() if isinstance(payload, str) else bytes(payload)
-        self.put_message(Envelope(check_topic(key), data, location or self._own, geofence))
+        self.put_message(MeshEnvelope(check_topic(key), data, location or self._own, geofence))
 
-    def put_message(self, message: Envelope) -> None:
+    def put_message(self, message: MeshEnvelope) -> None:
         """Publish a message exactly as it is."""
         packed, channels = message.to_bytes(), channels_of(message.topic, message.location)
-
-        def publish() -> None:
-            node = self._driver.node
-            self._driver.carry_out(node.publish(channels, packed, time.monotonic()))
-
-        self._do(publish)
+        self._do(lambda: self._driver.publish(channels, packed))
         self._hand_over(message, self.id)
 
     def declare_subscriber(
@@ -196,19 +195,19 @@ class MeshSession:
         """Receive the messages of a topic that come from an area; without one, all of them.
 
         The topic may have Zenoh's wildcards (`city/*/noise`, `city/**`).
-        Messages with a geofence are heard by those inside it, or with ``fenced`` by everybody. A
+        Messages with a geofence are heard by those inside it, or with `fenced` by everybody. A
         `Circle` without a centre follows the node: call `update_position` when it moved.
         """
         if area is not None and not isinstance(area, Area):
             raise GeometryError(f"an area is a Circle, Box, Polygon, …, not {area!r}")
         subscriber = MeshSubscriber(self, check_pattern(key), area, fenced=fenced)
         self._check_open()
+        if handler is not None:
+            subscriber.call(handler, self._threads)
         with self._lock:
             self._place(subscriber)
             self._subscribers.append(subscriber)
         self._tell_wishes()
-        if handler is not None:
-            subscriber.call(handler)
         return subscriber
 
     def update_position(self) -> Point | None:
@@ -229,7 +228,7 @@ class MeshSession:
             self._tell_wishes()
 
     def close(self) -> None:
-        """Leave the mesh without a word; it heals."""
+        """Leave the mesh; neighbours notice the silence. Does not wait for calls under way."""
         if self._closed.is_set():
             return
         self._closed.set()
@@ -237,7 +236,7 @@ class MeshSession:
         self._thread.join(5)
         for subscriber in self._subscribers:
             subscriber.close()
-        for thing in (self._driver, self._bell, self._listener):
+        for thing in (self._threads, self._driver, self._bell, self._listener):
             thing.close()
 
     def __enter__(self) -> Self:
@@ -291,13 +290,13 @@ class MeshSession:
 
     def _delivered(self, effect: Deliver) -> None:
         try:
-            message = Envelope.from_bytes(effect.data)
+            message = MeshEnvelope.from_bytes(effect.data)
         except PacketError:
             self.refused += 1
             return
         self._hand_over(message, effect.origin)
 
-    def _hand_over(self, message: Envelope, source: int) -> None:
+    def _hand_over(self, message: MeshEnvelope, source: int) -> None:
         with self._lock:
             accepting = [s for s in self._subscribers if s.accepts(message, self._own)]
         sample = MeshSample(
@@ -312,17 +311,4 @@ class MeshSession:
             subscriber.offer(sample)
 
 
-def open(  # noqa: A001 — as `zonal.open` and `zenoh.open`
-    node_id: int,
-    *,
-    listen: Address = ("127.0.0.1", 0),
-    peers: Mapping[int, Peer] | None = None,
-    position: PositionSource = None,
-    config: MeshConfig | None = None,
-) -> MeshSession:
-    """Join a mesh as a node: publish and subscribe by place where there are no routers.
-
-    ``peers`` are the nodes in radio reach, that is: whose datagrams arrive; it can be changed with
-    `set_peers` as neighbours come and go.
-    """
-    return MeshSession(node_id, listen=listen, peers=peers, position=position, config=config)
+open = MeshSession  # noqa: A001 - as `zonal.open` and `zenoh.open`

@@ -8,22 +8,22 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from zonal.errors import MeshError
-from zonal.mesh import wire
 from zonal.mesh.config import MeshConfig
-from zonal.mesh.node import MeshNode, RoutingMaker
-from zonal.mesh.packets import Deliver, Effect, Packet, Pub, Send
+from zonal.mesh.node import MeshNode
+from zonal.mesh.packets import Deliver, Effect, Packet, Send
 from zonal.mesh.routing import Psvr
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from zonal.mesh.channels import Channel
+    from zonal.mesh.channels import Channel, Transmission
+    from zonal.mesh.routing import Routing
 
 _WAKE, _SEND, _HEAR, _CALL = range(4)
 _GIVE_UP = 6  # tries at a busy medium
 
 
-class Delivery(NamedTuple):
+class Arrival(NamedTuple):
     """A publication reached a subscriber."""
 
     node: int
@@ -31,16 +31,24 @@ class Delivery(NamedTuple):
     hops: int
 
 
-class Published(NamedTuple):
+class PublicationRecord(NamedTuple):
     """A publication, and where it went."""
 
     origin: int
     time: float
-    deliveries: list[Delivery]
+    deliveries: list[Arrival]
 
 
 class Simulation:
-    """A mesh in one process, event by event; the same seed gives the same run."""
+    """A mesh in one process, event by event; the same seed gives the same run.
+
+    Args:
+        channel: who hears whom.
+        config: of all nodes.
+        seed: of everything that the nodes leave to chance.
+        routing: the publish/subscribe layer of all nodes.
+        over_the_wire: whether packets travel as bytes, which a channel can then corrupt.
+    """
 
     def __init__(
         self,
@@ -48,7 +56,7 @@ class Simulation:
         config: MeshConfig | None = None,
         *,
         seed: int = 0,
-        routing: RoutingMaker = Psvr,
+        routing: type[Routing] = Psvr,
         over_the_wire: bool = False,
     ) -> None:
         self.channel = channel
@@ -60,7 +68,7 @@ class Simulation:
         self.now = 0.0
         self.events = 0
         self.nodes: dict[int, MeshNode] = {}
-        self.published: dict[tuple[int, int], Published] = {}
+        self.published: dict[tuple[int, int], PublicationRecord] = {}
         self.log: list[tuple[float, int, int | None, Packet]] | None = None
         self.sent: dict[type, int] = {}
         self.busy_drops = 0
@@ -80,7 +88,7 @@ class Simulation:
         return node
 
     def remove(self, node_id: int) -> None:
-        """Switch a node off without a word."""
+        """Switch a node off; its neighbours are not told."""
         del self.nodes[node_id]
         self._wake_at.pop(node_id, None)
 
@@ -102,19 +110,15 @@ class Simulation:
 
     def publish(
         self, node_id: int, channels: int | tuple[int, ...], data: bytes = b""
-    ) -> Published:
+    ) -> PublicationRecord:
         """A node publishes, now; the answer fills as the simulation runs on."""
         node = self.nodes[node_id]
         effects = node.publish(channels, data, self.now)
-        record = Published(node_id, self.now, [])
+        record = PublicationRecord(node_id, self.now, [])
         self.published[node_id, node.serial] = record
         self._carry_out(node_id, effects)
         self._wake(node)
         return record
-
-    def wake(self, node_id: int) -> None:
-        """Look at a node's timers again, after something outside changed them."""
-        self._wake(self.nodes[node_id])
 
     def run(self, until: float) -> None:
         """Let time pass up to this moment."""
@@ -137,7 +141,7 @@ class Simulation:
     def run_until(
         self, condition: Callable[[], bool], limit: float, step: float | None = None
     ) -> bool:
-        """Let time pass until the condition holds, looking every ``step``; False at the limit."""
+        """Let time pass until the condition holds, looking every `step`; False at the limit."""
         stride = self.config.period / 2 if step is None else step
         while not condition():
             if self.now >= limit:
@@ -149,8 +153,9 @@ class Simulation:
         """Let this many beacon periods pass."""
         self.run(self.now + rounds * self.config.period)
 
-    def _hear(self, sent: Any) -> None:
-        nodes, packet, now = self.nodes, sent.packet, self.now
+    def _hear(self, sent: Transmission) -> None:
+        nodes, now = self.nodes, self.now
+        packet: Any = sent.packet
         for receiver in self.channel.receivers(sent):
             node = nodes.get(receiver)
             if node is None:
@@ -189,7 +194,7 @@ class Simulation:
     def _delivered(self, node_id: int, effect: Deliver) -> None:
         record = self.published.get((effect.origin, effect.serial))
         if record is not None:
-            record.deliveries.append(Delivery(node_id, self.now, effect.hops))
+            record.deliveries.append(Arrival(node_id, self.now, effect.hops))
 
     def _try(self, subject: tuple[int, Send], attempt: int) -> None:
         node_id, (to, packet) = subject
@@ -208,12 +213,8 @@ class Simulation:
         payload: Any = packet
         octets = 0
         if self.over_the_wire or self.channel.measures:
-            data = wire.encode(packet)
+            data = self.routing.codec.encode(packet)
             octets = len(data)
             payload = data if self.over_the_wire else packet
         sent = self.channel.begin(node_id, to, payload, self.now, octets)
         heappush(self._queue, (sent.end, next(self._tie), _HEAR, sent, None))
-
-    def publications_sent(self) -> int:
-        """PUB transmissions so far."""
-        return self.sent.get(Pub, 0)

@@ -9,12 +9,9 @@ from dataclasses import dataclass
 
 from zonal.mesh.ring import between
 
-ROW_OCTETS = 2 + 4 + 2
-"""What a row takes on a small device: next subscriber, time stamp, temporary (section 4.3)."""
-
 
 @dataclass(slots=True)
-class Row:
+class RoutingRow:
     """⟨ns, t_s, nstmp⟩; None is ⊥."""
 
     following: int | None
@@ -29,7 +26,7 @@ class RoutingTable:
         self.max_channels = max_channels
         self.positions: tuple[int, ...] = ()
         self.length = 1
-        self.rows: dict[int, list[Row]] = {}
+        self.rows: dict[int, list[RoutingRow]] = {}
         self.overflows = 0
 
     def settle(self, positions: tuple[int, ...], length: int) -> None:
@@ -38,7 +35,7 @@ class RoutingTable:
         self.rows.clear()
 
     def update(self, channel: int, subscriber: tuple[int, ...], now: float, lease: float) -> None:
-        """``UpdSn(c, SP)`` of algorithm 3."""
+        """`UpdSn(c, SP)` of algorithm 3."""
         rows = self.rows.get(channel)
         if rows is None or len(rows) != len(self.positions):
             rows = self._open(channel, now)
@@ -54,8 +51,8 @@ class RoutingTable:
                 ):
                     row.temporary = place
 
-    def _open(self, channel: int, now: float) -> list[Row]:
-        rows = [Row(None, now) for _ in self.positions]
+    def _open(self, channel: int, now: float) -> list[RoutingRow]:
+        rows = [RoutingRow(None, now) for _ in self.positions]
         if channel in self.rows or len(self.rows) < self.max_channels:
             self.rows[channel] = rows
         else:
@@ -63,7 +60,7 @@ class RoutingTable:
         return rows
 
     def clean(self, now: float, write_back: float) -> None:
-        """``TIMER_CLEAN`` of algorithm 3: a stale value gives way to the temporary one.
+        """`TIMER_CLEAN` of algorithm 3: a stale value gives way to the temporary one.
 
         Beyond the listing, what only corruption can produce is put right: time stamps from the
         future, positions that are not on the ring, rows that do not fit the own positions.
@@ -79,7 +76,7 @@ class RoutingTable:
             if all(row.following is None and row.temporary is None for row in rows):
                 del self.rows[channel]
 
-    def _repair(self, own: int, row: Row, now: float) -> None:
+    def _repair(self, own: int, row: RoutingRow, now: float) -> None:
         row.stamp = min(row.stamp, now)
         if row.following is not None and (row.following >= self.length or row.following == own):
             row.following = None
@@ -87,7 +84,7 @@ class RoutingTable:
             row.temporary = None
 
     def nearest(self, channels: tuple[int, ...], index: int) -> int | None:
-        """The next subscriber of any of the channels, seen from the own position at ``index``."""
+        """The next subscriber of any of the channels, seen from the own position at `index`."""
         own, best, best_steps = self.positions[index], None, self.length + 1
         for channel in channels:
             rows = self.rows.get(channel)
@@ -98,8 +95,3 @@ class RoutingTable:
             if steps < best_steps:
                 best, best_steps = following, steps
         return best
-
-    @property
-    def octets(self) -> int:
-        """Size of the table as the paper counts it: n_c × n_p rows."""
-        return ROW_OCTETS * sum(len(rows) for rows in self.rows.values())

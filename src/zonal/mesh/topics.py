@@ -29,8 +29,7 @@ LEVELS = (8, 12, 16, 20)
 """S2 levels of cells that are channels: about 30 km, 2 km, 120 m and 8 m wide."""
 MAX_CELLS = 8
 MAX_TOPIC = 200
-
-
+"""Octets of a topic."""
 PREFIX_CHUNKS = 3
 """Chunks of a topic's beginnings that are channels; longer ones are cut, and match more."""
 
@@ -65,14 +64,16 @@ def topic_matches(pattern: str, topic: str) -> bool:
         return False  # a topic that is no key expression is nothing that a wildcard speaks of
 
 
-def _channel(topic: str, cell: Cell | None = None) -> int:
-    name = topic.encode() + b"\0" + (cell.id.to_bytes(8, "little") if cell else b"")
+def _hash(name: bytes) -> int:
     return int.from_bytes(blake2s(name, digest_size=4).digest(), "little")
+
+
+def _channel(topic: str, cell: Cell | None = None) -> int:
+    return _hash(topic.encode() + b"\0" + (cell.id.to_bytes(8, "little") if cell else b""))
 
 
 def _beginning(chunks: Sequence[str]) -> int:
-    name = "/".join(chunks).encode() + b"\1"
-    return int.from_bytes(blake2s(name, digest_size=4).digest(), "little")
+    return _hash("/".join(chunks).encode() + b"\1")
 
 
 def channels_of(topic: str, location: Point | None) -> tuple[int, ...]:

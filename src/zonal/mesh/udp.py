@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import random
+import os
 import select
 import socket
 import time
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from zonal.errors import MeshError
-from zonal.mesh import wire
 from zonal.mesh.packets import Deliver, Effect, Send
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from zonal.mesh.node import MeshNode
 
@@ -32,26 +31,37 @@ _BURST = 64  # packets read before timers get their turn
 _OCTETS = 2048
 
 
-class Peer(NamedTuple):
-    """A neighbour in reach: where it listens, and which share of packets to it gets lost."""
+class LineReader:
+    """Lines from a file descriptor; it reads none ahead, so that `UdpDriver.turn` can wait for it.
 
-    address: Address
-    loss: float = 0.0
+    `open` says whether more can come.
+    """
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._rest = b""
+        self.open = True
+
+    def fileno(self) -> int:
+        """For `select`."""
+        return self._descriptor
+
+    def read(self) -> list[bytes]:
+        """The whole lines that are there; waits only where there is nothing at all."""
+        data = os.read(self._descriptor, 65536)
+        self.open = bool(data)
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        return lines
 
 
-def parse_peer(text: str) -> tuple[int, Peer]:
-    """``7=127.0.0.1:4007`` or ``7=127.0.0.1:4007,0.1`` (a tenth of the packets gets lost)."""
+def parse_peer(text: str) -> tuple[int, Address]:
+    """A neighbour and where it listens: `7=127.0.0.1:4007`; without a host it is on loopback."""
+    name, _, place = text.partition("=")
+    host, _, port = place.rpartition(":")
     try:
-        name, _, rest = text.partition("=")
-        place, _, loss = rest.partition(",")
-        host, _, port = place.rpartition(":")
-        peer = Peer((host or "127.0.0.1", int(port)), float(loss or 0))
-        number = int(name)
+        return int(name), (host or "127.0.0.1", int(port))
     except ValueError as error:
-        raise MeshError(f"{text!r} is no peer; right would be 7=127.0.0.1:4007,0.1") from error
-    if not 0 <= peer.loss <= 1:
-        raise MeshError(f"{text!r} has a loss of {peer.loss}; right is a share from 0 to 1")
-    return number, peer
+        raise MeshError(f"{text!r} is no peer; right would be 7=127.0.0.1:4007") from error
 
 
 class UdpDriver:
@@ -63,13 +73,11 @@ class UdpDriver:
         *,
         address: Address = ("127.0.0.1", 0),
         deliver: Callable[[Deliver], None] | None = None,
-        seed: int = 0,
     ) -> None:
         self.node = node
         self.deliver = deliver
-        self.peers: dict[int, Peer] = {}
-        self._known: dict[Address, int] = {}
-        self.rng = random.Random(seed * 7919 + node.id)
+        self.peers: dict[int, Address] = {}
+        self._known: frozenset[Address] = frozenset()
         self.sent = 0
         self.lost = 0
         self.unknown = 0
@@ -88,10 +96,14 @@ class UdpDriver:
         host, port = self.socket.getsockname()
         return host, port
 
-    def set_peers(self, peers: Mapping[int, Peer]) -> None:
+    def set_peers(self, peers: Mapping[int, Address]) -> None:
         """Replace the neighbour table; whoever is not in it is out of reach, both ways."""
         self.peers = dict(peers)
-        self._known = {peer.address: node for node, peer in peers.items()}
+        self._known = frozenset(peers.values())
+
+    def publish(self, channels: int | Sequence[int], data: bytes) -> None:
+        """Have the node publish, now."""
+        self.carry_out(self.node.publish(channels, data, time.monotonic()))
 
     def turn(self, also: Iterable[Readable] = (), longest: float = 0.5) -> list[Readable]:
         """Wait for packets, a timer, or one of the other readable things, and see to the node.
@@ -125,27 +137,21 @@ class UdpDriver:
         """Send what the node sends, deliver what it delivers."""
         for effect in effects:
             if isinstance(effect, Send):
-                self._send(effect)
+                data = self.node.routing.codec.encode(effect.packet)
+                for node in self.peers if effect.to is None else (effect.to,):
+                    if node in self.peers:
+                        self.transmit(node, data)
             elif self.deliver is not None:
                 self.deliver(effect)
 
-    def _send(self, effect: Send) -> None:
-        data = wire.encode(effect.packet)
-        if effect.to is None:
-            targets = list(self.peers.values())
-        else:
-            peer = self.peers.get(effect.to)
-            targets = [peer] if peer is not None else []
-        for peer in targets:
-            self.sent += 1
-            if peer.loss and self.rng.random() < peer.loss:
-                self.lost += 1
-                continue
-            try:
-                self.socket.sendto(data, peer.address)
-            except OSError:
-                self.lost += 1  # a full buffer or a link that is down loses packets, as radio does
+    def transmit(self, node: int, data: bytes) -> None:
+        """Send a datagram to a neighbour; what cannot be sent is lost, as on radio."""
+        self.sent += 1
+        try:
+            self.socket.sendto(data, self.peers[node])
+        except OSError:  # a full buffer, or a link that is down
+            self.lost += 1
 
     def close(self) -> None:
-        """Leave without a word, as nodes do."""
+        """Close the socket; neighbours notice that the node is silent."""
         self.socket.close()

@@ -5,18 +5,21 @@ octet 0      version (high four bits), kind (low four bits)
 …            body: unsigned varints (LEB128, at most 5 octets), counted lists, one blob at the end
 last four    CRC-32 of all before, little-endian
 ```
+
+`WIRE` knows the packets of PSVR. A routing layer with packets of its own brings a `Codec` of its
+own (`WIRE.extended`).
 """
 
 from __future__ import annotations
 
 import zlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from zonal.errors import PacketError
-from zonal.mesh.packets import Ack, Beacon, Interest, Link, Packet, Pub, Sub, View
+from zonal.mesh.packets import Ack, Beacon, LinkReport, Packet, Pub, Sub, View
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
 VERSION = 2
 MAX_PACKET = 1400
@@ -25,7 +28,7 @@ MAX_NUMBER = 2**32 - 1
 MAX_DATA = 1024
 
 
-class _Writer:
+class FieldWriter:
     """Appends varints, lists and blobs."""
 
     __slots__ = ("out",)
@@ -34,6 +37,7 @@ class _Writer:
         self.out = bytearray((VERSION << 4 | kind,))
 
     def number(self, value: int) -> None:
+        """A number from 0 to `MAX_NUMBER`."""
         if not 0 <= value <= MAX_NUMBER:
             raise PacketError(f"{value} does not fit a packet: numbers go from 0 to {MAX_NUMBER}")
         while value > 0x7F:
@@ -42,6 +46,7 @@ class _Writer:
         self.out.append(value)
 
     def numbers(self, values: tuple[int, ...]) -> None:
+        """At most `MAX_LIST` numbers."""
         if len(values) > MAX_LIST:
             raise PacketError(f"a list of {len(values)} exceeds the {MAX_LIST} of a packet")
         self.out.append(len(values))
@@ -49,14 +54,15 @@ class _Writer:
             self.number(value)
 
     def blob(self, data: bytes) -> None:
+        """At most `MAX_DATA` octets."""
         if len(data) > MAX_DATA:
             raise PacketError(f"{len(data)} octets of data exceed the {MAX_DATA} of a packet")
         self.number(len(data))
         self.out += data
 
 
-class _Reader:
-    """Reads what `_Writer` wrote, and raises `PacketError` at the first thing that is off."""
+class FieldReader:
+    """Reads what `FieldWriter` wrote, and raises `PacketError` at the first thing that is off."""
 
     __slots__ = ("at", "data", "stop")
 
@@ -66,6 +72,7 @@ class _Reader:
         self.stop = stop
 
     def octet(self) -> int:
+        """The next octet."""
         if self.at >= self.stop:
             raise PacketError("packet ends too early")
         value = self.data[self.at]
@@ -73,6 +80,7 @@ class _Reader:
         return value
 
     def number(self) -> int:
+        """The next number."""
         value = 0
         for shift in range(0, 35, 7):
             octet = self.octet()
@@ -84,9 +92,11 @@ class _Reader:
         raise PacketError("number runs over five octets")
 
     def numbers(self) -> tuple[int, ...]:
+        """The next list."""
         return tuple([self.number() for _ in range(self.octet())])
 
     def blob(self) -> bytes:
+        """The next octets."""
         size = self.number()
         end = self.at + size
         if size > MAX_DATA or end > self.stop:
@@ -96,7 +106,7 @@ class _Reader:
         return data
 
 
-def _write_beacon(packet: Beacon, to: _Writer) -> None:
+def _write_beacon(packet: Beacon, to: FieldWriter) -> None:
     view = packet.view
     to.number(packet.seq)
     for value in view[:6]:
@@ -107,29 +117,29 @@ def _write_beacon(packet: Beacon, to: _Writer) -> None:
     to.out += bytes(link.quality << 1 | link.kept for link in view.links)
 
 
-def _read_beacon(sender: int, src: _Reader) -> Beacon:
+def _read_beacon(sender: int, src: FieldReader) -> Beacon:
     seq, root, depth, parent, cost, size, length = (src.number() for _ in range(7))
     positions, children, nodes = src.numbers(), src.numbers(), src.numbers()
     links = []
     for node in nodes:
         octet = src.octet()
-        links.append(Link(node, octet >> 1, bool(octet & 1)))
+        links.append(LinkReport(node, octet >> 1, bool(octet & 1)))
     view = View(root, depth, parent, cost, size, length, positions, children, tuple(links))
     return Beacon(sender, seq, view)
 
 
-def _write_sub(packet: Sub, to: _Writer) -> None:
+def _write_sub(packet: Sub, to: FieldWriter) -> None:
     to.number(0 if packet.previous is None else packet.previous + 1)
     to.numbers(packet.channels)
     to.numbers(packet.positions)
 
 
-def _read_sub(sender: int, src: _Reader) -> Sub:
+def _read_sub(sender: int, src: FieldReader) -> Sub:
     previous = src.number()
     return Sub(sender, previous - 1 if previous else None, src.numbers(), src.numbers())
 
 
-def _write_pub(packet: Pub, to: _Writer) -> None:
+def _write_pub(packet: Pub, to: FieldWriter) -> None:
     for value in packet[1:5]:
         to.number(value)
     to.numbers(packet.channels)
@@ -138,61 +148,70 @@ def _write_pub(packet: Pub, to: _Writer) -> None:
     to.blob(packet.data)
 
 
-def _read_pub(sender: int, src: _Reader) -> Pub:
+def _read_pub(sender: int, src: FieldReader) -> Pub:
     hop, goal, end, ttl = (src.number() for _ in range(4))
     return Pub(sender, hop, goal, end, ttl, src.numbers(), src.number(), src.number(), src.blob())
 
 
-def _write_ack(packet: Ack, to: _Writer) -> None:
+def _write_ack(packet: Ack, to: FieldWriter) -> None:
     to.number(packet.hop)
 
 
-def _write_interest(packet: Interest, to: _Writer) -> None:
-    to.numbers(packet.channels)
+class PacketKind(NamedTuple):
+    """How the packets of one type are written and read; the sender is written for all alike."""
+
+    packet: type
+    write: Callable[[Any, FieldWriter], None]
+    read: Callable[[int, FieldReader], Packet]
 
 
-_WRITERS: dict[type, tuple[int, Callable[..., None]]] = {
-    Beacon: (1, _write_beacon),
-    Sub: (2, _write_sub),
-    Pub: (3, _write_pub),
-    Ack: (4, _write_ack),
-    Interest: (5, _write_interest),
-}
-_READERS: dict[int, Callable[[int, _Reader], Packet]] = {
-    1: _read_beacon,
-    2: _read_sub,
-    3: _read_pub,
-    4: lambda sender, src: Ack(sender, src.number()),
-    5: lambda sender, src: Interest(sender, src.numbers()),
-}
+class Codec:
+    """Packets of some kinds as bytes and back; kinds have numbers from 0 to 15."""
+
+    def __init__(self, kinds: Mapping[int, PacketKind]) -> None:
+        self._kinds = dict(kinds)
+        self._numbers = {kind.packet: number for number, kind in kinds.items()}
+
+    def extended(self, number: int, kind: PacketKind) -> Codec:
+        """A codec that knows one more kind."""
+        return Codec({**self._kinds, number: kind})
+
+    def encode(self, packet: Packet) -> bytes:
+        """The packet as bytes; `PacketError` where a field is out of bounds."""
+        number = self._numbers[type(packet)]
+        to = FieldWriter(number)
+        to.number(packet.sender)
+        self._kinds[number].write(packet, to)
+        to.out += zlib.crc32(to.out).to_bytes(4, "little")
+        if len(to.out) > MAX_PACKET:
+            raise PacketError(f"packet of {len(to.out)} octets exceeds {MAX_PACKET}")
+        return bytes(to.out)
+
+    def decode(self, data: bytes) -> Packet:
+        """The packet in these bytes; `PacketError` says what is wrong with them."""
+        stop = len(data) - 4
+        if not 1 < stop <= MAX_PACKET - 4:
+            raise PacketError(f"{len(data)} octets are no packet: 6 to {MAX_PACKET} are")
+        if data[0] >> 4 != VERSION:
+            raise PacketError(f"version {data[0] >> 4} is not {VERSION}")
+        if zlib.crc32(data[:stop]) != int.from_bytes(data[stop:], "little"):
+            raise PacketError("checksum does not match")
+        kind = self._kinds.get(data[0] & 0xF)
+        if kind is None:
+            raise PacketError(f"unknown kind {data[0] & 0xF}")
+        src = FieldReader(data, stop)
+        packet = kind.read(src.number(), src)
+        if src.at != stop:
+            raise PacketError(f"{stop - src.at} octets too many")
+        return packet
 
 
-def encode(packet: Packet) -> bytes:
-    """The packet as bytes; `PacketError` where a field is out of bounds."""
-    kind, write = _WRITERS[type(packet)]
-    to = _Writer(kind)
-    to.number(packet.sender)
-    write(packet, to)
-    to.out += zlib.crc32(to.out).to_bytes(4, "little")
-    if len(to.out) > MAX_PACKET:
-        raise PacketError(f"packet of {len(to.out)} octets exceeds {MAX_PACKET}")
-    return bytes(to.out)
-
-
-def decode(data: bytes) -> Packet:
-    """The packet in these bytes; `PacketError` says what is wrong with them."""
-    stop = len(data) - 4
-    if not 1 < stop <= MAX_PACKET - 4:
-        raise PacketError(f"{len(data)} octets are no packet: 6 to {MAX_PACKET} are")
-    if data[0] >> 4 != VERSION:
-        raise PacketError(f"version {data[0] >> 4} is not {VERSION}")
-    if zlib.crc32(data[:stop]) != int.from_bytes(data[stop:], "little"):
-        raise PacketError("checksum does not match")
-    read = _READERS.get(data[0] & 0xF)
-    if read is None:
-        raise PacketError(f"unknown kind {data[0] & 0xF}")
-    src = _Reader(data, stop)
-    packet = read(src.number(), src)
-    if src.at != stop:
-        raise PacketError(f"{stop - src.at} octets too many")
-    return packet
+WIRE = Codec(
+    {
+        1: PacketKind(Beacon, _write_beacon, _read_beacon),
+        2: PacketKind(Sub, _write_sub, _read_sub),
+        3: PacketKind(Pub, _write_pub, _read_pub),
+        4: PacketKind(Ack, _write_ack, lambda sender, src: Ack(sender, src.number())),
+    }
+)
+"""What nodes speak by default."""

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from zonal.geo.circle import EDGE_TOLERANCE_M
-from zonal.geo.point import EARTH_RADIUS_M
+from zonal.geo import EARTH_RADIUS_M, EDGE_TOLERANCE_M, unit_vector, unit_vectors
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -36,10 +35,7 @@ class Blocks:
 
     def __init__(self, lats: NDArray[np.float64], lons: NDArray[np.float64]) -> None:
         self._lats, self._lons = lats, lons
-        lat, lon = np.radians(lats), np.radians(lons)
-        self._vectors = np.stack(
-            [np.cos(lat) * np.cos(lon), np.cos(lat) * np.sin(lon), np.sin(lat)]
-        )
+        self._vectors = np.stack(unit_vectors(lats, lons))
         self.starts = np.arange(0, len(lats), BLOCK)
         sizes = np.diff(np.append(self.starts, len(lats)))
         if len(lats):
@@ -63,8 +59,7 @@ class Blocks:
     def inside(self, circle: Circle, blocks: NDArray[np.int64]) -> Split:
         """Which of these blocks, and which places of the others, a circle holds."""
         assert circle.center is not None
-        lat, lon = np.radians([circle.center.lat, circle.center.lon])
-        centre = np.array([np.cos(lat) * np.cos(lon), np.cos(lat) * np.sin(lon), np.sin(lat)])
+        centre = np.array(unit_vector(circle.center))
         angle = min((circle.radius_m + EDGE_TOLERANCE_M) / EARTH_RADIUS_M, np.pi)
         chord = 2 * np.sin(angle / 2)
         near, far = chord * (1 - _ROUNDING) - 1e-15, chord * (1 + _ROUNDING) + 1e-15

@@ -1,20 +1,27 @@
-"""What everything that runs stands on: mailboxes, memories of what was seen, child processes.
+"""What everything that runs stands on: the way from foreign threads to user code, child processes.
 
-Nothing here knows a place, a topic or a network.
+`arrivals` (one queue, one reader) hands over what a network library's threads bring; `callbacks`
+runs user code, `mailbox` holds what waits for it; `recent` remembers what was seen. Nothing here
+knows a place, a topic or a network.
 """
 
+from zonal.runtime.arrivals import Arrivals
+from zonal.runtime.callbacks import Callback, CallbackThreads
 from zonal.runtime.child_process import ChildProcess
-from zonal.runtime.lease import Lease
+from zonal.runtime.foreign_thread import keep_state
 from zonal.runtime.loopback import is_loopback
 from zonal.runtime.mailbox import DEFAULT_CAPACITY, Mailbox, Overflow
 from zonal.runtime.recent import Recent
 
 __all__ = [
     "DEFAULT_CAPACITY",
+    "Arrivals",
+    "Callback",
+    "CallbackThreads",
     "ChildProcess",
-    "Lease",
     "Mailbox",
     "Overflow",
     "Recent",
     "is_loopback",
+    "keep_state",
 ]

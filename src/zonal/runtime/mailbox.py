@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import enum
+import logging
 import threading
 import time
 from collections import deque
@@ -13,13 +14,19 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from zonal.errors import ClosedError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator, Sequence
-
-    from zonal.runtime.lease import Lease
+    from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 
 T = TypeVar("T")
 
+logger = logging.getLogger(__name__)
+
 DEFAULT_CAPACITY = 65_536
+"""Items that may wait, unless asked otherwise."""
+DEFAULT_CAPACITY_BYTES = 256 * 1024 * 1024
+"""Bytes that may wait in items that can be weighed."""
+_UNWEIGHED = 64
+"""The first items are not weighed: a reader that keeps up pays nothing."""
+_TELL_EVERY_S = 60.0
 
 
 class Overflow(enum.Enum):
@@ -32,34 +39,44 @@ class Overflow(enum.Enum):
 
 
 class Mailbox(Generic[T]):
-    """Items for one reader: bounded, countable, closable; for threads and for asyncio."""
+    """Items for one reader: bounded, countable, closable; for threads and for asyncio.
+
+    Args:
+        capacity: how many items may wait.
+        overflow: what happens to more.
+        name: whose box it is, for the log: an overflow is told once, and then once a minute.
+        weigh: the bytes of an item; behind the first 64 items they are bounded, too, by
+            `DEFAULT_CAPACITY_BYTES`.
+    """
 
     def __init__(
-        self, capacity: int = DEFAULT_CAPACITY, overflow: Overflow = Overflow.DROP_OLDEST
+        self,
+        capacity: int = DEFAULT_CAPACITY,
+        overflow: Overflow = Overflow.DROP_OLDEST,
+        *,
+        name: str = "",
+        weigh: Callable[[T], int] | None = None,
     ) -> None:
         if capacity < 1:
             raise ValueError(f"a capacity is at least 1, not {capacity}")
         self._items: deque[T] = deque()
         self._capacity = capacity
         self._overflow = overflow
+        self._name = name
+        self._weigh = weigh
+        self._bytes = 0
+        self._told_at = -_TELL_EVERY_S
         self._changed = threading.Condition(threading.Lock())  # waited on by writers without room
         # A waiting reader sleeps on a lock of its own, which is released when the box's is free
         # again: woken under it, the reader would only run into it, and a message be later.
         self._readers: list[threading.Lock] = []
         self._async_waiters: set[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = set()
-        self._lent: deque[Lease[T]] = deque()
-        self._borrowers = 0
         self._closed = False
         self.overflowed = 0
         self.taken = 0
 
     def __len__(self) -> int:
         return len(self._items)
-
-    @property
-    def holds_up(self) -> bool:
-        """Whether a full box makes the network wait, instead of dropping something."""
-        return self._overflow is Overflow.BLOCK
 
     @property
     def is_closed(self) -> bool:
@@ -71,12 +88,77 @@ class Mailbox(Generic[T]):
         with self._changed:
             if self._closed:
                 return
-            room = self._capacity - len(self._items)
-            if len(items) > room:
-                items = self._make_room(items, room)
-            self._items.extend(items)
+            overflowed = self.overflowed
+            if self._has_room(items):
+                self._items.extend(items)
+            elif self._overflow is Overflow.BLOCK:
+                self._put_as_room_comes(items)
+            else:
+                self._put_and_drop(items)
+            overflowed = self.overflowed - overflowed
             readers, self._readers = self._readers, []
         self._wake(readers)
+        if overflowed:
+            self._tell()
+
+    def _has_room(self, items: Sequence[T]) -> bool:
+        """Whether all fit; their bytes are added."""
+        waiting = len(self._items)
+        if waiting + len(items) > self._capacity:
+            return False
+        if self._weigh is None or waiting < _UNWEIGHED:
+            if not waiting:
+                self._bytes = 0
+            return True
+        added = sum(map(self._weigh, items))
+        if self._bytes + added > DEFAULT_CAPACITY_BYTES:
+            return False
+        self._bytes += added
+        return True
+
+    def _put_and_drop(self, items: Sequence[T]) -> None:
+        """One by one: the oldest go, or the new ones do not come in."""
+        for item in items:
+            size = self._weigh(item) if self._weigh is not None else 0
+            while self._items and self._is_full_with(size):
+                if self._overflow is Overflow.DROP_NEWEST:
+                    break
+                self._forget(self._items.popleft())
+                self.overflowed += 1
+            else:
+                self._items.append(item)
+                self._bytes += size
+                continue
+            self.overflowed += 1
+
+    def _is_full_with(self, size: int) -> bool:
+        return len(self._items) >= self._capacity or self._bytes + size > DEFAULT_CAPACITY_BYTES
+
+    def _forget(self, item: T) -> None:
+        if self._weigh is not None:
+            self._bytes = max(self._bytes - self._weigh(item), 0)
+
+    def _put_as_room_comes(self, items: Sequence[T]) -> None:
+        rest = deque(items)
+        while rest and not self._closed:
+            while rest and not (self._items and self._is_full_with(0)):
+                if self._weigh is not None:
+                    self._bytes += self._weigh(rest[0])
+                self._items.append(rest.popleft())
+            readers, self._readers = self._readers, []
+            self._wake(readers)
+            if rest:
+                self._changed.wait()
+
+    def _tell(self) -> None:
+        now = time.monotonic()
+        if now - self._told_at >= _TELL_EVERY_S:
+            self._told_at = now
+            logger.warning(
+                "%s is read too slowly: %d messages were dropped so far",
+                self._name,
+                self.overflowed,
+            )
 
     def _wake(self, readers: list[threading.Lock]) -> None:
         for reader in readers:
@@ -85,42 +167,6 @@ class Mailbox(Generic[T]):
             with contextlib.suppress(RuntimeError):  # the loop may just have been closed
                 loop.call_soon_threadsafe(event.set)
 
-    def _make_room(self, items: Sequence[T], room: int) -> Sequence[T]:
-        match self._overflow:
-            case Overflow.DROP_OLDEST:
-                excess = len(items) - room
-                self.overflowed += excess
-                from_box = min(excess, len(self._items))
-                for _ in range(from_box):
-                    self._items.popleft()
-                return items[excess - from_box :]
-            case Overflow.DROP_NEWEST:
-                self.overflowed += len(items) - room
-                return items[:room]
-            case Overflow.BLOCK:
-                return self._put_as_room_comes(items)
-
-    def _put_as_room_comes(self, items: Sequence[T]) -> Sequence[T]:
-        rest = deque(items)
-        while rest and not self._closed:
-            while rest and len(self._items) < self._capacity:
-                self._items.append(rest.popleft())
-            readers, self._readers = self._readers, []
-            self._wake(readers)
-            if rest:
-                self._changed.wait()
-        return ()
-
-    def lend(self, lease: Lease[T]) -> bool:
-        """Let a borrower read a channel directly; whether there is one."""
-        with self._changed:
-            if not self._borrowers or self._closed:
-                return False
-            self._lent.append(lease)
-            readers, self._readers = self._readers, []
-        self._wake(readers)
-        return True
-
     def take(self, timeout: float | None = None) -> T | None:
         """The next item, waiting for it; None when the time is over.
 
@@ -128,30 +174,49 @@ class Mailbox(Generic[T]):
         """
         self._wait(timeout)
         with self._changed:
-            return self._pop()
+            if not self._items:
+                self._check_open()
+                return None
+            self.taken += 1
+            item = self._items.popleft()
+            if self._bytes:
+                self._forget(item)
+            self._forget_bytes()
+        return item
 
     def take_all(self, timeout: float | None = None) -> list[T]:
         """All items that are there, waiting for the first; empty when the time is over."""
         self._wait(timeout)
         with self._changed:
-            first = self._pop()
-            if first is None:
+            if not self._items:
+                self._check_open()
                 return []
-            items = [first, *self._items]
+            items = list(self._items)
             self._items.clear()
-            self.taken += len(items) - 1
-            self._notify_writers()
+            self.taken += len(items)
+            self._forget_bytes()
         return items
 
-    def _wait(self, timeout: float | None, *, lent: bool = False) -> None:
-        """Until there is an item (or a lent channel), the box is closed, or the time is over."""
+    def _forget_bytes(self) -> None:
+        """Room was made: the bytes of an empty box are known again, and writers may go on."""
+        if not self._items:
+            self._bytes = 0
+        if self._overflow is Overflow.BLOCK:
+            self._changed.notify_all()
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise ClosedError("nothing more will come: the subscriber or session was closed")
+
+    def _wait(self, timeout: float | None) -> None:
+        """Until there is an item, the box is closed, or the time is over."""
         deadline = None if timeout is None else time.monotonic() + timeout
-        while not self._items and not self._closed and not (lent and self._lent):
+        while not self._items and not self._closed:
             left = -1.0 if deadline is None else deadline - time.monotonic()
             if deadline is not None and left <= 0:
                 return
             with self._changed:
-                if self._items or self._closed or (lent and self._lent):
+                if self._items or self._closed:
                     return
                 sleeping = threading.Lock()
                 sleeping.acquire()
@@ -161,20 +226,6 @@ class Mailbox(Generic[T]):
                     if sleeping in self._readers:
                         self._readers.remove(sleeping)
 
-    def _pop(self) -> T | None:
-        if self._items:
-            self.taken += 1
-            item = self._items.popleft()
-            self._notify_writers()
-            return item
-        if self._closed:
-            raise ClosedError("nothing more will come: the subscriber or session was closed")
-        return None
-
-    def _notify_writers(self) -> None:
-        if self.holds_up:
-            self._changed.notify_all()
-
     def close(self) -> None:
         """Nothing more will come; readers get what is left and then an end."""
         with self._changed:
@@ -183,60 +234,19 @@ class Mailbox(Generic[T]):
             readers, self._readers = self._readers, []
         self._wake(readers)
 
-    @contextlib.contextmanager
-    def borrowing(self) -> Iterator[None]:
-        """Take lent channels from now on; they go back at the end."""
-        with self._changed:
-            self._borrowers += 1
-        try:
-            yield
-        finally:
-            with self._changed:
-                self._borrowers -= 1
-            while self._lent:
-                self._lent.popleft().end()
-
     def __iter__(self) -> Iterator[T]:
-        with self.borrowing():
-            while (batch := self._next_batch()) is not None:
-                batch.reverse()
-                try:
-                    while batch:
-                        yield batch.pop()
-                finally:  # what a loop that ends early leaves behind goes back to the box
-                    if batch:
-                        self._put_back(batch)
-
-    def _next_batch(self) -> list[T] | None:
-        """What is in the box or in a lent channel; None when nothing more will come."""
-        self._wait(None, lent=True)
-        if self._closed and not self.has_more:
-            return None
-        return self.take_what_is_there()
-
-    @property
-    def has_more(self) -> bool:
-        """Whether there is an item, or a lent channel that may hold one."""
-        return bool(self._items or self._lent)
-
-    def wait(self, timeout: float) -> bool:
-        """Wait for an item or a lent channel; whether there is one."""
-        self._wait(timeout, lent=True)
-        return self.has_more
-
-    def take_what_is_there(self) -> list[T]:
-        """All items of the box, or else what a lent channel holds, without waiting."""
-        if self._lent and not self._items:
-            batch = self._lent[0].read()
-            if batch is None:
-                self._lent.popleft()
-                return []
-            self.taken += len(batch)
-            return batch
-        try:
-            return self.take_all(timeout=0)
-        except ClosedError:
-            return []
+        while True:
+            try:
+                batch = self.take_all()
+            except ClosedError:
+                return
+            batch.reverse()
+            try:
+                while batch:
+                    yield batch.pop()
+            finally:
+                if batch:  # the loop was left early: others may go on from here
+                    self._put_back(batch)
 
     def _put_back(self, reversed_batch: list[T]) -> None:
         with self._changed:

@@ -6,24 +6,33 @@ with zonal.open(position=zonal.Point(45.4642, 9.19)) as session:
 ```
 """
 
-from zonal.runtime.mailbox import Overflow
+from zonal.runtime import Overflow
 from zonal.session.config import config
+from zonal.session.gathering import Gathering
 from zonal.session.geo_context import GeoContext
+from zonal.session.interest import Detail, Interest, Wish
 from zonal.session.liveliness import Liveliness, Presence, PresenceSubscriber
 from zonal.session.opening import open  # noqa: A004  (Zenoh's own name)
 from zonal.session.position import Position
 from zonal.session.publisher import Memory, Publisher
-from zonal.session.query import Querier, Query, Queryable
+from zonal.session.query import DEFAULT_TIMEOUT_S, Querier, Query, Queryable
 from zonal.session.recovery import Recovery
 from zonal.session.replies import Replies, ReplyFailure
-from zonal.session.router import Router
+from zonal.session.router import DEFAULT_ENDPOINT, Router
+from zonal.session.routing import blurred
 from zonal.session.sample import Sample, Source
+from zonal.session.scope import Scope
 from zonal.session.session import Session
 from zonal.session.subscriber import Counters, PullSubscriber, Subscriber
 
 __all__ = [
+    "DEFAULT_ENDPOINT",
+    "DEFAULT_TIMEOUT_S",
     "Counters",
+    "Detail",
+    "Gathering",
     "GeoContext",
+    "Interest",
     "Liveliness",
     "Memory",
     "Overflow",
@@ -40,9 +49,12 @@ __all__ = [
     "ReplyFailure",
     "Router",
     "Sample",
+    "Scope",
     "Session",
     "Source",
     "Subscriber",
+    "Wish",
+    "blurred",
     "config",
     "open",
 ]

@@ -14,17 +14,21 @@ from typing import TYPE_CHECKING
 import zenoh
 
 from zonal.errors import LocationKeyError
-from zonal.geo import Area
-from zonal.keys import Role, join, refine
+from zonal.keys import (
+    AnnouncedArea,
+    announced_expression,
+    announcement_key,
+    announcements_key,
+    read_announced,
+    refine,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
+    from zonal.geo import Area
     from zonal.keys import Encoding, Place
 
 logger = logging.getLogger(__name__)
 
-_BY = "@by"
 _FIRST_LOOK_S = 2.0
 
 WATCHED = 256
@@ -44,22 +48,18 @@ class Announcements:
         """Let senders know of a device under this location key, until the token is undeclared."""
         with self._lock:
             self._number += 1
-            name = f"{key}/{_BY}/{self._session.zid()}-{self._number}"
-        return self._session.liveliness().declare_token(name)
+            device = f"{self._session.zid()}-{self._number}"
+        return self._session.liveliness().declare_token(announcement_key(key, device))
 
     def matching(self, topic: str, encoding: Encoding, place: Place) -> tuple[str, ...]:
         """The announced subscribers' expressions whose area holds the place."""
-        return self._select(topic, encoding, Role.SUBSCRIBER, lambda area: refine(area, place))
+        announced = self._watch(topic, encoding).announced()
+        return tuple(a.expression for a in announced if a.hears and refine(a.area, place))
 
     def intersecting(self, topic: str, encoding: Encoding, area: Area) -> tuple[str, ...]:
         """The announced queryables' expressions whose area intersects this one."""
-        return self._select(topic, encoding, Role.QUERYABLE, area.intersects)
-
-    def _select(
-        self, topic: str, encoding: Encoding, role: Role, wanted: Callable[[Area], bool]
-    ) -> tuple[str, ...]:
-        watch = self._watch(topic, encoding)
-        return tuple(expression for expression, area in watch.areas(role).items() if wanted(area))
+        announced = self._watch(topic, encoding).announced()
+        return tuple(a.expression for a in announced if a.answers and area.intersects(a.area))
 
     def _watch(self, topic: str, encoding: Encoding) -> _Watch:
         forgotten = None
@@ -93,9 +93,9 @@ class _Watch:
         self._encoding = encoding
         self._lock = threading.Lock()
         self._holders: dict[str, set[str]] = {}
-        self._areas: dict[Role, dict[str, Area]] = {Role.SUBSCRIBER: {}, Role.QUERYABLE: {}}
+        self._announced: dict[str, AnnouncedArea] = {}
         self._looked = threading.Event()
-        watched = f"{join(topic, encoding.prefix)}/*/{_BY}/*"
+        watched = announcements_key(topic, encoding)
         liveliness = session.liveliness()
         self._subscriber = liveliness.declare_subscriber(watched, self._changed)
         # What is there already comes as replies, whose end we hear of; history would not tell.
@@ -109,10 +109,10 @@ class _Watch:
         """Wait until the tokens that existed before are known."""
         self._looked.wait(_FIRST_LOOK_S)
 
-    def areas(self, role: Role) -> dict[str, Area]:
-        """The announced areas by their expressions."""
+    def announced(self) -> list[AnnouncedArea]:
+        """The areas that are announced now."""
         with self._lock:
-            return dict(self._areas[role])
+            return list(self._announced.values())
 
     def _found(self, reply: zenoh.Reply) -> None:
         if reply.ok is not None:
@@ -125,44 +125,26 @@ class _Watch:
         else:
             self._remove(key)
 
-    def _add(self, key: str) -> None:
-        expression = _expression_of(key)
+    def _add(self, token: str) -> None:
+        expression = announced_expression(token)
         with self._lock:
             holders = self._holders.setdefault(expression, set())
-            holders.add(key)
+            holders.add(token)
             if len(holders) > 1:
                 return
             try:
-                role = _role_of(expression)
-                area = self._encoding.decode(expression, role)
+                self._announced[expression] = read_announced(expression, self._encoding)
             except LocationKeyError as error:
                 logger.warning("ignoring an announced area: %s", error)
-                return
-            if isinstance(area, Area):
-                kind = Role.QUERYABLE if role is Role.QUERYABLE else Role.SUBSCRIBER
-                self._areas[kind][expression] = area
 
-    def _remove(self, key: str) -> None:
-        expression = _expression_of(key)
+    def _remove(self, token: str) -> None:
+        expression = announced_expression(token)
         with self._lock:
             holders = self._holders.get(expression, set())
-            holders.discard(key)
+            holders.discard(token)
             if not holders:
                 self._holders.pop(expression, None)
-                for areas in self._areas.values():
-                    areas.pop(expression, None)
+                self._announced.pop(expression, None)
 
     def close(self) -> None:
         self._subscriber.undeclare()
-
-
-def _expression_of(key: str) -> str:
-    return "@" + key.partition("/@")[2].partition(f"/{_BY}/")[0]
-
-
-def _role_of(expression: str) -> Role:
-    flag = expression.partition("/")[2].partition("_")[0]
-    try:
-        return Role(flag)
-    except ValueError as error:
-        raise LocationKeyError(f"{expression!r} names no known role") from error

@@ -1,13 +1,13 @@
 """The geo-context of a message on the wire: a small versioned binary form in Zenoh's attachment.
 
 ```
-byte 0   bits 0–1 form of the point (see `compact_point`), bit 2 further flags follow,
+byte 0   bits 0–1 form of the point (see `zonal.keys.compact_point`), bit 2 further flags follow,
          bit 3 source by time stamp, bit 4 source by number, bits 6–7 version, 1
 then     source by time stamp: a check of it (16 bits); by number: which session (64 bits)
 then     if there is a source: the number of the message in its session (LEB128)
 then     further flags: 1 cell, 2 fence, 4 area, 8 the user's own attachment, 16 copies
 then     the point (0, 3, 8 or 16 bytes), or the cell (S2 cell id, 64 bits)
-then     fence, then area: length (unsigned 32) and the shape, see `shape_to_bytes`
+then     fence, then area: length (unsigned 32) and the shape, see `Area.to_bytes`
 then     the user's own attachment, to the end
 ```
 
@@ -15,7 +15,7 @@ All numbers are unsigned and little-endian. The payload is the user's own and is
 Bytes count: between routers a message of a sensor is hardly longer than its time stamp. So the
 source is the session's id in that very stamp (the check tells whether a router replaced it), and
 the point is what the key does not say. A message from a place costs 7 to 9 bytes, and none where
-its publisher stays at its place: then the key says the point (see `compact_point`), and there is
+its publisher stays at its place: then the key says the point, and there is
 no attachment but the user's own.
 """
 
@@ -24,21 +24,9 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING, NamedTuple
 
-import shapely
-
-from zonal.errors import AttachmentError, GeometryError, LocationKeyError
-from zonal.geo import (
-    Area,
-    Box,
-    Cell,
-    Circle,
-    Everywhere,
-    MultiPolygon,
-    Point,
-    Polygon,
-    area_from_wkb,
-)
-from zonal.session.compact_point import SIZES, Form, pack_point, unpack_point
+from zonal.errors import AttachmentError, GeometryError
+from zonal.geo import Area, Cell, Point, area_from_bytes
+from zonal.keys import POINT_SIZES, PointForm, pack_point, unpack_point
 
 if TYPE_CHECKING:
     from zonal.keys import Place
@@ -50,16 +38,19 @@ _CELL_ID = struct.Struct("<Q")
 _LENGTH = struct.Struct("<I")
 _ORIGIN_BYTES, _CHECK_BYTES = 8, 2
 POINT_BYTES = {
-    VERSION << _VERSION_SHIFT | source | form: SIZES[form]
+    VERSION << _VERSION_SHIFT | source | form: POINT_SIZES[form]
     for source in (0, _BY_STAMP, _BY_NUMBER)
-    for form in (Form.NEAR, Form.E7, Form.DOUBLES)
+    for form in (PointForm.NEAR, PointForm.E7, PointForm.DOUBLES)
 }
 """First bytes of attachments that end with a point, and how many bytes that point has."""
 
 SEQUENCE_AT = 1 + _CHECK_BYTES
 """Where the number of the message begins in an attachment with the source by time stamp."""
 
-_MAX_SHAPE_BYTES = 16 * 1024 * 1024
+MAX_VERTICES = 4_096
+"""Vertices of a fence or an area in a message: more would make its receivers late for others."""
+_MAX_SHAPE_BYTES = 16 * MAX_VERTICES
+_LEB128_BYTES = 5
 
 
 class GeoContext(NamedTuple):
@@ -80,6 +71,14 @@ class GeoContext(NamedTuple):
         return self.fence is None and self.area is None and not self.copies and self.user is None
 
     @property
+    def may_come_again(self) -> bool:
+        """Whether a receiver may get it under several of its keys, as it is or in copies.
+
+        Several keys of one receiver may meet the one key of a wide fence.
+        """
+        return self.copies or self.fence is not None
+
+    @property
     def identity(self) -> int | None:
         """One number for the message, the same for all its copies; None where it is not known."""
         return None if self.origin is None else self.origin << 64 | self.sequence
@@ -98,7 +97,12 @@ class GeoContext(NamedTuple):
             flags, body = flags | _CELL, _CELL_ID.pack(self.place.id)
         for flag, shape in ((_FENCE, self.fence), (_AREA, self.area)):
             if shape is not None:
-                data = shape_to_bytes(shape)
+                data = shape.to_bytes()
+                if len(data) > _MAX_SHAPE_BYTES:
+                    raise GeometryError(
+                        f"a geofence or area in a message has some {MAX_VERTICES:,} vertices at "
+                        f"most, not {len(data) // 16:,}; simplify it (shapely.simplify)"
+                    )
                 flags, body = flags | flag, body + _LENGTH.pack(len(data)) + data
         if self.user is not None:
             flags, body = flags | _USER, body + self.user
@@ -125,7 +129,7 @@ class GeoContext(NamedTuple):
         """
         try:
             return _read(data, expression, stamp_origin)
-        except (IndexError, struct.error, GeometryError, LocationKeyError) as error:
+        except (IndexError, struct.error, ValueError, OverflowError) as error:
             raise AttachmentError(
                 f"cannot read an attachment of {len(data)} bytes: {error}"
             ) from error
@@ -160,7 +164,7 @@ def _read(data: bytes, expression: str, stamp_origin: int | None) -> GeoContext:
     flags = 0
     if first & _MORE:
         flags, offset = data[offset], offset + 1
-    place, offset = _read_place(data, Form(first & _FORM), flags, offset, expression)
+    place, offset = _read_place(data, PointForm(first & _FORM), flags, offset, expression)
     fence, offset = _read_shape(data, flags & _FENCE, offset)
     area, offset = _read_shape(data, flags & _AREA, offset)
     user = data[offset:] if flags & _USER else None
@@ -180,14 +184,14 @@ def _read_source(data: bytes, first: int, stamp: int | None) -> tuple[int | None
         origin = int.from_bytes(data[1:offset], "little")
     if not first & (_BY_STAMP | _BY_NUMBER):
         return None, 0, offset
-    sequence = shift = 0
-    while True:
+    sequence = 0
+    for shift in range(0, 7 * _LEB128_BYTES, 7):
         byte = data[offset]
         offset += 1
         sequence |= (byte & 0x7F) << shift
-        shift += 7
         if byte < 0x80:
             return origin, (0 if origin is None else sequence & 0xFFFF_FFFF), offset
+    raise AttachmentError(f"a number of more than {_LEB128_BYTES} bytes")
 
 
 _SEVEN_BITS = tuple(bytes((number,)) for number in range(0x80))
@@ -209,13 +213,13 @@ def _check(origin: int) -> int:
 
 
 def _read_place(
-    data: bytes, form: Form, flags: int, offset: int, expression: str
+    data: bytes, form: PointForm, flags: int, offset: int, expression: str
 ) -> tuple[Place | None, int]:
     if flags & _CELL:
         return Cell(*_CELL_ID.unpack_from(data, offset)), offset + _CELL_ID.size
-    if form is Form.NONE:
+    if form is PointForm.NONE:
         return None, offset
-    end = offset + SIZES[form]
+    end = offset + POINT_SIZES[form]
     return unpack_point(form, data[offset:end], expression), end
 
 
@@ -226,40 +230,4 @@ def _read_shape(data: bytes, present: int, offset: int) -> tuple[Area | None, in
     start, end = offset + _LENGTH.size, offset + _LENGTH.size + length
     if length > _MAX_SHAPE_BYTES or end > len(data):
         raise GeometryError(f"a shape of {length} bytes in an attachment of {len(data)}")
-    return shape_from_bytes(data[start:end]), end
-
-
-_SHAPES = {b"C": struct.Struct("<ddd"), b"B": struct.Struct("<dddd")}
-
-
-def shape_to_bytes(area: Area) -> bytes:
-    """A letter and the shape: E everywhere, C circle, B box (doubles), P polygons (WKB)."""
-    match area:
-        case Everywhere():
-            return b"E"
-        case Circle(center=Point(lat, lon), radius_m=radius_m):
-            return b"C" + _SHAPES[b"C"].pack(lat, lon, radius_m)
-        case Box(min_lat, min_lon, max_lat, max_lon):
-            return b"B" + _SHAPES[b"B"].pack(min_lat, min_lon, max_lat, max_lon)
-        case Polygon():
-            return b"P" + bytes(shapely.to_wkb(area.planar))
-        case MultiPolygon(polygons):
-            parts = shapely.MultiPolygon([polygon.planar for polygon in polygons])
-            return b"P" + bytes(shapely.to_wkb(parts))
-    raise GeometryError(f"{area} has no place yet, or no form on the wire")
-
-
-def shape_from_bytes(data: bytes) -> Area:
-    """The shape that `shape_to_bytes` wrote."""
-    letter, body = data[:1], data[1:]
-    match letter:
-        case b"E":
-            return Everywhere()
-        case b"C":
-            lat, lon, radius_m = _SHAPES[b"C"].unpack(body)
-            return Circle(Point(lat, lon), radius_m=radius_m)
-        case b"B":
-            return Box(*_SHAPES[b"B"].unpack(body))
-        case b"P":
-            return area_from_wkb(body)
-    raise GeometryError(f"unknown shape {letter!r}")
+    return area_from_bytes(data[start:end], MAX_VERTICES), end

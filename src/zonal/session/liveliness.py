@@ -8,9 +8,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import zenoh
 
 from zonal.errors import LocationKeyError
-from zonal.geo import Area, Cell, Circle, Everywhere, Point
-from zonal.keys import Encoding, LocationKey, Role, check_topic, encodings, join, refine
-from zonal.runtime.mailbox import Mailbox
+from zonal.geo import Area, Cell, Everywhere, Point
+from zonal.keys import (
+    Encoding,
+    LocationKey,
+    Role,
+    check_topic,
+    encodings,
+    place_key,
+    presence_keys,
+    read_key,
+    refine,
+)
+from zonal.runtime import Mailbox
 from zonal.session.routing import blurred
 
 if TYPE_CHECKING:
@@ -52,9 +62,7 @@ class Liveliness:
         if point is None and self._asking.position.is_known:
             point = self._asking.position.current()
         if point is not None:
-            place = blurred(point, precision_m)
-            expressions = (encoding or self._default).place_expressions(place)
-            topic = join(topic, expressions[0])
+            topic = place_key(topic, blurred(point, precision_m), encoding or self._default)
         return self._asking.session.liveliness().declare_token(topic)
 
     def declare_subscriber(
@@ -106,24 +114,18 @@ class Liveliness:
         return self._asking.place_area(area)
 
     def _keys(self, key: str, area: Area | None, encoding: Encoding | None) -> Iterable[str]:
-        topic = check_topic(key)
-        if area is None:
-            yield topic
-        for kind in encodings() if area is None else (encoding or self._default,):
-            if kind.announces_areas or area is None:
-                yield f"{join(topic, kind.prefix)}/**"
-            else:
-                for expression in kind.area_expressions(area, Role.SUBSCRIBER):
-                    yield join(topic, expression)
+        kinds = encodings() if area is None else (encoding or self._default,)
+        return presence_keys(check_topic(key), area, kinds)
 
 
 def presence_of(key: str, *, alive: bool) -> Presence | None:
     """What a token's key tells; None where its place cannot be read."""
-    topic, at, rest = key.partition("/@")
-    if not at:
-        return Presence(topic, None, alive)
+    parts = read_key(key)
+    if parts.is_plain:
+        return Presence(parts.topic, None, alive)
     try:
-        return Presence(topic, LocationKey(f"@{rest}", Role.PUBLISHER).decode(), alive)
+        place = LocationKey(parts.location, Role.PUBLISHER).decode()
+        return Presence(parts.topic, place, alive)
     except LocationKeyError:
         return None
 
@@ -142,7 +144,7 @@ class PresenceSubscriber:
     """Hears who appears and disappears; iterate over it, or give a callback."""
 
     def __init__(self, area: Area | None) -> None:
-        if isinstance(area, Circle) and area.is_ego_centric:
+        if area is not None and area.is_ego_centric:
             raise LocationKeyError("the area has no centre yet; place it with at(point)")
         self._area = area
         self._mailbox: Mailbox[Presence] = Mailbox()

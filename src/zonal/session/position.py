@@ -22,7 +22,7 @@ TOO_OLD_LIFETIMES = 3.0
 
 
 class Position:
-    """The last known position and the handler that renews it (thesis, 4.2.1 and 6.3).
+    """The last known position and the handler that renews it (Visotto 2023, 4.2.1 and 6.3).
 
     A *physical* position comes from a handler and is asked anew when its lifetime is over; a
     *virtual* one is a fixed `Point` and lives for ever. While a handler raises or returns

@@ -12,8 +12,7 @@ import zenoh
 import zenoh.ext
 
 from zonal.errors import ClosedError
-from zonal.keys import Encoding, check_topic, join, middle_of_expression
-from zonal.session.compact_point import exact_chunk
+from zonal.keys import Encoding, check_topic, exact_key
 from zonal.session.content import checked_encoding
 from zonal.session.routing import Origin, Route, blurred, route
 
@@ -222,11 +221,9 @@ class Publisher:
         point, encoding = self._location, self._encoding
         if point is None or self._precision_m or self._geofence or self._memory:
             return None
-        expression = "" if encoding.announces_areas else encoding.place_expressions(point)[0]
-        if middle_of_expression(expression) is None:
+        key = exact_key(self.key, point, self._origin.id, encoding)
+        if key is None:
             return None
-        chunk = exact_chunk(point, self._origin.id, expression)
-        key = join(join(self.key, expression), chunk)
         options = self._delivery.of_publisher()
         return self._session.declare_publisher(key, encoding=self._content_encoding, **options)
 

@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 import logging
-import math
 import threading
 import time
 from collections import deque
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import zenoh
 
-from zonal.errors import AttachmentError, ClosedError, GeometryError, LocationKeyError
-from zonal.geo import Area, Cell, Circle, Everywhere, Point
-from zonal.keys import Encoding, Role, check_topic, join
-from zonal.runtime.mailbox import Mailbox, Overflow
+from zonal.errors import AttachmentError, ClosedError, GeometryError
+from zonal.geo import Area, Everywhere, Point
+from zonal.keys import (
+    Encoding,
+    check_topic,
+    keys_to_announce,
+    place_key,
+    query_keys,
+    queryable_keys,
+    topic_of,
+)
+from zonal.runtime import Mailbox, Overflow
 from zonal.session.content import checked_encoding
 from zonal.session.geo_context import GeoContext, identity_of
 from zonal.session.replies import Replies
-from zonal.session.routing import Origin, blurred, encodings_named, route
+from zonal.session.routing import Origin, Route, blurred, encodings_named
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable, Iterator
@@ -31,9 +37,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 DEFAULT_TIMEOUT_S = 10.0
-_FEW = (1, 2, 4)
-_REACH = 8.0
-"""How many times longer than the area its cells may be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +50,9 @@ class Asking:
 
     def place_area(self, area: Area | None) -> Area | None:
         """The area, around our position where it is ego-centric."""
-        if isinstance(area, Circle) and area.is_ego_centric:
-            return area.at(self.position.current())
-        return area
+        if area is None or not area.is_ego_centric:
+            return area
+        return area.at(self.position.current())
 
     def get(
         self,
@@ -64,11 +67,13 @@ class Asking:
         asked = zenoh.Selector(selector) if isinstance(selector, str) else selector
         topic = check_topic(str(asked.key_expr))
         placed = self.place_area(area)
-        keys = [
-            join(topic, e) for encoding in encodings for e in self._asked(topic, encoding, placed)
-        ]
-        if placed is None:
-            keys.insert(0, topic)
+        wanted = placed or Everywhere()
+        keys = query_keys(
+            topic,
+            placed,
+            encodings,
+            lambda encoding: self.announcements.intersecting(topic, encoding, wanted),
+        )
         context = GeoContext(
             self.origin.id, self.origin.next_sequence(), None, None, placed, True, attachment
         )
@@ -85,47 +90,6 @@ class Asking:
                 **options,
             )
         return replies
-
-    def _asked(self, topic: str, encoding: Encoding, area: Area | None) -> tuple[str, ...]:
-        if encoding.announces_areas:
-            return self.announcements.intersecting(topic, encoding, area or Everywhere())
-        return wide_expressions(encoding, area or Everywhere(), Role.GET)
-
-
-def wide_expressions(encoding: Encoding, area: Area, role: Role) -> tuple[str, ...]:
-    """Where to ask, or to be asked, about an area: one or two expressions, four across a corner.
-
-    Each costs a query on every link, and a call for every pair that meets, while a queryable that
-    is asked for nothing (its area lies beside the asked one) compares two areas. So questions
-    take wider cells than subscriptions.
-    """
-    # Encodings are values, or at least objects with an identity.
-    return _wide_expressions(encoding, area, role)  # type: ignore[arg-type]
-
-
-@lru_cache(maxsize=1024)
-def _wide_expressions(encoding: Encoding, area: Area, role: Role) -> tuple[str, ...]:
-    close = encoding.area_expressions(area, role)
-    for most in _FEW:
-        if len(close) <= most:
-            break
-        wider = encoding.area_expressions(area, role, most)
-        if all(_is_near(encoding, expression, area) for expression in wider):
-            return wider
-    return close
-
-
-def _is_near(encoding: Encoding, expression: str, area: Area) -> bool:
-    try:
-        place = encoding.decode(expression, Role.GET)
-    except LocationKeyError:  # a square that is on no map, as beside the equator: not known to be
-        return False
-    return not isinstance(place, Point) and _extent_deg(place) <= _REACH * _extent_deg(area)
-
-
-def _extent_deg(area: Area | Cell) -> float:
-    bounds = area.bounds
-    return max(bounds.height_deg, bounds.width_deg * math.cos(math.radians(bounds.center.lat)))
 
 
 class Querier:
@@ -187,7 +151,7 @@ class Query:
     @property
     def key(self) -> str:
         """The topic that is asked for; may contain wildcards."""
-        return str(self.zenoh.key_expr).partition("/@")[0]
+        return topic_of(str(self.zenoh.key_expr))
 
     @property
     def parameters(self) -> zenoh.Parameters:
@@ -262,14 +226,12 @@ class Query:
         place = blurred(location, precision_m)
         (kind,) = encodings_named(encoding)
         # Replies go back the way the question came, so they need a key, but no match.
-        name = join(topic, kind.place_expressions(place)[0])
-        way = route(topic, place, None, encodings_named("s2")[0], self._asking.announcements)
-        data = way.attachment(self._asking.origin, attachment)
+        name = place_key(topic, place, kind)
         if self.zenoh.accepts_replies() != zenoh.ReplyKeyExpr.ANY and not (
             self.zenoh.key_expr.intersects(zenoh.KeyExpr(name))
         ):
-            return topic, data  # a plain client asked for the topic alone
-        return name, data
+            name = topic  # a plain client asked for the topic alone
+        return name, Route((name,), place, None).attachment(self._asking.origin, attachment)
 
     def drop(self) -> None:
         """Tell that all replies are given."""
@@ -305,7 +267,7 @@ class Queryable:
     ) -> None:
         self.key = check_topic(topic)
         self.area = area
-        if isinstance(area, Circle) and area.is_ego_centric:
+        if area is not None and area.is_ego_centric:
             raise GeometryError("a queryable's area needs a centre; place it with at(point)")
         self._asking = asking
         self._on_close = on_close
@@ -319,27 +281,14 @@ class Queryable:
         self.filtered_at_edge = 0
         self._queryables: list[zenoh.Queryable[None]] = []
         self._tokens: list[zenoh.LivelinessToken] = []
-        for key in self._keys(encodings):
+        keys = queryable_keys(self.key, area, encodings)
+        for key in keys_to_announce(keys):
+            self._tokens.append(asking.announcements.announce(key))
+        for key in keys:
             handler = zenoh.handlers.Callback(self._take, indirect=False)
             self._queryables.append(
                 asking.session.declare_queryable(key, handler, complete=complete)
             )
-
-    def _keys(self, encodings: tuple[Encoding, ...]) -> Iterator[str]:
-        if self.area is None:
-            yield self.key
-        for encoding in encodings:
-            for expression in self._expressions(encoding):
-                key = join(self.key, expression)
-                if encoding.announces_areas:
-                    self._tokens.append(self._asking.announcements.announce(key))
-                yield key
-
-    def _expressions(self, encoding: Encoding) -> tuple[str, ...]:
-        area = self.area or Everywhere()
-        if encoding.announces_areas:
-            return encoding.area_expressions(area, Role.QUERYABLE)
-        return wide_expressions(encoding, area, Role.QUERYABLE)
 
     @property
     def overflowed(self) -> int:

@@ -14,7 +14,7 @@ import zenoh
 
 from zonal.errors import AttachmentError
 from zonal.keys import refine
-from zonal.runtime.mailbox import Mailbox, Overflow
+from zonal.runtime import Mailbox, Overflow
 from zonal.session.sample import Sample, context_of
 
 if TYPE_CHECKING:

@@ -8,14 +8,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from zonal.errors import GeometryError
-from zonal.geo import Area, Cell, Circle, Point, cell_of, level_for_size
-from zonal.keys import (
-    Encoding,
-    encoding_named,
-    fence_expressions,
-    join,
-    split,
-)
+from zonal.geo import Area, Cell, Point, cell_of, level_for_size
+from zonal.keys import Encoding, encoding_named, location_of, message_keys
 from zonal.session.geo_context import SEQUENCE_AT, GeoContext, leb128
 
 if TYPE_CHECKING:
@@ -67,13 +61,13 @@ class Route:
         context = GeoContext(
             origin.id, origin.next_sequence(), self.place, self.fence, None, self.copies, user
         )
-        return context.to_bytes(split(self.keys[0])[1], stamped=stamped)
+        return context.to_bytes(location_of(self.keys[0]), stamped=stamped)
 
     def parts(self, origin: Origin) -> tuple[bytes, bytes]:
         """What stands before and behind the number of the message, made once for the route."""
         if self._cached is None:
             context = GeoContext(origin.id, 0, self.place, self.fence, None, self.copies, None)
-            whole = context.to_bytes(split(self.keys[0])[1], stamped=True)
+            whole = context.to_bytes(location_of(self.keys[0]), stamped=True)
             object.__setattr__(self, "_cached", (whole[:SEQUENCE_AT], whole[SEQUENCE_AT + 1 :]))
         assert self._cached is not None
         return self._cached
@@ -94,24 +88,12 @@ def route(
     announcements: Announcements,
 ) -> Route:
     """The keys of a message; none where an announcing encoding knows that nobody wants it."""
-    if isinstance(fence, Circle) and fence.is_ego_centric:
+    if fence is not None and fence.is_ego_centric:
         raise GeometryError("a geofence without a centre has no place; place it with at(point)")
-    if place is None:
-        expressions: tuple[str, ...] = ("",)
-    elif encoding.announces_areas:
-        expressions = announcements.matching(topic, encoding, place)
-    else:
-        expressions = encoding.place_expressions(place)
-    fences = ("",) if fence is None else fence_expressions(fence)
-    keys = [_joined(topic, place_part, to) for place_part in expressions for to in fences]
-    return Route(tuple(keys), place, fence)
-
-
-def _joined(topic: str, *expressions: str) -> str:
-    key = topic
-    for expression in filter(None, expressions):
-        key = join(key, expression)
-    return key
+    announced: tuple[str, ...] = ()
+    if encoding.announces_areas and place is not None:
+        announced = announcements.matching(topic, encoding, place)
+    return Route(message_keys(topic, place, fence, encoding, announced), place, fence)
 
 
 def encodings_named(names: str | Iterable[str]) -> tuple[Encoding, ...]:

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from zonal.errors import AttachmentError, LocationKeyError
 from zonal.geo import Area, Cell, Point
-from zonal.keys import split
-from zonal.session.compact_point import EXACT_MARK, read_exact_chunk
+from zonal.keys import is_exact, is_plain, location_of, read_key, topic_of
 from zonal.session.geo_context import GeoContext
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable
     from types import EllipsisType
 
     import zenoh
@@ -58,7 +58,7 @@ class Sample:
     @property
     def key(self) -> str:
         """The topic, without its location key."""
-        return str(self.zenoh.key_expr).partition("/@")[0]
+        return topic_of(str(self.zenoh.key_expr))
 
     @property
     def location(self) -> Point | None:
@@ -132,26 +132,32 @@ def context_of(sample: zenoh.Sample) -> GeoContext | None:
         stamp = sample.timestamp
         origin = None if stamp is None else origin_of(str(stamp.get_id()))
         try:
-            return GeoContext.from_bytes(attachment.to_bytes(), split(key)[1], origin)
+            return GeoContext.from_bytes(attachment.to_bytes(), location_of(key), origin)
         except AttachmentError:
-            if "/@" not in key:
+            if is_plain(key):
                 return None  # a plain message with an attachment of its own
             raise
-    if "/@" in key:
+    if not is_plain(key):
         raise AttachmentError(f"a location key without a geo-context: {key}")
     return None
 
 
-def is_exact(key: str) -> bool:
-    """Whether the last chunk of a location key says the exact place."""
-    return key.rpartition("/")[2].startswith(EXACT_MARK) and "/@" in key
+def copy_mark(sample: zenoh.Sample) -> Hashable | None:
+    """What all copies of a message have in common, and no other message has; None: not known.
+
+    All copies have the time stamp and the attachment of the message, which numbers it; a message
+    without an attachment says in its key who sent it.
+    """
+    stamp, attachment = sample.timestamp, sample.attachment
+    if stamp is None:
+        return None
+    return str(stamp), str(sample.key_expr) if attachment is None else attachment.to_bytes()
 
 
 @lru_cache(maxsize=65_536)
 def _read_exact_key(key: str) -> tuple[Point, int]:
-    location_key, _, chunk = key.rpartition("/")
     try:
-        return read_exact_chunk(chunk, split(location_key)[1])
+        return read_key(key).read_exact()
     except LocationKeyError as error:
         raise AttachmentError(str(error)) from error
 

@@ -10,19 +10,21 @@ import zenoh
 import zenoh.ext
 
 from zonal.errors import ClosedError, GeometryError
-from zonal.geo import Area, Circle, Point
+from zonal.geo import Area, Point
 from zonal.keys import Role, check_topic, encoding_named, encodings
-from zonal.runtime.mailbox import DEFAULT_CAPACITY, Overflow
+from zonal.runtime import DEFAULT_CAPACITY, Overflow
 from zonal.session.announcements import Announcements
 from zonal.session.content import checked_encoding
-from zonal.session.interests import Interests
+from zonal.session.gathering import Gathering
 from zonal.session.liveliness import Liveliness
 from zonal.session.mover import Mover
 from zonal.session.publisher import Delivery, Memory, Publisher, Stamps
 from zonal.session.query import DEFAULT_TIMEOUT_S, Asking, Querier, Query, Queryable
+from zonal.session.receiving import Receiving
 from zonal.session.recovery import Recovery
 from zonal.session.routing import Origin, blurred, encodings_named, route
 from zonal.session.sample import origin_of
+from zonal.session.scope import Scope
 from zonal.session.subscriber import PullSubscriber, Subscriber
 
 if TYPE_CHECKING:
@@ -62,7 +64,7 @@ class Session:
         self._announcements = Announcements(session)
         self._asking = Asking(session, self._origin, position, self._announcements)
         self._lock = threading.RLock()
-        self._interests = Interests(session, datagrams=datagrams)
+        self._receiving = Receiving(session, self._announcements, datagrams=datagrams)
         self._subscribers: list[Subscriber] = []
         self._others: list[Publisher | Queryable] = []
         self._closed = threading.Event()
@@ -255,7 +257,8 @@ class Session:
             Subscriber, key, area, encoding, fenced, margin_m, capacity, overflow, history, recovery
         )
         if handler is not None:
-            subscriber.call(handler[0] if isinstance(handler, tuple) else handler)
+            function = handler[0] if isinstance(handler, tuple) else handler
+            subscriber.call(function, self._receiving.threads, self._receiving.arrivals)
         return subscriber
 
     def declare_pull_subscriber(
@@ -303,28 +306,34 @@ class Session:
             raise GeometryError(f"an area is a Circle, Box, Polygon, …, not {area!r}")
         if recovery is not None and not isinstance(recovery, Recovery):
             raise TypeError(f"recovery is a zonal.Recovery, not {recovery!r}")
-        if self._position.is_known and self._position.last is None:
-            self._first_position(required=isinstance(area, Circle) and area.is_ego_centric)
+        is_ego_centric = area is not None and area.is_ego_centric
+        if is_ego_centric or (self._position.is_known and self._position.last is None):
+            self._first_position(required=is_ego_centric)
         kinds = self._encodings_for(area, encoding)
         with self._lock:
             self._hear_ourselves()
+            role = Role.PULL_SUBSCRIBER if kind is PullSubscriber else Role.SUBSCRIBER
             subscriber = kind(
                 topic,
-                area,
-                interest=self._interests.of(topic, kinds, history, recovery),
-                encodings=kinds,
-                position=self._position,
-                announcements=self._announcements,
-                fenced=fenced,
-                margin_m=margin_m,
+                Scope(area, self._position.last, fenced=fenced, margin_m=margin_m, role=role),
+                self._receiving.edge(topic, kinds, history, recovery),
+                self._position,
                 capacity=capacity,
                 overflow=overflow,
-                role=Role.PULL_SUBSCRIBER if kind is PullSubscriber else Role.SUBSCRIBER,
                 on_close=self._forget_subscriber,
             )
             self._subscribers.append(subscriber)
         self._follow_position()
         return subscriber
+
+    def gather(self, take: Callable[[list[Sample]], None]) -> Gathering:
+        """For a gateway with receivers of its own: the messages of others under keys of its choice.
+
+        `take` gets batches on the session's reading thread, each message once, and must not block.
+        An `Interest` says which keys the wishes of many come to.
+        """
+        self._check_open()
+        return Gathering(self.zenoh, self._receiving.arrivals, take)
 
     def _hear_ourselves(self) -> None:
         """Messages of our own reach our subscribers without a router that could stamp them."""
@@ -441,7 +450,7 @@ class Session:
         try:
             for entity in (*subscribers, *others):
                 _quietly(entity.undeclare)
-            _quietly(self._interests.close)
+            _quietly(self._receiving.close)
             _quietly(self._announcements.close)
             _quietly(self._mover.stop)
         finally:
@@ -482,7 +491,7 @@ class Session:
             if subscriber in self._subscribers:
                 self._subscribers.remove(subscriber)
             # Under the lock, so that nobody joins an interest that is being closed.
-            self._interests.close_unused()
+            self._receiving.close_unused()
 
 
 def _quietly(close: Callable[[], None]) -> None:

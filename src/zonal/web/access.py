@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _LOCAL_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
-class Access:
+class WebAccess:
     """Checks the headers of a request.
 
     A browser sends requests for any page that it shows, also to this machine. So a local server

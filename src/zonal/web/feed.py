@@ -7,7 +7,7 @@ import logging
 from typing import TYPE_CHECKING, NamedTuple
 
 from zonal.errors import ClosedError
-from zonal.web.metrics import encoding_of_key
+from zonal.web.metrics import encoding_of_key, label_of_encodings
 from zonal.web.presentation import event, to_event
 from zonal.web.problem import Problem
 from zonal.web.stream import HEARTBEAT, Stream, framed
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from zonal.session import Session, Subscriber
     from zonal.web.meter import Meter
     from zonal.web.metrics import Metrics
-    from zonal.web.options import Limits
+    from zonal.web.options import WebLimits
 
 logger = logging.getLogger(__name__)
 
@@ -26,7 +26,7 @@ _TICK_S = 1.0
 _BATCH = 256
 
 
-class Selection(NamedTuple):
+class FeedSelection(NamedTuple):
     """What a stream wants to hear; streams with equal selections share a feed."""
 
     key: str
@@ -36,13 +36,8 @@ class Selection(NamedTuple):
 
     @property
     def label(self) -> str:
-        """The encoding that counters show."""
-        match self.encodings:
-            case (one,):
-                return one
-            case ():
-                return "all" if self.area is None else "s2"
-        return "+".join(self.encodings)
+        """The encodings that counters show."""
+        return label_of_encodings(self.encodings, self.area)
 
 
 class Feed:
@@ -51,7 +46,7 @@ class Feed:
     An event is encoded once and given to every stream.
     """
 
-    def __init__(self, selection: Selection, subscriber: Subscriber, metrics: Metrics) -> None:
+    def __init__(self, selection: FeedSelection, subscriber: Subscriber, metrics: Metrics) -> None:
         self.selection = selection
         self.subscriber = subscriber
         self.streams: set[Stream] = set()
@@ -105,13 +100,13 @@ class Feeds:
     """All feeds of a server; everything here runs on its event loop, declaring in threads."""
 
     def __init__(
-        self, session: Session, limits: Limits, metrics: Metrics, meter: Meter | None = None
+        self, session: Session, limits: WebLimits, metrics: Metrics, meter: Meter | None = None
     ) -> None:
         self._session = session
         self._meter = meter
         self._limits = limits
         self._metrics = metrics
-        self._feeds: dict[Selection, Feed] = {}
+        self._feeds: dict[FeedSelection, Feed] = {}
         self._declaring = asyncio.Lock()
         self._wants_counters: set[Stream] = set()
         self._opened = 0
@@ -130,7 +125,7 @@ class Feeds:
         """Begin with heartbeats and the search for stalled readers."""
         self._ticker = asyncio.create_task(self._tick(), name="feeds")
 
-    async def open(self, selection: Selection, own: Point | None, *, counters: bool) -> Stream:
+    async def open(self, selection: FeedSelection, own: Point | None, *, counters: bool) -> Stream:
         """A stream of the selection; `own` is where its reader stands, for geofences."""
         if self._closed:
             raise Problem(503, "the server is shutting down")
@@ -155,7 +150,7 @@ class Feeds:
             stream.offer(self._counters(feed, stream))
         return stream
 
-    async def _feed(self, selection: Selection) -> Feed:
+    async def _feed(self, selection: FeedSelection) -> Feed:
         # A feed leaves the dictionary in the same step in which its last stream is gone, so one
         # that is found here is alive; the lock only keeps two from declaring the same.
         if selection in self._feeds:
@@ -173,7 +168,7 @@ class Feeds:
             feed = self._feeds[selection] = Feed(selection, subscriber, self._metrics)
             return feed
 
-    def _declare(self, selection: Selection) -> Subscriber:
+    def _declare(self, selection: FeedSelection) -> Subscriber:
         return self._session.declare_subscriber(
             selection.key,
             area=selection.area,

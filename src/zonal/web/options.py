@@ -17,7 +17,7 @@ DEFAULT_PORT = 8000
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class WebLimits:
     """The bounds that keep one client from costing the others anything."""
 
     body_bytes: int = MIB
@@ -71,7 +71,7 @@ class MapView:
     """The key under which aggregates of zones are answered and published."""
     tiles: str = ""
     """The address of tiles (`https://…/{z}/{x}/{y}.png`); none: nothing leaves the machine."""
-    tiles_attribution: str = ""
+    attribution: str = ""
     history: bool = False
     """Whether someone answers queries about the past."""
 
@@ -91,9 +91,7 @@ class WebOptions:
     """Further names under which this server is reached."""
     certificate: Path | None = None
     key: Path | None = None
-    meter: bool = False
-    """Count what is published on the map's topics, to show what the network spares its users."""
-    limits: Limits = field(default_factory=Limits)
+    limits: WebLimits = field(default_factory=WebLimits)
     view: MapView = field(default_factory=MapView)
 
     def __post_init__(self) -> None:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
-import logging
 import socket
 import threading
+import time
 from typing import TYPE_CHECKING, Any, Self
 
 import uvicorn
+import uvloop
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from zonal.errors import WebError
 from zonal.web.application import Application
-from zonal.web.rest import DISCONNECT, WRITE
+from zonal.web.connections import HttpConnection
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
@@ -22,42 +24,9 @@ if TYPE_CHECKING:
     from zonal.web.meter import Meter
     from zonal.web.options import WebOptions
 
-logger = logging.getLogger(__name__)
-
-_START_S = 30.0
 _GRACE_S = 3
-
-
-class _Protocol(HttpToolsProtocol):
-    """Lets the application write events without a task, and end a connection that takes nothing."""
-
-    def on_message_begin(self) -> None:
-        super().on_message_begin()
-        own = {DISCONNECT: self.transport.abort, WRITE: self._write_now}
-        self.scope["extensions"] = own  # type: ignore[typeddict-item]
-
-    def _write_now(self, chunk: bytes) -> bool:
-        if self.flow.write_paused or self.transport.is_closing():
-            return False
-        self.transport.write(chunk)
-        return True
-
-
-class _Uvicorn(uvicorn.Server):
-    """Ends the event streams before it waits for connections to end."""
-
-    def __init__(self, config: uvicorn.Config, application: Application) -> None:
-        super().__init__(config)
-        self._application = application
-        self.ready = threading.Event()
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        self.ready.set()
-
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        await self._application.feeds.close()
-        await super().shutdown(sockets)
+_LOOK_S = 0.05
+"""How often it is looked whether uvicorn has started, or is asked to end."""
 
 
 class WebServer:
@@ -67,12 +36,12 @@ class WebServer:
         self.options = options
         self.application = Application(session, options, meter)
         self._socket = _listen(options)
-        self._uvicorn = _Uvicorn(_config(self.application, options), self.application)
+        self._uvicorn = uvicorn.Server(self._config(self.application))
         self._thread: threading.Thread | None = None
 
     def use(self, application: ASGIApp) -> None:
         """Serve another application in the same way; for measurements, before the start."""
-        self._uvicorn.config = _config(application, self.options)
+        self._uvicorn.config = self._config(application)
 
     @property
     def port(self) -> int:
@@ -89,16 +58,34 @@ class WebServer:
     def run(self) -> None:
         """Serve in this thread until it is interrupted."""
         # uvicorn ends in good order on Ctrl-C, and then raises it once more.
-        with contextlib.closing(self._socket), contextlib.suppress(KeyboardInterrupt):
-            self._uvicorn.run(sockets=[self._socket])
+        with (
+            contextlib.closing(self._socket),
+            contextlib.suppress(KeyboardInterrupt),
+            asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner,
+        ):
+            runner.run(self._serve())
+
+    async def _serve(self) -> None:
+        closing = asyncio.create_task(self._close_streams())
+        try:
+            await self._uvicorn.serve(sockets=[self._socket])
+        finally:
+            closing.cancel()
+
+    async def _close_streams(self) -> None:
+        """End the event streams when uvicorn is asked to end: it waits for all connections."""
+        while not self._uvicorn.should_exit:  # noqa: ASYNC110  (uvicorn has no event for it)
+            await asyncio.sleep(_LOOK_S)
+        await self.application.feeds.close()
 
     def start(self) -> Self:
         """Serve in a thread."""
         self._thread = threading.Thread(target=self.run, name="zonal-web", daemon=True)
         self._thread.start()
-        while not self._uvicorn.ready.wait(0.05):
+        while not self._uvicorn.started:
             if not self._thread.is_alive():
                 raise WebError("the web server did not start; its log says why")
+            time.sleep(_LOOK_S)
         return self
 
     def stop(self) -> None:
@@ -108,6 +95,25 @@ class WebServer:
             self._thread.join(_GRACE_S + 5)
             self._thread = None
         self._socket.close()
+
+    def _config(self, application: ASGIApp) -> uvicorn.Config:
+        connections = self.application.connections
+        settings: dict[str, Any] = {
+            "http": lambda **given: HttpConnection(HttpToolsProtocol(**given), connections),
+            "ws": "none",
+            "lifespan": "on",
+            "log_level": "warning",
+            "access_log": False,
+            "server_header": False,
+            "date_header": False,
+            "proxy_headers": False,
+            "timeout_graceful_shutdown": _GRACE_S,
+            "backlog": 4096,
+        }
+        if self.options.certificate is not None:
+            settings["ssl_certfile"] = str(self.options.certificate)
+            settings["ssl_keyfile"] = str(self.options.key)
+        return uvicorn.Config(application, **settings)
 
     def __enter__(self) -> Self:
         return self.start()
@@ -130,22 +136,3 @@ def _listen(options: WebOptions) -> socket.socket:
         ) from error
     listener.set_inheritable(False)
     return listener
-
-
-def _config(application: ASGIApp, options: WebOptions) -> uvicorn.Config:
-    settings: dict[str, Any] = {
-        "http": _Protocol,
-        "ws": "none",
-        "lifespan": "on",
-        "log_level": "warning",
-        "access_log": False,
-        "server_header": False,
-        "date_header": False,
-        "proxy_headers": False,
-        "timeout_graceful_shutdown": _GRACE_S,
-        "backlog": 4096,
-    }
-    if options.certificate is not None:
-        settings["ssl_certfile"] = str(options.certificate)
-        settings["ssl_keyfile"] = str(options.key)
-    return uvicorn.Config(application, **settings)

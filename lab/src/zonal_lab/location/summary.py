@@ -11,14 +11,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from zonal_lab.errors import PlanError
-from zonal_lab.experiment.results import CASE_COLUMNS
+from zonal_lab.location.samples import CASE_COLUMNS, NODES, SAMPLES
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from numpy.typing import NDArray
 
-    from zonal_lab.experiment.results import Results
+    from zonal_lab.experiment import Results
 
 
 class Condition(NamedTuple):
@@ -93,7 +93,7 @@ class Summary:
         self._nodes = nodes.to_pylist()
 
     def conditions(self) -> list[Condition]:
-        """The conditions, in the order of the thesis."""
+        """The conditions, in the order of Visotto 2023."""
         order = {"zoning": 0, "near-field": 1, "far-field": 2}
         found = {Condition(row.scenario, row.transport, row.cpu_percent) for row in self.rows}
         return sorted(found, key=lambda c: (order.get(c.scenario, 9), c.transport, -c.cpu_percent))
@@ -165,10 +165,10 @@ class Summary:
 
 def summarize(results: Results, first_s: float | None = None) -> Summary:
     """Compute the figures of all finished runs, or of the first seconds of each."""
-    nodes = results.nodes()
+    nodes = results.table(NODES)
     limits = None if first_s is None else first_messages(nodes, first_s)
     grouped: dict[str, list[Path]] = defaultdict(list)
-    for path in results.samples():
+    for path in results.samples(SAMPLES):
         grouped[path.stem.rpartition("-")[0]].append(path)  # all rounds of a technique together
     expected, measured = expected_messages(nodes, first_s), measured_subscribers(nodes)
     rows = [
@@ -181,7 +181,7 @@ def summarize(results: Results, first_s: float | None = None) -> Summary:
 
 
 def measured_subscribers(nodes: pa.Table) -> dict[str, set[int]]:
-    """The subscribers of each scenario whose latency is measured, as in the thesis."""
+    """The subscribers of each scenario whose latency is measured, as in Visotto 2023."""
     measured: dict[str, set[int]] = defaultdict(set)
     for node in nodes.to_pylist():
         if node["measured"]:
@@ -248,7 +248,7 @@ def _first(samples: pa.Table, limits: Limits | None) -> pa.Table:
 def doubled_messages(results: Results, limits: Limits | None = None) -> dict[Key, int]:
     """How many messages came more than once, by subscriber."""
     doubled: dict[Key, int] = defaultdict(int)
-    for path in results.samples():
+    for path in results.samples(SAMPLES):
         columns_read = [*CASE_COLUMNS, *_IDENTITY[:1], *_IDENTITY[2:]]
         table = _first(pq.read_table(path, columns=columns_read), limits)
         if table.num_rows == 0:
@@ -307,7 +307,7 @@ def _distinct(mine: dict[str, NDArray[np.int64]]) -> int:
 
 
 def _throughput(rounds: NDArray[np.int64], received_ns: NDArray[np.int64]) -> float:
-    """Messages over the time from the first to the last (thesis, equation 7.2), mean of rounds."""
+    """Messages over the time from first to last (Visotto 2023, equation 7.2), mean of rounds."""
     rates = []
     for number in np.unique(rounds):
         times = received_ns[rounds == number]

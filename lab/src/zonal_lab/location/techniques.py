@@ -1,6 +1,6 @@
 """The compared ways to bring messages to those who want them by place.
 
-TOPIC and PAYLOAD are the baselines of the thesis (section 7.1.2): plain Zenoh, everybody receives
+TOPIC and PAYLOAD are the baselines of Visotto 2023 (7.1.2): plain Zenoh, everybody receives
 everything, and the receiver discards. The others are Zonal's session, one per encoding.
 """
 
@@ -25,7 +25,7 @@ LOCATION_AWARE: tuple[TechniqueName, ...] = ("json", "mgrs", "bloom", "s2")
 TOPIC = "evaluation/test"
 # Room for several seconds at 3,200 msg/s: a full channel would block the link (and be our fault).
 CHANNEL_SAMPLES = 65_536
-# The thesis' domain of 100 elements and its probability, laid over the two zones.
+# The domain of Visotto 2023, of 100 elements and its probability, laid over the two zones.
 BLOOM_DOMAIN = (45.40, 9.10, 45.60, 9.50)
 BLOOM_PROBABILITY = 0.25
 

@@ -8,21 +8,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from zonal.mesh.links import Neighbour
-from zonal.mesh.packets import Link, Pub, View
-from zonal.mesh.place import Place
-from zonal.mesh.relay import Pending
-from zonal.mesh.ring import Reach
-from zonal.mesh.routing import Psvr
-from zonal.mesh.stranded import Held
-from zonal.mesh.table import Row
-from zonal.mesh.tree import TreePlace
+from zonal.mesh import (
+    Held,
+    LinkReport,
+    Neighbour,
+    Pending,
+    Place,
+    Psvr,
+    Pub,
+    Reach,
+    RoutingRow,
+    TreePlace,
+    View,
+)
 
 if TYPE_CHECKING:
     import random
     from collections.abc import Sequence
 
-    from zonal.mesh.node import MeshNode
+    from zonal.mesh import MeshNode
 
 
 class Corruption:
@@ -63,7 +67,7 @@ class Corruption:
         rng = self.rng
         names = tuple(self._name() for _ in range(rng.randrange(5)))
         links = tuple(
-            Link(self._name(), rng.randrange(16), rng.random() < 0.5)
+            LinkReport(self._name(), rng.randrange(16), rng.random() < 0.5)
             for _ in range(rng.randrange(6))
         )
         root, parent = self._name(), self._name()
@@ -153,8 +157,8 @@ class Corruption:
     def _rows(self, positions: tuple[int, ...]) -> int:
         return len(positions) if self.rng.random() < 0.8 else self.rng.randrange(6)
 
-    def _row(self, now: float) -> Row:
+    def _row(self, now: float) -> RoutingRow:
         rng = self.rng
         following = None if rng.random() < 0.2 else self._number()
         temporary = None if rng.random() < 0.5 else self._number()
-        return Row(following, self._time(now), temporary)
+        return RoutingRow(following, self._time(now), temporary)

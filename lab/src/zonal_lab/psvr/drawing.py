@@ -5,7 +5,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from zonal.mesh.layout import lay_out, places
+from matplotlib.figure import Figure
+
+from zonal.mesh import lay_out
+from zonal_lab.psvr.peers import places, ring_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -13,11 +16,9 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
-    from zonal.mesh.graphs import Graph, Tree
-    from zonal.mesh.layout import Layout
-    from zonal_lab.psvr.schemes import Message
-
-Points = dict[int, tuple[float, float]]
+    from zonal.mesh import Graph, Layout, Tree
+    from zonal_lab.psvr.peers import Message
+    from zonal_lab.psvr.plane import Points
 
 _TREE, _SHORTCUT, _WAY = "#1b4965", "#b9c6cf", "#d1495b"
 _SUBSCRIBER, _PUBLISHER, _PLAIN = "#f2c14e", "#d1495b", "white"
@@ -64,8 +65,6 @@ def draw(
     messages: Sequence[Message] = (),
 ) -> None:
     """Topology with its tree on the left, the ring with its shortcuts on the right."""
-    from matplotlib.figure import Figure  # only pictures need it
-
     figure = Figure(figsize=(13, 6.5), layout="constrained")
     left, right = figure.subplots(1, 2)
     colours = {n: _SUBSCRIBER if n in subscribers else _PLAIN for n in graph}
@@ -112,7 +111,7 @@ def _draw_ring(
     colours: Mapping[int, str],
     messages: Sequence[Message],
 ) -> None:
-    ring = layout.ring()
+    ring = ring_of(layout)
 
     def at(position: int) -> tuple[float, float]:  # 0 is at the top, counter-clockwise on
         angle = math.pi / 2 + 2 * math.pi * position / layout.length

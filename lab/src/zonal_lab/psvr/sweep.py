@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 Row = dict[str, Any]
+"""A task, or what came of it: numbers and words by name."""
+
 _MOST_PARTS = 400
 
 
@@ -28,9 +30,9 @@ def sweep(
     tasks: Sequence[Row],
     what: str,
     *,
-    master: str | None = "local[*]",
+    master: str | None = None,
 ) -> list[Row]:
-    """All rows of all tasks; ``master`` None runs them here, one after the other."""
+    """All rows of all tasks, on a Spark master, or (None) here, one after the other."""
     out = Console(stderr=True)
     began = time.monotonic()
     if master is None:

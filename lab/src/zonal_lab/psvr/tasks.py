@@ -1,4 +1,4 @@
-"""The computations behind the mesh figures: one small task in, one row out, no state between.
+"""The computations behind the figures: one small task in, one row out, no state between.
 
 Tasks and rows are plain dictionaries of numbers, because they travel to Spark workers and into
 CSV files as they are.
@@ -8,49 +8,51 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from zonal.errors import MeshError
-from zonal.mesh.channels import GraphChannel
-from zonal.mesh.config import MeshConfig
-from zonal.mesh.graphs import (
-    Graph,
-    bfs_tree,
+from zonal.mesh import (
+    GraphChannel,
+    MeshConfig,
+    Psvr,
+    Pub,
+    Simulation,
     components,
     connected_gnp,
-    eccentricity,
-    geometric,
-    graph_of,
-    random_points,
+    is_legitimate,
+    lay_out,
+    used_graph,
 )
-from zonal.mesh.layout import Layout, lay_out
-from zonal.mesh.legitimate import is_legitimate, used_graph
-from zonal.mesh.packets import Pub
-from zonal.mesh.routing import Psvr, Shen
-from zonal.mesh.simulation import Published, Simulation
+from zonal_lab.psvr.channels import RadioChannel, TraceChannel, read_k7
 from zonal_lab.psvr.corruption import Corruption
-from zonal_lab.psvr.radio import RadioChannel
-from zonal_lab.psvr.schemes import (
+from zonal_lab.psvr.peers import (
     OlderScheme,
     PsvrScheme,
     Scheme,
+    Shen,
     SourceTrees,
     TreeScheme,
+    bfs_tree,
+    centre,
     shen_scheme,
 )
-from zonal_lab.psvr.trace_channel import LinkSeries, TraceChannel
-from zonal_lab.psvr.traces import read_k7
+from zonal_lab.psvr.plane import geometric, random_points
 
-Row = dict[str, Any]
+if TYPE_CHECKING:
+    from zonal.mesh import Graph, Layout, PublicationRecord
+    from zonal_lab.psvr.channels import LinkSeries
+    from zonal_lab.psvr.sweep import Row
+
 CHANNEL = 1
+"""What everybody publishes and subscribes to."""
 
 
 def message_gain(task: Row) -> Row:
     """Figure 7: messages of PSVR, [14], T_D and T_S for the same publications on one G(n, p).
 
-    ``psvr`` has the shortcuts of the paper's figure 4 and any node as its root, ``wide`` all the
-    shortcuts there are, ``hub`` moreover a root with many links. ``td`` takes of several possible
-    parents the one first reached, ``td_any`` any.
+    `psvr` has the shortcuts of the paper's figure 4 and any node as its root, `wide` all the
+    shortcuts there are, `hub` moreover a root with many links. `td` takes of several possible
+    parents the one first reached, `td_any` any.
     """
     rng = random.Random(task["seed"])
     graph = connected_gnp(task["n"], task["p"], rng)
@@ -81,7 +83,7 @@ def _central(graph: Graph, rng: random.Random) -> int:
     if len(names) > 200:
         linked = sorted(names, key=lambda n: -len(graph[n]))[:15]
         names = linked + rng.sample(names, 15)
-    return min(names, key=lambda node: (eccentricity(graph, node), node))
+    return centre(graph, names)
 
 
 def radio_delivery(task: Row) -> Row:
@@ -109,7 +111,7 @@ def radio_delivery(task: Row) -> Row:
 
 def _publish_at_random(
     sim: Simulation, rng: random.Random, count: int, pause: float
-) -> list[Published]:
+) -> list[PublicationRecord]:
     records = []
     for _ in range(count):
         records.append(sim.publish(rng.choice(sorted(sim.nodes)), CHANNEL))
@@ -242,7 +244,7 @@ def trace_run(task: Row) -> list[Row]:
     return rows
 
 
-def _bound(sim: Simulation, subscribers: set[int], records: list[Published]) -> float:
+def _bound(sim: Simulation, subscribers: set[int], records: list[PublicationRecord]) -> float:
     """Deliveries to expect if every publication took the best way there is, without repetition."""
     channel = sim.channel
     assert isinstance(channel, TraceChannel)
@@ -254,25 +256,13 @@ def _parts(sim: Simulation) -> dict[int, set[int]]:
     """Whom the trace itself connects each node with, however badly, at this time."""
     channel = sim.channel
     assert isinstance(channel, TraceChannel)
-    graph = {
-        a: tuple(
-            b
-            for b, *_ in channel.out.get(a, ())
-            if min(channel.ratio(a, b, sim.now), channel.ratio(b, a, sim.now)) > 0.1
-        )
-        for a in sim.nodes
-    }
-    return {node: part for part in components(graph) for node in part}
+    parts = components(channel.links_above(0.1, sim.now))
+    return {node: part for part in parts for node in part}
 
 
 def connected_nodes(series: LinkSeries, n: int, at: float) -> set[int]:
     """So many nodes of a trace that hang together, found outwards from the first one."""
-    channel = TraceChannel(series)
-    graph = graph_of(
-        (a, b)
-        for a, b in series
-        if a < b and min(channel.ratio(a, b, at), channel.ratio(b, a, at)) > 0.25
-    )
+    graph = TraceChannel(series).links_above(0.25, at)
     whole = max(components(graph), key=len)
     order = list(bfs_tree(graph, min(whole)))
     if len(order) < n:

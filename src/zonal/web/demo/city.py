@@ -83,6 +83,11 @@ class City:
     walkers: tuple[Walker, ...]
 
 
+def cloud_time(share: float) -> float:
+    """When the cloud has gone this share of its way (0.5: it is over the centre), in seconds."""
+    return CLOUD_STARTS_S + share * CLOUD_CROSSES_S
+
+
 def cloud_centre(time_s: float) -> Point:
     """Where the middle of the cloud is: it comes from the west and leaves to the east."""
     share = (time_s % STORY_S - CLOUD_STARTS_S) / CLOUD_CROSSES_S

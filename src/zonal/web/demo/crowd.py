@@ -22,7 +22,7 @@ JSON = "application/json"
 _POSITION_LIVES_S = 2.0
 
 
-class Clock:
+class StoryClock:
     """Seconds since the story began."""
 
     def __init__(self) -> None:
@@ -31,6 +31,10 @@ class Clock:
     def __call__(self) -> float:
         """Now."""
         return time.monotonic() - self._start
+
+    def go_to(self, seconds: float) -> None:
+        """Go on from another moment of the story."""
+        self._start = time.monotonic() - seconds
 
 
 class Repeated:
@@ -56,14 +60,13 @@ class Repeated:
 
 
 class Crowd:
-    """All of them, each kind at its own pace, connected to the nearest of some routers."""
+    """All of them, each kind at its own pace, connected to one of some routers each."""
 
-    def __init__(self, city: City, clock: Clock, connect: Sequence[str]) -> None:
+    def __init__(self, city: City, clock: StoryClock, connect: Sequence[str]) -> None:
         self._city = city
         self._clock = clock
         self._connect = list(connect)
         self._stack = ExitStack()
-        self.sent = 0
 
     def start(self, walkers: Sequence[Walker]) -> Self:
         """Begin to send; these walkers speak Zenoh."""
@@ -89,7 +92,6 @@ class Crowd:
             session.put(
                 topics.AIR, air_message(sensor, now), location=sensor.place, content_encoding=JSON
             )
-        self.sent += len(self._city.sensors)
 
     def _cars(self, session: Session) -> None:
         now = self._clock()
@@ -97,22 +99,22 @@ class Crowd:
             session.put(
                 topics.CARS, car_message(car), location=car.place(now), content_encoding=JSON
             )
-        self.sent += len(self._city.cars)
 
     def _phones(self, phones: Sequence[_Phone]) -> None:
         for phone in phones:
             phone.send()
-        self.sent += len(phones)
 
     def close(self) -> None:
-        """Everyone goes home."""
+        """Stop sending, and end all sessions."""
         self._stack.close()
 
 
 class _Phone:
     """A session at a place: hears alerts and messages whose fence it is in, and says so."""
 
-    def __init__(self, walker: Walker, clock: Clock, open_session: Callable[..., Session]) -> None:
+    def __init__(
+        self, walker: Walker, clock: StoryClock, open_session: Callable[..., Session]
+    ) -> None:
         self._walker = walker
         self._clock = clock
         self._session = open_session(position=self._place, lifetime=_POSITION_LIVES_S)

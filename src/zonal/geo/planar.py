@@ -1,0 +1,110 @@
+"""Planar figures, x = longitude and y = latitude in degrees: rings, and where figures meet.
+
+Edges are straight in longitude and latitude. Longitudes may pass 180 where a figure crosses the
+antimeridian; a figure and its copies 360 degrees apart are the same place.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import shapely
+
+from zonal.geo.point import EARTH_RADIUS_M, unit_vector, unit_vectors
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from numpy.typing import NDArray
+
+    from zonal.geo.point import Point
+
+Ring = tuple[tuple[float, float], ...]
+"""Vertices as (latitude, longitude); the last one equals the first."""
+
+EDGE_TOLERANCE_M = 1e-6
+"""A point this near to an edge is on it: a micrometre, well above rounding errors."""
+
+_MAX_HALVINGS = 60
+
+
+def rings_to_wkt(rings: Iterable[Ring]) -> str:
+    """A shell and its holes as in well-known text, with all digits: `((9.0 45.0, …), (…))`."""
+    texts = (", ".join(f"{lon!r} {lat!r}" for lat, lon in ring) for ring in rings)
+    return f"({', '.join(f'({text})' for text in texts)})"
+
+
+def rings_to_geojson(rings: Iterable[Ring]) -> list[list[list[float]]]:
+    """A shell and its holes as the coordinates of a GeoJSON polygon."""
+    return [[[lon, lat] for lat, lon in ring] for ring in rings]
+
+
+def figures_intersect(a: shapely.Geometry, b: shapely.Geometry) -> bool:
+    """Whether two figures have a point in common; quicker where the first is a prepared one."""
+    west_a, _, east_a, _ = a.bounds
+    west_b, _, east_b, _ = b.bounds
+    for shift in (0.0, 360.0, -360.0, 720.0, -720.0):
+        if west_b + shift > east_a or east_b + shift < west_a:
+            continue
+        moved = b if shift == 0.0 else shapely.transform(b, _shift(shift))
+        if shapely.intersects(a, moved):
+            return True
+    return False
+
+
+def _shift(degrees: float):  # type: ignore[no-untyped-def]  # noqa: ANN202  (a ufunc for shapely)
+    return lambda xy: xy + np.array([degrees, 0.0])
+
+
+def comes_within(figure: shapely.Geometry, center: Point, reach_m: float) -> bool:
+    """Whether some edge of the figure comes within `reach_m` metres of the point.
+
+    Branch and bound, since such an edge has no closed form for its distance on the sphere: a
+    piece lies within its half length of its middle; pieces that cannot reach are dropped, the
+    others halved, until one does or none is left.
+    """
+    axis = np.array(unit_vector(center))
+    pieces = _edges_of(figure)
+    for _ in range(_MAX_HALVINGS):
+        middle = (pieces[:, :2] + pieces[:, 2:]) / 2
+        distance = _distances_m(axis, middle)
+        if (distance <= reach_m).any():
+            return True
+        half_length = _half_lengths_m(pieces)
+        near = distance - half_length <= reach_m
+        if not near.any():
+            return False
+        if (half_length[near] < EDGE_TOLERANCE_M / 10).any():
+            return True
+        pieces, middle = pieces[near], middle[near]
+        pieces = np.concatenate(
+            [np.hstack([pieces[:, :2], middle]), np.hstack([middle, pieces[:, 2:]])]
+        )
+    return True
+
+
+def _edges_of(figure: shapely.Geometry) -> NDArray[np.float64]:
+    """The edges as rows (lat, lon, lat, lon)."""
+    rows = []
+    for polygon in shapely.get_parts(figure):
+        for ring in (polygon.exterior, *polygon.interiors):
+            lon_lat = shapely.get_coordinates(ring)
+            rows.append(np.column_stack([lon_lat[:-1, ::-1], lon_lat[1:, ::-1]]))
+    return np.concatenate(rows)
+
+
+def _distances_m(axis: NDArray[np.float64], lat_lon: NDArray[np.float64]) -> NDArray[np.float64]:
+    vectors = np.stack(unit_vectors(*lat_lon.T), axis=1)
+    across = np.linalg.norm(np.cross(vectors, axis), axis=1)
+    distances: NDArray[np.float64] = EARTH_RADIUS_M * np.arctan2(across, vectors @ axis)
+    return distances
+
+
+def _half_lengths_m(pieces: NDArray[np.float64]) -> NDArray[np.float64]:
+    """At least half the length of each piece: its longest parallel stands for all of it."""
+    lat_a, lon_a, lat_b, lon_b = np.radians(pieces).T
+    nearest_equator = np.where(lat_a * lat_b <= 0, 0.0, np.minimum(np.abs(lat_a), np.abs(lat_b)))
+    length = np.hypot(lat_b - lat_a, (lon_b - lon_a) * np.cos(nearest_equator))
+    halves: NDArray[np.float64] = length * (EARTH_RADIUS_M / 2) * (1 + 1e-12) + 1e-9
+    return halves

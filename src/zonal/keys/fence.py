@@ -1,0 +1,48 @@
+"""Fences in keys: where a message is for, and where a receiver is.
+
+Both are S2 cells behind the chunk `@to`, whatever encoding the place is written in. A message
+with a producer geofence is put once for each cell of the fence's cover; a receiver declares the
+cells around its own place. Two such expressions intersect when one cell contains the other.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from zonal.geo import Area, Cell, Circle, Everywhere, Point, cover
+from zonal.keys.marks import FENCE_CHUNK
+from zonal.keys.s2 import KEY_LEVEL, path_of_cell
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+FENCE_LEVEL = KEY_LEVEL
+"""The finest level of cells in fences."""
+
+EVERY_FENCE = f"{FENCE_CHUNK}/**"
+"""What a receiver declares that hears fenced messages wherever it is itself."""
+
+_CELLS_AROUND = 4
+
+
+def fence_expressions(fence: Area) -> tuple[str, ...]:
+    """What a message with this producer geofence appends to its key: one for each cell."""
+    if isinstance(fence, Everywhere):
+        return (EVERY_FENCE,)
+    return fences_at(cover(fence, max_level=FENCE_LEVEL))
+
+
+def fences_around(place: Point, radius_m: float) -> tuple[str, ...]:
+    """What a receiver declares that is within so many metres of a place: at most four."""
+    around = Circle(place, radius_m=radius_m)
+    return fences_at(cover(around, _CELLS_AROUND, max_level=FENCE_LEVEL))
+
+
+def fences_at(cells: Iterable[Cell]) -> tuple[str, ...]:
+    """What receivers declare that are somewhere in these cells (of even levels): one for each."""
+    return tuple(f"{FENCE_CHUNK}/{path_of_cell(_coarsened(cell))}/**" for cell in cells)
+
+
+def _coarsened(cell: Cell) -> Cell:
+    """The cell, or the one around it that keys can name."""
+    return cell if cell.level <= FENCE_LEVEL else cell.parent(FENCE_LEVEL)

@@ -1,0 +1,254 @@
+"""The grammar of keys: what messages are put under, what is declared for them, what a key says.
+
+```
+key        topic [ "/" location [ "/" exact ] ] [ "/" fence ]
+location   an expression of an encoding: its prefix, which begins with "@", and chunks
+exact      "=" and the exact place and session of a publisher that stays where it is
+fence      "@to/" and the path of an S2 cell, or "**"
+```
+
+Topics have no verbatim chunks (`@…`), which Zenoh's wildcards never match: so located, fenced and
+plain messages of a topic are three kinds that are declared separately. Everything here is pure.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from zonal.errors import TopicError
+from zonal.geo import Area, Cell, Everywhere
+from zonal.keys.compact_point import exact_chunk, read_exact_chunk
+from zonal.keys.encoding import DEFAULT_MAX_EXPRESSIONS, Encoding, Place, Role
+from zonal.keys.fence import fence_expressions
+from zonal.keys.marks import EXACT_MARK, FENCE_CHUNK
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from zonal.geo import Point
+
+LONGEST_TOPIC = 60_000
+"""Bytes: Zenoh writes the length of a key into two bytes, and panics if it does not fit; the rest
+is for the location."""
+
+_VERBATIM = "/@"
+_FENCE = f"/{FENCE_CHUNK}/"
+_FACES = 6
+
+
+def check_topic(topic: str) -> str:
+    """The topic itself, if it can carry a location key; otherwise an error that says why not."""
+    if not isinstance(topic, str) or not topic:
+        raise TopicError(f"a topic is a non-empty key expression, not {topic!r}")
+    if len(topic) * 4 > LONGEST_TOPIC and (size := len(topic.encode())) > LONGEST_TOPIC:
+        raise TopicError(f"a topic has at most {LONGEST_TOPIC:,} bytes, not {size:,}")
+    for chunk in topic.split("/"):
+        if chunk.startswith("@"):
+            raise TopicError(
+                f"topic {topic!r} contains the verbatim chunk {chunk!r}; such chunks are kept for "
+                "location keys (use session.zenoh for plain Zenoh keys)"
+            )
+    return topic
+
+
+def join(topic: str, *expressions: str) -> str:
+    """The key of a topic with what stands behind it; empty expressions are left out."""
+    return "/".join((topic, *filter(None, expressions)))
+
+
+# Sending
+
+
+def message_keys(
+    topic: str,
+    place: Place | None,
+    fence: Area | None,
+    encoding: Encoding,
+    announced: Iterable[str] = (),
+) -> tuple[str, ...]:
+    """What a message from a place to a fence is put under: once under each of these keys.
+
+    Without a place it has no location, without a fence it is for everybody. Several keys are
+    those of a fence of several cells or of a blurred place. In an encoding that announces areas
+    a message with a place goes to the `announced` expressions whose area holds it; without any,
+    nobody wants it and there are no keys.
+    """
+    if place is None:
+        keys = [topic]
+    else:
+        places = announced if encoding.announces_areas else encoding.place_expressions(place)
+        keys = [f"{topic}/{expression}" for expression in places]
+    if fence is None:
+        return tuple(keys)
+    fences = fence_expressions(fence)
+    return tuple(f"{key}/{to}" for key in keys for to in fences)
+
+
+def place_key(topic: str, place: Place | None, encoding: Encoding) -> str:
+    """One key that says a place: that of a reply or of a liveliness token.
+
+    A reply finds its way without matching, and a token's place is read from its key; so one of
+    the keys of a blurred place will do.
+    """
+    return topic if place is None else join(topic, encoding.place_expressions(place)[0])
+
+
+def exact_key(topic: str, point: Point, origin: int, encoding: Encoding) -> str | None:
+    """The key of a publisher that stays at a point; its messages need not say place and source.
+
+    `origin` is the number of its session (64 bits). None where the encoding's keys do not say the
+    place to some metres, so that the exact place would have to be long.
+    """
+    if encoding.announces_areas:
+        return None
+    expression = encoding.place_expressions(point)[0]
+    if encoding.middle(expression) is None:
+        return None
+    return join(topic, expression, exact_chunk(point, origin, expression))
+
+
+# Receiving
+
+
+def area_keys(
+    topic: str,
+    area: Area,
+    encoding: Encoding,
+    role: Role = Role.SUBSCRIBER,
+    max_expressions: int = DEFAULT_MAX_EXPRESSIONS,
+) -> tuple[str, ...]:
+    """What is declared for the messages of a topic from an area, in one encoding, without fences.
+
+    Those of an encoding that announces areas are announced as well (see `announcement_key`).
+    """
+    expressions = encoding.area_expressions(area, role, max_expressions)
+    return tuple(join(topic, expression) for expression in expressions)
+
+
+def cell_keys(
+    topic: str, cells: Iterable[Cell], encoding: Encoding, fences: Iterable[str] = ("",)
+) -> tuple[str, ...]:
+    """What is declared for the messages from any of these S2 cells, in one encoding.
+
+    Where the encoding's areas are no S2 cells, or where the cells are the whole globe, that is
+    all of the topic in this encoding. With `fences` (`fences_at`, `fences_around`, `EVERY_FENCE`)
+    it is what is declared for fenced messages from there. Without cells there is nothing.
+    """
+    cells = tuple(cells)
+    if not cells:
+        return ()
+    if encoding.cell_level is None or _is_globe(cells):
+        locations = [f"{encoding.prefix}/**"]
+    else:
+        locations = list(dict.fromkeys(map(encoding.cell_expression, cells)))
+    return tuple(join(topic, location, fence) for location in locations for fence in fences)
+
+
+def encoding_key(topic: str, encoding: Encoding, fence: str = "") -> str:
+    """What is declared for all messages of a topic in one encoding: without or with a fence.
+
+    Messages of an encoding that announces areas go to what is announced, not here.
+    """
+    return join(topic, f"{encoding.prefix}/**", fence)
+
+
+def fenced_keys(
+    topic: str,
+    fences: Iterable[str],
+    area: Area | None,
+    encodings: Iterable[Encoding],
+    role: Role = Role.SUBSCRIBER,
+) -> tuple[str, ...]:
+    """What is declared for fenced messages by a receiver whose own place is in these fences.
+
+    The fences already narrow what comes, so the area (None: everywhere, and messages without a
+    location too) is named only where messages go to announced areas.
+    """
+    fences = tuple(fences)
+    keys = [join(topic, fence) for fence in fences] if area is None else []
+    for encoding in encodings:
+        if encoding.announces_areas:
+            located = area_keys(topic, area or Everywhere(), encoding, role)
+        else:
+            located = (encoding_key(topic, encoding),)
+        keys += [join(key, fence) for key in located for fence in fences]
+    return tuple(keys)
+
+
+def presence_keys(topic: str, area: Area | None, encodings: Iterable[Encoding]) -> tuple[str, ...]:
+    """What is declared, or asked, for liveliness tokens in an area (None: with or without a place).
+
+    Places of an encoding that announces areas cannot be matched by routers: all of them are asked
+    for.
+    """
+    keys = [topic] if area is None else []
+    for encoding in encodings:
+        if area is None or encoding.announces_areas:
+            keys.append(encoding_key(topic, encoding))
+        else:
+            keys += area_keys(topic, area, encoding)
+    return tuple(keys)
+
+
+def _is_globe(cells: tuple[Cell, ...]) -> bool:
+    return len(cells) == _FACES and all(cell.level == 0 for cell in cells)
+
+
+# Reading
+
+
+class KeyParts(NamedTuple):
+    """What a key says; parts that it does not have are empty."""
+
+    topic: str
+    location: str
+    """The location expression, without the exact place: `@s2/1/4/7`."""
+    exact: str
+    """The chunk with the exact place and the source, its mark included; see `read_exact`."""
+    fence: str
+    """The path of the fence's cell and `**`."""
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether there is nothing but a topic."""
+        return not self.location and not self.fence
+
+    def read_exact(self) -> tuple[Point, int]:
+        """The publisher's place and the number of its session; `LocationKeyError` if unreadable."""
+        return read_exact_chunk(self.exact, self.location)
+
+
+def read_key(key: str) -> KeyParts:
+    """Take a key apart; it need not be valid, and its parts are not looked into."""
+    topic, at, rest = key.partition(_VERBATIM)
+    if not at:
+        return KeyParts(key, "", "", "")
+    location, _, fence = f"{_VERBATIM}{rest}".partition(_FENCE)
+    before, slash, last = location.rpartition("/")
+    if slash and before and last.startswith(EXACT_MARK):
+        return KeyParts(topic, before[1:], last, fence)
+    return KeyParts(topic, location[1:], "", fence)
+
+
+# Single questions, asked for every message: quicker than `read_key`.
+
+
+def topic_of(key: str) -> str:
+    """The topic of a key."""
+    return key.partition(_VERBATIM)[0]
+
+
+def location_of(key: str) -> str:
+    """The location expression of a key, with the chunk of an exact place where it has one."""
+    _, at, rest = key.partition(_VERBATIM)
+    return f"{at}{rest}".partition(_FENCE)[0][1:]
+
+
+def is_plain(key: str) -> bool:
+    """Whether a key is nothing but a topic."""
+    return _VERBATIM not in key
+
+
+def is_exact(key: str) -> bool:
+    """Whether a key says the exact place and the source of its messages."""
+    return key.rpartition("/")[2].startswith(EXACT_MARK) and _VERBATIM in key

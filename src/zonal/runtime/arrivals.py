@@ -1,0 +1,204 @@
+"""The one way from the threads of a network library to ours: a bounded queue and its reader."""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+import time
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from zonal.runtime.foreign_thread import keep_state
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+logger = logging.getLogger(__name__)
+
+CAPACITY, CAPACITY_BYTES = 8_192, 64 * 1024 * 1024
+"""What may wait for the reader; whoever brings more is held up until there is room."""
+_UNWEIGHED = 256
+"""Behind so many items payloads are weighed; a reader that keeps up never has as many."""
+
+_BATCH = 1_024
+_BACKLOG = 16
+_NAP_S = 0.0005
+"""A reader with a backlog sleeps so long between two looks: whoever brings items then gets the
+interpreter without a fight, and both are quicker. Alone, an item is read at once."""
+_HELD_UP_S = 0.0005
+_PATIENCE_S = 0.02
+"""How long user code may keep the reader before another thread reads in its place."""
+_QUIET_S = 1.0
+
+Receiver: TypeAlias = "Callable[[list[Any]], None]"
+"""Takes the items that came through one door, in order, on the reading thread."""
+
+
+class Arrivals:
+    """Items from foreign threads, handed to their receivers by one reading thread.
+
+    Each receiver has a door: a function that never runs user code, never blocks for long while
+    there is room, and may be called from any thread. A receiver that raises loses its own batch
+    and nobody else's.
+    """
+
+    def __init__(self, name: str, capacity: int = CAPACITY) -> None:
+        self._name = name
+        self._capacity = capacity
+        self._queue: queue.SimpleQueue[tuple[Receiver, Any] | None] = queue.SimpleQueue()
+        self._lock = threading.Lock()
+        self._reader: threading.Thread | None = None
+        self._watcher: threading.Thread | None = None
+        self._closed = threading.Event()
+        self._waiting_bytes = 0
+        self._calls = 0
+        self._calling = 0
+        self._called = threading.Event()
+        self.held_up = 0
+        """How often somebody who brought an item had to wait for room."""
+
+    def door(self, receiver: Receiver) -> Callable[[Any], None]:
+        """What the network calls with each item for this receiver."""
+        put, waiting = self._queue.put, self._queue.qsize
+        get_ident, known = threading.get_ident, set[int]()
+
+        def arrive(item: Any) -> None:
+            if get_ident() not in known:
+                keep_state()
+                known.add(get_ident())
+            if waiting() >= _UNWEIGHED:
+                self._weigh(item)
+            put((receiver, item))
+
+        self._start()
+        return arrive
+
+    def _start(self) -> None:
+        with self._lock:
+            if self._reader is None and not self._closed.is_set():
+                self._reader = self._new_reader()
+                self._reader.start()
+
+    def _new_reader(self) -> threading.Thread:
+        return threading.Thread(target=self._read, name=f"{self._name}-reader", daemon=True)
+
+    def _weigh(self, item: Any) -> None:
+        """Count what waits; hold up whoever brings too much."""
+        payload = getattr(item, "payload", None)
+        if payload is not None:
+            self._waiting_bytes += len(payload)
+        if not self._is_full:
+            return
+        self.held_up += 1
+        while self._is_full and not self._closed.is_set():
+            time.sleep(_HELD_UP_S)
+
+    @property
+    def _is_full(self) -> bool:
+        return self._queue.qsize() >= self._capacity or self._waiting_bytes > CAPACITY_BYTES
+
+    def _read(self) -> None:
+        me, get, waiting = threading.current_thread(), self._queue.get, self._queue.qsize
+        while self._reader is me:
+            first = get()
+            more = waiting()
+            if not more and first is not None:
+                self._give(first[0], [first[1]])
+                continue
+            batch = [first, *(get() for _ in range(min(more, _BATCH)))]
+            if more <= _BATCH:  # all that was weighed is taken
+                self._waiting_bytes = 0
+            if not self._hand_over(batch):
+                return
+            if more > _BACKLOG:
+                time.sleep(_NAP_S)
+
+    def _hand_over(self, batch: list[tuple[Receiver, Any] | None]) -> bool:
+        """Give a batch to its receivers; whether there is more to come."""
+        by_receiver: dict[Receiver, list[Any]] = {}
+        open_ = True
+        for entry in batch:
+            if entry is None:
+                open_ = False
+            elif entry[0] in by_receiver:
+                by_receiver[entry[0]].append(entry[1])
+            else:
+                by_receiver[entry[0]] = [entry[1]]
+        for receiver, items in by_receiver.items():
+            self._give(receiver, items)
+        return open_
+
+    @staticmethod
+    def _give(receiver: Receiver, items: list[Any]) -> None:
+        try:
+            receiver(items)
+        except Exception:  # a reader that dies would silence everybody
+            logger.exception("failed to process %d items", len(items))
+
+    # User code on the reading thread
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing waits to be read."""
+        return self._queue.empty()
+
+    def call(self, user_code: Callable[[], None]) -> None:
+        """Run something short of the user's on the reading thread, which saves the way to another.
+
+        Should it take longer than 20 ms, another thread reads in the place of this one, which
+        ends when the call does. Only for the reading thread, as the last thing it does.
+        """
+        if self._watcher is None:
+            self._start_watcher()
+        self._calls += 1
+        self._calling = self._calls
+        if not self._called.is_set():
+            self._called.set()
+        try:
+            user_code()
+        finally:
+            with self._lock:
+                self._calling = 0
+
+    def _start_watcher(self) -> None:
+        with self._lock:
+            if not self._closed.is_set():
+                name = f"{self._name}-watcher"
+                self._watcher = threading.Thread(target=self._watch, name=name, daemon=True)
+                self._watcher.start()
+
+    def _watch(self) -> None:
+        """Replace a reader whose call takes too long; sleeps while no calls are made."""
+        quiet_s = 0.0
+        while not self._closed.is_set():
+            self._called.wait()
+            seen, calls = self._calling, self._calls
+            if self._closed.wait(_PATIENCE_S):
+                return
+            if seen and self._calling == seen:
+                self._replace_reader(seen)
+            quiet_s = 0.0 if self._calls != calls or self._calling else quiet_s + _PATIENCE_S
+            if quiet_s > _QUIET_S:
+                quiet_s = 0.0
+                self._called.clear()
+
+    def _replace_reader(self, stuck_in: int) -> None:
+        with self._lock:
+            if self._calling != stuck_in or self._closed.is_set():
+                return
+            self._calling = 0
+            self._reader = self._new_reader()
+            self._reader.start()
+
+    def close(self) -> None:
+        """Read what has arrived, then end; waits for that, unless it is the reader that asks."""
+        with self._lock:
+            reader, watcher = self._reader, self._watcher
+            if self._closed.is_set():
+                return
+            self._closed.set()
+        self._called.set()
+        self._queue.put(None)
+        for thread in (reader, watcher):
+            if thread is not None and thread is not threading.current_thread():
+                thread.join()

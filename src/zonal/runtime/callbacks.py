@@ -1,0 +1,172 @@
+"""The one runner of user callbacks: in order and one at a time for each, none waits for another."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import queue
+import threading
+import time
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from zonal.errors import ClosedError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from zonal.runtime.arrivals import Arrivals
+    from zonal.runtime.mailbox import Mailbox
+
+T = TypeVar("T")
+
+logger = logging.getLogger(__name__)
+
+_IDLE_S = 5.0
+_SLOW_S = 0.001
+"""Callbacks that take longer are no longer called by the reading thread."""
+_SLOW_FOR_S = 1.0
+
+
+class CallbackThreads:
+    """Threads for callbacks: as many as run at the same time, ended when they are not needed."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._lock = threading.Lock()
+        self._ready: queue.SimpleQueue[Callback[Any] | None] = queue.SimpleQueue()
+        self._idle = 0
+        self._closed = False
+
+    def run(self, callback: Callback[Any]) -> None:
+        """Have a thread make the calls that wait; a new one if all are busy."""
+        with self._lock:
+            self._ready.put(callback)
+            if self._ready.qsize() <= self._idle:
+                return
+        threading.Thread(target=self._work, name=f"{self._name}-callback", daemon=True).start()
+
+    def _work(self) -> None:
+        while True:
+            with self._lock:
+                if self._closed and self._ready.empty():
+                    return
+                self._idle += 1
+            try:
+                callback = self._ready.get(timeout=_IDLE_S)
+            except queue.Empty:
+                callback = None
+            with self._lock:
+                self._idle -= 1
+                if callback is None:
+                    if self._ready.empty() or self._closed:
+                        return
+                    continue
+            callback.make_calls()
+
+    def close(self) -> None:
+        """End the threads that wait; those that call end afterwards."""
+        with self._lock:
+            self._closed = True
+            for _ in range(self._idle):
+                self._ready.put(None)
+
+
+class Callback(Generic[T]):
+    """One callback and the items that wait for it.
+
+    Items wait in a mailbox, which bounds them. An exception is logged and counted, and the next
+    item follows. Where there are ``arrivals``, an item that comes alone is handed over by their
+    reading thread itself, as long as the callback is quick.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        function: Callable[[T], Any],
+        mailbox: Mailbox[T],
+        threads: CallbackThreads,
+        arrivals: Arrivals | None = None,
+    ) -> None:
+        self._name = name
+        self._function = function
+        self._mailbox = mailbox
+        self._threads = threads
+        self._arrivals = arrivals
+        self._changed = threading.Condition()
+        self._caller: int | None = None
+        self._busy = False
+        self._slow_until = 0.0
+        self.errors = 0
+        self.called_at_once = 0
+        if len(mailbox):
+            self.offer(())
+
+    def offer(self, items: Sequence[T]) -> None:
+        """Items for the callback; they may have to wait, and `Overflow` says what if too many."""
+        if items:
+            self._mailbox.put(items)
+        with self._changed:
+            if self._busy:
+                return
+            self._busy = True
+        self._threads.run(self)
+
+    def offer_alone(self, item: T) -> None:
+        """One item, from the reading thread as the last thing it does: called at once if it can."""
+        arrivals = self._arrivals
+        with self._changed:
+            at_once = not (self._busy or len(self._mailbox) or self._mailbox.is_closed)
+            at_once = at_once and arrivals is not None and arrivals.is_idle
+            at_once = at_once and time.monotonic() > self._slow_until
+            if at_once:
+                self._busy = True
+        if arrivals is None or not at_once:
+            self.offer((item,))
+            return
+        self.called_at_once += 1
+        arrivals.call(lambda: self._call_timed(item))
+        self._rest_or_go_on()
+
+    def _call_timed(self, item: T) -> None:
+        start = time.monotonic()
+        self._call((item,))
+        end = time.monotonic()
+        if end - start > _SLOW_S:
+            self._slow_until = end + _SLOW_FOR_S
+
+    def make_calls(self) -> None:
+        """On a thread for callbacks: what waits now; then others' turn."""
+        items: list[T] = []
+        with contextlib.suppress(ClosedError):
+            items = self._mailbox.take_all(timeout=0)
+        self._call(items)
+        self._rest_or_go_on()
+
+    def _rest_or_go_on(self) -> None:
+        with self._changed:
+            self._caller = None
+            if not len(self._mailbox):
+                self._busy = False
+                self._changed.notify_all()
+                return
+        self._threads.run(self)
+
+    def _call(self, items: Sequence[T]) -> None:
+        self._caller = threading.get_ident()
+        function, left = self._function, iter(items)
+        while True:
+            try:
+                for item in left:
+                    function(item)
+            except Exception:  # the user's own errors must not end the delivery
+                self.errors += 1
+                logger.exception("the callback of %s failed", self._name)
+            else:
+                return
+
+    def end(self) -> None:
+        """Wait until the last call is over, unless asked from within it; the mailbox is closed."""
+        with self._changed:
+            if self._caller == threading.get_ident():
+                return
+            self._changed.wait_for(lambda: not self._busy)

@@ -1,0 +1,272 @@
+"""The edge: what arrived for one topic is read, checked exactly, and offered to those who want it.
+
+Declarations belong to the topic, not to a subscriber: subscribers share cells, and every sample
+that arrives is read once, on the session's reading thread.
+"""
+
+from __future__ import annotations
+
+import threading
+from itertools import repeat
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from zonal.geo import Point
+from zonal.keys import is_exact
+from zonal.session.declarations import RETIRED
+from zonal.session.geo_context import POINT_BYTES
+from zonal.session.listeners import Listener, Listeners
+from zonal.session.reading import Reading
+from zonal.session.sample import Sample
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import zenoh
+
+    from zonal.session.announcements import Announcements
+    from zonal.session.declarations import Declarations
+    from zonal.session.interest import Interest
+    from zonal.session.recovery import Recoverer
+    from zonal.session.shorthand import Shorthands
+
+_KEY_OF = attrgetter("key_expr")
+_KNOWN_PLACES = 65_536
+
+_Entry: TypeAlias = tuple[Point, tuple[Listener, ...]]
+
+
+class Edge:
+    """One topic in this session: its listeners, what is declared for them, what they get.
+
+    Args:
+        interest: gathers what the listeners want.
+        declarations: made with what hands samples over to `process`.
+        announcements: where areas are announced that routers cannot match.
+        may_repeat: whether the same message may come again under the same key.
+    """
+
+    def __init__(
+        self,
+        interest: Interest,
+        declarations: Callable[[Edge], Declarations],
+        announcements: Announcements,
+        *,
+        may_repeat: bool = False,
+        shorthands: Shorthands | None = None,
+        recoverer: Callable[[Callable[[list[zenoh.Sample]], None]], Recoverer] | None = None,
+    ) -> None:
+        self._interest = interest
+        self._announcements = announcements
+        self._may_repeat = may_repeat
+        self._shorthands = shorthands
+        self._recoverer = None if recoverer is None else recoverer(self._hand_over)
+        self._declarations = declarations(self)
+        self._changing = threading.Lock()
+        self._lock = threading.Lock()
+        self._listeners = Listeners()
+        self._tokens: dict[str, zenoh.LivelinessToken] = {}
+        # Places by key, or by key and what the attachment adds, with those who want messages from
+        # there; only valid while no listener comes, goes or moves.
+        self._known: dict[str | tuple[str, bytes], _Entry] = {}
+        self._reading = Reading()
+        self.received = 0
+
+    @property
+    def declared_keys(self) -> tuple[str, ...]:
+        """The key expressions that are declared now."""
+        return self._declarations.keys
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nobody listens any more."""
+        return not len(self._listeners)
+
+    @property
+    def malformed(self) -> int:
+        """How many messages could not be read."""
+        return self._reading.malformed
+
+    @property
+    def duplicates(self) -> int:
+        """How many messages came again, and were left out."""
+        return self._reading.duplicates
+
+    @property
+    def recovered(self) -> int:
+        """How many messages were lost on their way, and had when they were asked for."""
+        return 0 if self._recoverer is None else self._recoverer.recovered
+
+    @property
+    def given_up(self) -> int:
+        """How many could not be had any more."""
+        return 0 if self._recoverer is None else self._recoverer.given_up
+
+    # Who listens
+
+    def add(self, listener: Listener, own: Point | None) -> None:
+        """Listen, and declare what is needed for it."""
+        with self._changing:
+            with self._lock:
+                self._listeners.add(listener, own)
+                self._known.clear()
+            if self._interest.want(listener, listener.wish):
+                self._declare()
+
+    def update(self, listener: Listener, own: Point | None) -> None:
+        """A listener moved: hand over by its new area, declare anew only what changed."""
+        with self._changing:
+            with self._lock:
+                self._listeners.update(listener, own)
+                self._known.clear()
+            if self._interest.want(listener, listener.wish):
+                self._declare()
+
+    def remove(self, listener: Listener) -> None:
+        """Stop listening, and undeclare what nobody else needs."""
+        with self._changing:
+            with self._lock:
+                self._listeners.remove(listener)
+                self._known.clear()
+            if self._interest.drop(listener):
+                self._declare()
+
+    def _declare(self) -> None:
+        """What the listeners want now; new keys first, then the old ones go."""
+        keys, announced = self._interest.keys(), self._interest.announced
+        for key in announced - self._tokens.keys():
+            self._tokens[key] = self._announcements.announce(key)
+        if self._declarations.adjust(keys):
+            if self._shorthands is not None:
+                self._shorthands.keep(keys)
+            if self._recoverer is not None:
+                self._recoverer.keep(keys)
+        for key in self._tokens.keys() - announced:
+            self._tokens.pop(key).undeclare()
+
+    def with_heartbeats(self, key: str, subscriber: Any) -> Any:
+        """One of Zenoh's subscribers; with recovery its publishers' heartbeats come as well."""
+        return subscriber if self._recoverer is None else self._recoverer.listen(key, subscriber)
+
+    def close(self) -> None:
+        """Undeclare everything."""
+        with self._changing:
+            for token in self._tokens.values():
+                token.undeclare()
+            self._tokens.clear()
+            self._declarations.close()
+        if self._shorthands is not None:
+            self._shorthands.close()
+        if self._recoverer is not None:
+            self._recoverer.close()
+
+    # What arrives; on the reading thread
+
+    def process(self, batch: list[zenoh.Sample]) -> None:
+        """Read, check and hand over samples as they arrived."""
+        if self._declarations.is_changing:
+            batch = self._without_retired(batch)
+        if self._recoverer is not None:
+            self._recoverer.hear(batch)
+            return
+        wanted = self._sorted(batch)
+        if len(wanted) == 1:
+            ((listener, samples),) = wanted.items()
+            if len(samples) == 1:
+                listener.deliver_alone(samples[0])
+                return
+        for listener, samples in wanted.items():
+            listener.deliver(samples)
+
+    def _without_retired(self, batch: list[zenoh.Sample]) -> list[zenoh.Sample]:
+        """Behind the mark of an undeclared key nothing comes twice any more."""
+        if RETIRED not in batch:
+            return batch
+        last = len(batch) - 1 - batch[::-1].index(RETIRED)
+        for listener, samples in self._sorted(
+            [s for s in batch[:last] if s is not RETIRED]
+        ).items():
+            listener.deliver(samples)
+        for _ in range(batch.count(RETIRED)):
+            self._declarations.retired()
+        return batch[last + 1 :]
+
+    def _hand_over(self, batch: list[zenoh.Sample]) -> None:
+        """Samples that recovery has put into order."""
+        for listener, samples in self._sorted(batch).items():
+            listener.deliver(samples)
+
+    def _sorted(self, batch: list[zenoh.Sample]) -> dict[Listener, list[Sample]]:
+        wanted: dict[Listener, list[Sample]] = {}
+        if not batch:
+            return wanted
+        with self._lock:
+            self.received += len(batch)
+            if self._may_repeat or self._declarations.is_changing:
+                for raw in batch:
+                    self._sort(raw, wanted, unique=True)
+            else:
+                self._sort_quickly(batch, wanted)
+        if wanted and self._shorthands is not None:
+            # One of a batch is enough to notice the keys that fill it.
+            self._shorthands.heard(str(batch[0].key_expr), len(batch))
+        return wanted
+
+    def _sort_quickly(
+        self, batch: list[zenoh.Sample], wanted: dict[Listener, list[Sample]]
+    ) -> None:
+        """Most messages come again and again from the same place to the same listeners."""
+        keys = list(map(_KEY_OF, batch))
+        if keys.count(keys[0]) == len(keys):  # all from one place: reading one key will do
+            entry = self._known.get(str(keys[0]))
+            if entry is not None:
+                samples = list(map(Sample, batch, repeat(entry[0])))
+                for listener in entry[1]:
+                    wanted[listener] = samples
+                return
+        entries = map(self._known.get, map(str, keys))
+        for raw, of_key in zip(batch, entries, strict=True):
+            entry = of_key or self._known_with_attachment(raw)
+            if entry is None:
+                self._sort(raw, wanted, unique=False)
+                continue
+            sample = Sample(raw, entry[0])
+            for listener in entry[1]:
+                if listener in wanted:
+                    wanted[listener].append(sample)
+                else:
+                    wanted[listener] = [sample]
+
+    def _known_with_attachment(self, raw: zenoh.Sample) -> _Entry | None:
+        attachment = raw.attachment
+        if attachment is None:
+            return None
+        data = attachment.to_bytes()
+        size = POINT_BYTES.get(data[0]) if data else None
+        return None if size is None else self._known.get((str(raw.key_expr), data[-size:]))
+
+    def _sort(
+        self, raw: zenoh.Sample, wanted: dict[Listener, list[Sample]], *, unique: bool
+    ) -> None:
+        sample = self._reading.read(raw, unique=unique)
+        if sample is None:
+            return
+        context, place = sample.context, sample.place
+        listeners = tuple(self._listeners.of(context))
+        for listener in listeners:
+            wanted.setdefault(listener, []).append(sample)
+        if isinstance(place, Point) and context is not None and context.is_plain:
+            self._remember(raw, place, listeners)
+
+    def _remember(self, raw: zenoh.Sample, place: Point, listeners: tuple[Listener, ...]) -> None:
+        if len(self._known) >= _KNOWN_PLACES:
+            self._known.clear()
+        key = str(raw.key_expr)
+        if is_exact(key):
+            self._known[key] = (place, listeners)
+            return
+        assert raw.attachment is not None
+        data = raw.attachment.to_bytes()
+        size = POINT_BYTES.get(data[0])
+        if size is not None:
+            self._known[key, data[-size:]] = (place, listeners)

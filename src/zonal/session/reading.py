@@ -1,0 +1,67 @@
+"""Reading what arrived: its geo-context, and whether it is a copy of what was read before."""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import TYPE_CHECKING
+
+from zonal.errors import ZonalError
+from zonal.runtime import Recent
+from zonal.session.sample import Sample, context_of, copy_mark
+
+if TYPE_CHECKING:
+    import zenoh
+
+logger = logging.getLogger(__name__)
+
+_TELL_EVERY_S = 10.0
+
+
+class Reading:
+    """Reads samples one by one and counts what it leaves out; one thread at a time.
+
+    Whatever is malformed is left out, counted, and told in the log now and then.
+    """
+
+    def __init__(self) -> None:
+        self._copies: Recent[object] = Recent()
+        self._told_at = -_TELL_EVERY_S
+        self.malformed = 0
+        self.duplicates = 0
+
+    def read(self, raw: zenoh.Sample, *, unique: bool) -> Sample | None:
+        """The sample with its context; None where it is malformed, or a copy.
+
+        `unique`: whether any message may come twice now; else only those that say so.
+        """
+        mark = copy_mark(raw) if unique else None
+        if mark is not None and self._is_copy(mark):
+            return None
+        try:
+            context = context_of(raw)
+        except ZonalError as error:
+            self._tell(error)
+            return None
+        except Exception:  # whatever it is, the other messages are read
+            self.malformed += 1
+            logger.exception("a message could not be read: %s", raw.key_expr)
+            return None
+        if context is not None and mark is None and (unique or context.may_come_again):
+            mark = copy_mark(raw) or context.identity
+            if mark is not None and self._is_copy(mark):
+                return None
+        return Sample(raw, None if context is None else context.place, context)
+
+    def _is_copy(self, mark: object) -> bool:
+        if self._copies.check(mark):
+            self.duplicates += 1
+            return True
+        return False
+
+    def _tell(self, error: ZonalError) -> None:
+        self.malformed += 1
+        now = time.monotonic()
+        if now - self._told_at >= _TELL_EVERY_S:
+            self._told_at = now
+            logger.warning("dropped a message (%d so far): %s", self.malformed, error)

@@ -1,0 +1,129 @@
+"""The receiving side of a session: one reader, threads for callbacks, an edge for each topic."""
+
+from __future__ import annotations
+
+import threading
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import zenoh
+import zenoh.ext
+
+from zonal.runtime import Arrivals, CallbackThreads
+from zonal.session.asker import Asker
+from zonal.session.declarations import Declarations
+from zonal.session.edge import Edge
+from zonal.session.interest import CELLS_AN_AREA, Interest
+from zonal.session.recovery import Recoverer
+from zonal.session.shorthand import Shorthands
+
+if TYPE_CHECKING:
+    from zonal.keys import Encoding
+    from zonal.session.announcements import Announcements
+    from zonal.session.recovery import Recovery
+
+
+KEY_BUDGET = 1_500
+"""Zenoh takes a millisecond for each key where a session holds thousands. So from some 190 topics
+on, areas of further topics are declared with fewer cells, down to one; the edge is exact anyway."""
+
+
+class Receiving:
+    """What arrives in a session, whatever the number of topics: at most three threads of ours.
+
+    One reads and checks what Zenoh hands over, one watches that user code does not keep the
+    reader, one asks for lost messages; and there are as many threads as callbacks run at a time.
+    """
+
+    def __init__(
+        self, session: zenoh.Session, announcements: Announcements, *, datagrams: bool
+    ) -> None:
+        self._session = session
+        self._announcements = announcements
+        self._datagrams = datagrams
+        self.arrivals = Arrivals("zonal")
+        self.threads = CallbackThreads("zonal")
+        self._asker = Asker(session)
+        self._lock = threading.Lock()
+        self._edges: dict[tuple[str | int, ...], Edge] = {}
+
+    def edge(
+        self,
+        topic: str,
+        encodings: tuple[Encoding, ...],
+        history: zenoh.ext.HistoryConfig | None,
+        recovery: Recovery | None,
+    ) -> Edge:
+        """Subscribers of a topic and encodings share one; those with a memory have their own."""
+        with self._lock:
+            if history is None and recovery is None:
+                name: tuple[str | int, ...] = (topic, *sorted(each.name for each in encodings))
+                if name not in self._edges:
+                    self._edges[name] = self._new_edge(topic, encodings, None, None)
+                return self._edges[name]
+            edge = self._new_edge(topic, encodings, history, recovery)
+            self._edges[topic, id(edge)] = edge
+            return edge
+
+    def _new_edge(
+        self,
+        topic: str,
+        encodings: tuple[Encoding, ...],
+        history: zenoh.ext.HistoryConfig | None,
+        recovery: Recovery | None,
+    ) -> Edge:
+        # A subscriber with a history would ask for that of every key again. And Zenoh does not
+        # repeat a declaration that a datagram lost: questions under its number, as recovery asks
+        # them, would no longer be understood.
+        lasting = history is None and not (recovery is not None and self._datagrams)
+        recoverer = partial(Recoverer, self._asker, recovery) if recovery else None
+
+        def declarations(edge: Edge) -> Declarations:
+            return Declarations(
+                partial(self._declare, history, edge), self.arrivals.door(edge.process)
+            )
+
+        return Edge(
+            Interest(topic, encodings, cells_an_area=self._cells_an_area()),
+            declarations,
+            self._announcements,
+            may_repeat=history is not None,
+            shorthands=Shorthands(self._session.declare_subscriber) if lasting else None,
+            recoverer=recoverer,
+        )
+
+    def _cells_an_area(self) -> int:
+        return max(1, min(CELLS_AN_AREA, KEY_BUDGET // (len(self._edges) + 1)))
+
+    def _declare(
+        self,
+        history: zenoh.ext.HistoryConfig | None,
+        edge: Edge,
+        key: str,
+        handler: zenoh.handlers.Callback[zenoh.Sample],
+    ) -> Any:
+        if history is None:
+            subscriber: Any = self._session.declare_subscriber(key, handler)
+        else:
+            subscriber = zenoh.ext.declare_advanced_subscriber(
+                self._session, key, handler, history=history, subscriber_detection=True
+            )
+        return edge.with_heartbeats(key, subscriber)
+
+    def close_unused(self) -> None:
+        """Close the edges that nobody listens to any more."""
+        with self._lock:
+            unused = [name for name, edge in self._edges.items() if edge.is_empty]
+            closing = [self._edges.pop(name) for name in unused]
+        for edge in closing:
+            edge.close()
+
+    def close(self) -> None:
+        """Close all, read what has arrived, end the threads."""
+        with self._lock:
+            closing, self._edges = list(self._edges.values()), {}
+        for edge in closing:
+            edge.close()
+        self._asker.close()
+        self.arrivals.close()
+        self.threads.close()

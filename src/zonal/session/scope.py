@@ -1,0 +1,100 @@
+"""Where one who subscribes listens: its area, which may follow it, and what that asks for."""
+
+from __future__ import annotations
+
+from zonal.geo import Area, Circle, Everywhere, Point
+from zonal.keys import Role
+from zonal.session.interest import Wish
+
+OWN_MARGIN_M = 100.0
+"""How far one moves before its own place is declared anew, unless asked otherwise."""
+_ROUNDING_M = 1.0
+
+
+class Scope:
+    """The area of a subscription and the place of its subscriber, as they are now.
+
+    What has to be declared (`wish`) includes a margin, so that small moves declare nothing.
+
+    Args:
+        area: where messages come from; a circle without a centre follows the subscriber, None is
+            the whole network.
+        own: where the subscriber is; None: not known.
+        fenced: whether messages with a geofence are heard wherever it is.
+        margin_m: how far it moves before its area is declared anew; by default a quarter of the
+            radius.
+        own_margin_m: the same for its own place.
+    """
+
+    def __init__(
+        self,
+        area: Area | None,
+        own: Point | None,
+        *,
+        fenced: bool = False,
+        margin_m: float | None = None,
+        own_margin_m: float = OWN_MARGIN_M,
+        role: Role = Role.SUBSCRIBER,
+    ) -> None:
+        self._wanted = area
+        self.fenced = fenced
+        self._margin_m = _margin(area, margin_m, own_margin_m)
+        self._role = role
+        self._declared_at: Point | None = None
+        self.area: Area | None = area
+        """The area now; an ego-centric one where it is at the moment."""
+        self.wish: Wish | None = None
+        """What has to be declared; None while the area follows somebody who is nowhere."""
+        self._follow(own)
+        self._declare(own)
+
+    @property
+    def is_ego_centric(self) -> bool:
+        """Whether the area follows the subscriber."""
+        return isinstance(self._wanted, Circle) and self._wanted.is_ego_centric
+
+    @property
+    def follows_position(self) -> bool:
+        """Whether moving changes what is heard: the area, or the fences around."""
+        return self.is_ego_centric or not self.fenced
+
+    def move(self, own: Point | None) -> None:
+        """The subscriber is here now: the area follows at once, the wish beyond the margin."""
+        self._follow(own)
+        last = self._declared_at
+        if own is None or last is None:
+            has_left = own is not last
+        else:
+            has_left = own.distance_m(last) > self._margin_m
+        if has_left:
+            self._declare(own)
+
+    def _follow(self, own: Point | None) -> None:
+        if own is not None and isinstance(self._wanted, Circle) and self._wanted.is_ego_centric:
+            self.area = self._wanted.at(own)
+
+    def _declare(self, own: Point | None) -> None:
+        self._declared_at = own
+        area = self._wanted
+        if isinstance(area, Circle) and area.is_ego_centric:
+            if own is None:
+                self.wish = None
+                return
+            area = _circle(own, area.radius_m + self._margin_m)
+        around = None if own is None or self.fenced else _circle(own, self._margin_m + _ROUNDING_M)
+        self.wish = Wish(area, around, self.fenced, self._role)
+
+
+def _margin(area: Area | None, margin_m: float | None, own_margin_m: float) -> float:
+    if margin_m is not None:
+        return margin_m
+    if isinstance(area, Circle) and area.is_ego_centric:
+        return area.radius_m / 4
+    return own_margin_m
+
+
+def _circle(center: Point, radius_m: float) -> Area:
+    try:
+        return Circle(center, radius_m=radius_m)
+    except ValueError:  # wider than the Earth
+        return Everywhere()

@@ -1,0 +1,31 @@
+"""Channels of topics and places: nothing that matches is ever missed."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from places import areas, points
+from zonal.geo import Area, Point
+from zonal.mesh.topics import channels_for, channels_of, check_pattern, topic_matches
+
+DUOMO = Point(45.4642, 9.1900)
+TOPIC = "city/noise"
+
+chunks = st.sampled_from(("a", "b", "ab", "c"))
+wild_chunks = st.one_of(chunks, st.sampled_from(("*", "**", "a$*")))
+
+
+@settings(max_examples=120, deadline=None)
+@given(areas, points)
+def test_channels_never_miss_what_the_area_contains(area: Area, point: Point) -> None:
+    if area.contains(point):
+        assert channels_for(TOPIC, area) & set(channels_of(TOPIC, point))
+    assert 1 <= len(channels_for(TOPIC, area)) <= 24
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.lists(wild_chunks, min_size=1, max_size=5), st.lists(chunks, min_size=1, max_size=5))
+def test_channels_never_miss_what_a_wildcard_matches(pattern: list[str], topic: list[str]) -> None:
+    wanted, name = check_pattern("/".join(pattern)), "/".join(topic)
+    if topic_matches(wanted, name):
+        assert channels_for(wanted, None) & set(channels_of(name, None))
+    assert len(channels_of(name, DUOMO)) <= 9

@@ -1,0 +1,116 @@
+"""The way from foreign threads to ours: in order, bounded, and nobody can stop it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from network import eventually
+from zonal.runtime import Arrivals
+
+
+@pytest.fixture
+def arrivals() -> Iterator[Arrivals]:
+    made = Arrivals("test", capacity=1000)
+    yield made
+    made.close()
+    assert not [t for t in threading.enumerate() if t.name.startswith("test-")]
+
+
+def test_items_reach_their_receivers_in_order(arrivals: Arrivals) -> None:
+    heard: dict[str, list[int]] = {"a": [], "b": []}
+    doors = {name: arrivals.door(items.extend) for name, items in heard.items()}
+    for number in range(5000):
+        doors["ab"[number % 2]](number)
+    eventually(lambda: len(heard["a"]) + len(heard["b"]) == 5000)
+    assert heard["a"] == list(range(0, 5000, 2))
+    assert heard["b"] == list(range(1, 5000, 2))
+
+
+def test_any_number_of_doors_is_served_by_one_thread(arrivals: Arrivals) -> None:
+    heard: list[int] = []
+    doors = [arrivals.door(heard.extend) for _ in range(500)]
+    for number, door in enumerate(doors):
+        door(number)
+    eventually(lambda: sorted(heard) == list(range(500)))
+    assert len([t for t in threading.enumerate() if t.name.startswith("test-")]) == 1
+
+
+def test_a_receiver_that_raises_loses_its_own_items_only(arrivals: Arrivals) -> None:
+    def fail(_: list[Any]) -> None:
+        raise RuntimeError("on purpose")
+
+    heard: list[int] = []
+    bad, good = arrivals.door(fail), arrivals.door(heard.extend)
+    for number in range(100):
+        bad(number)
+        good(number)
+    eventually(lambda: heard == list(range(100)))
+
+
+def test_whoever_brings_too_much_is_held_up_until_there_is_room(arrivals: Arrivals) -> None:
+    let_go, heard = threading.Event(), list[int]()
+
+    def slow(items: list[int]) -> None:
+        assert let_go.wait(20)
+        heard.extend(items)
+
+    door = arrivals.door(slow)
+    bringing = threading.Thread(target=lambda: [door(number) for number in range(5000)])
+    bringing.start()
+    eventually(lambda: arrivals.held_up)
+    assert bringing.is_alive()
+    let_go.set()
+    bringing.join(20)
+    eventually(lambda: heard == list(range(5000)))
+
+
+class Heavy:
+    """An item with a payload of a size, which is all that is asked for."""
+
+    def __init__(self, size: int) -> None:
+        self.payload = memoryview(bytes(1)).cast("B") if size == 1 else range(size)
+
+
+def test_what_waits_is_bounded_in_bytes_as_well(arrivals: Arrivals) -> None:
+    let_go, heard = threading.Event(), list[Heavy]()
+
+    def slow(items: list[Heavy]) -> None:
+        assert let_go.wait(20)
+        heard.extend(items)
+
+    door = arrivals.door(slow)
+    many = [Heavy(1024 * 1024) for _ in range(900)]  # fewer than may wait, but too heavy
+    bringing = threading.Thread(target=lambda: [door(item) for item in many])
+    bringing.start()
+    eventually(lambda: arrivals.held_up)
+    assert bringing.is_alive()
+    let_go.set()
+    bringing.join(20)
+    eventually(lambda: len(heard) == 900)
+
+
+def test_user_code_that_keeps_the_reader_is_left_to_itself(arrivals: Arrivals) -> None:
+    """Another thread reads on; the first one ends with the call."""
+    let_go, heard, stuck = threading.Event(), list[int](), threading.Event()
+
+    def call(_: list[int]) -> None:
+        def user_code() -> None:
+            stuck.set()
+            assert let_go.wait(20)
+
+        arrivals.call(user_code)
+
+    slow, quick = arrivals.door(call), arrivals.door(heard.extend)
+    slow(0)
+    assert stuck.wait(10)
+    for number in range(10):
+        quick(number)
+    eventually(lambda: heard == list(range(10)))
+    let_go.set()
+    eventually(lambda: sum(t.name == "test-reader" for t in threading.enumerate()) == 1)
+    quick(10)
+    eventually(lambda: heard[-1] == 10)

@@ -1,0 +1,100 @@
+"""Callbacks: each one's calls in order and one at a time, and none in the way of another."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from network import eventually
+from zonal.runtime import Arrivals, Callback, CallbackThreads, Mailbox
+
+Make = Callable[[Callable[[Any], Any]], Callback[Any]]
+
+
+@pytest.fixture
+def make() -> Iterator[Make]:
+    arrivals, threads = Arrivals("test"), CallbackThreads("test")
+    yield lambda function: Callback("a test", function, Mailbox(), threads, arrivals)
+    arrivals.close()
+    threads.close()
+    eventually(lambda: not [t for t in threading.enumerate() if t.name.startswith("test-")])
+
+
+def test_calls_are_in_order(make: Make) -> None:
+    heard: list[int] = []
+    callback = make(heard.append)
+    for start in range(0, 1000, 10):
+        callback.offer(range(start, start + 10))
+    eventually(lambda: heard == list(range(1000)))
+
+
+def test_a_callback_that_raises_is_called_again(
+    make: Make, caplog: pytest.LogCaptureFixture
+) -> None:
+    heard: list[int] = []
+
+    def take(number: int) -> None:
+        heard.append(number)
+        if number % 2:
+            raise ValueError("odd")
+
+    callback = make(take)
+    with caplog.at_level(logging.ERROR):
+        callback.offer(range(10))
+        eventually(lambda: heard == list(range(10)))
+        eventually(lambda: callback.errors == 5)
+    assert "the callback of a test failed" in caplog.text
+
+
+def test_slow_callbacks_do_not_wait_for_each_other(make: Make) -> None:
+    let_go, running = threading.Event(), list[int]()
+
+    def take(number: int) -> None:
+        running.append(number)
+        assert let_go.wait(20)
+
+    callbacks = [make(take) for _ in range(20)]
+    for number, callback in enumerate(callbacks):
+        callback.offer((number,))
+    eventually(lambda: len(running) == 20)
+    let_go.set()
+    for callback in callbacks:
+        callback.end()
+
+
+def test_threads_end_when_there_is_nothing_to_call(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("zonal.runtime.callbacks._IDLE_S", 0.05)
+    heard: list[int] = []
+    callback = make(heard.append)
+    callback.offer((1,))
+    eventually(lambda: heard == [1])
+    eventually(lambda: not [t for t in threading.enumerate() if t.name == "test-callback"])
+    callback.offer((2,))
+    eventually(lambda: heard == [1, 2])
+
+
+def test_one_that_comes_alone_is_called_at_once_unless_calls_are_slow(make: Make) -> None:
+    names: list[str] = []
+    callback = make(lambda _: names.append(threading.current_thread().name))
+    callback.offer_alone(1)
+    assert names == [threading.current_thread().name]
+    assert callback.called_at_once == 1
+
+
+def test_ending_waits_for_the_call_unless_it_is_asked_from_within(make: Make) -> None:
+    over = threading.Event()
+
+    def take(_: int) -> None:
+        callback.end()
+        over.set()
+
+    callback = make(take)
+    callback.offer((1,))
+    assert over.wait(10)
+    callback.end()

@@ -1,0 +1,97 @@
+"""The box between threads: bounded in items and bytes, and never silent about what it drops."""
+
+from __future__ import annotations
+
+import logging
+import threading
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from network import eventually
+from zonal.errors import ClosedError
+from zonal.runtime import Mailbox, Overflow, mailbox
+
+
+def test_what_is_put_is_taken_in_order() -> None:
+    box: Mailbox[int] = Mailbox()
+    box.put([1, 2])
+    box.put([3])
+    assert [box.take(0), *box.take_all()] == [1, 2, 3]
+    assert box.take(timeout=0.01) is None
+    box.close()
+    with pytest.raises(ClosedError):
+        box.take()
+
+
+@given(
+    st.lists(st.lists(st.integers(), max_size=7), max_size=20),
+    st.integers(min_value=1, max_value=10),
+)
+def test_the_newest_or_the_oldest_are_kept(batches: list[list[int]], capacity: int) -> None:
+    everything = [number for batch in batches for number in batch]
+    newest: Mailbox[int] = Mailbox(capacity, Overflow.DROP_OLDEST)
+    oldest: Mailbox[int] = Mailbox(capacity, Overflow.DROP_NEWEST)
+    for batch in batches:
+        newest.put(batch)
+        oldest.put(batch)
+    assert newest.take_all(0) == everything[-capacity:] if everything else not len(newest)
+    assert oldest.take_all(0) == everything[:capacity] if everything else not len(oldest)
+    assert newest.overflowed == oldest.overflowed == max(len(everything) - capacity, 0)
+
+
+def test_bytes_are_bounded_behind_the_first_items(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mailbox, "DEFAULT_CAPACITY_BYTES", 10_000)
+    box: Mailbox[bytes] = Mailbox(weigh=len)
+    for _ in range(1000):
+        box.put([bytes(1000)])
+    assert len(box) < 100
+    assert box.overflowed == 1000 - len(box)
+    while len(box):
+        box.take(0)
+    box.put([bytes(1000)] * 5)
+    assert len(box) == 5
+
+
+def test_a_full_box_can_hold_up_whoever_puts() -> None:
+    box: Mailbox[int] = Mailbox(10, Overflow.BLOCK)
+    putting = threading.Thread(target=box.put, args=(list(range(100)),))
+    putting.start()
+    got: list[int] = []
+    while len(got) < 100:
+        got += box.take_all(timeout=10)
+    putting.join(10)
+    assert got == list(range(100))
+    assert not box.overflowed
+
+
+def test_an_overflow_is_told_once_and_then_now_and_then(caplog: pytest.LogCaptureFixture) -> None:
+    box: Mailbox[int] = Mailbox(1, name="subscriber 'city/air'")
+    with caplog.at_level(logging.WARNING):
+        for number in range(100):
+            box.put([number])
+    assert len(caplog.records) == 1
+    assert "subscriber 'city/air' is read too slowly" in caplog.text
+
+
+def test_a_loop_that_ends_early_loses_nothing() -> None:
+    box: Mailbox[int] = Mailbox()
+    box.put(list(range(10)))
+    for number in box:
+        if number == 3:
+            break
+    assert box.take_all(0) == list(range(4, 10))
+    assert box.taken == 10
+
+
+def test_a_waiting_loop_is_woken() -> None:
+    box: Mailbox[int] = Mailbox()
+    got: list[int] = []
+    loop = threading.Thread(target=lambda: got.extend(box))
+    loop.start()
+    box.put([1])
+    eventually(lambda: got == [1])
+    box.close()
+    loop.join(10)
+    assert not loop.is_alive()
