@@ -8,6 +8,7 @@ with zonal.open(position=zonal.Point(45.4642, 9.19)) as session:
 
 from zonal.runtime import Overflow
 from zonal.session.config import config
+from zonal.session.content import LONGEST_ENCODING
 from zonal.session.gathering import Gathering
 from zonal.session.geo_context import GeoContext
 from zonal.session.interest import Detail, Interest, Wish
@@ -29,6 +30,7 @@ from zonal.session.way import blurred
 __all__ = [
     "DEFAULT_ENDPOINT",
     "DEFAULT_TIMEOUT_S",
+    "LONGEST_ENCODING",
     "Counters",
     "Detail",
     "Gathering",
