@@ -29,7 +29,7 @@ class StoryClock:
         self._start = time.monotonic()
 
     def __call__(self) -> float:
-        """Now."""
+        """The time of the story, in seconds."""
         return time.monotonic() - self._start
 
     def go_to(self, seconds: float) -> None:
