@@ -211,6 +211,7 @@ def test_sparks_job_is_made_of_the_pipelines_own_parts_and_fences_its_alerts(
 ) -> None:
     """All of the job that needs no Spark: so a changed call in the pipeline is noticed quickly."""
     pytest.importorskip("pyspark")
+    from zonal.pipeline.jobs import publish_row
     from zonal.web.demo.spark_job import WINDOW_S, Job
 
     (tmp_path / "zones.geojson").write_text(json.dumps(districts()))
@@ -222,7 +223,8 @@ def test_sparks_job_is_made_of_the_pipelines_own_parts_and_fences_its_alerts(
     assert plan.silver.zones is not None
     assert len(plan.silver.zones.names) == len(districts()["features"])
     assert plan.silver.declaration.measures == ("pm10",)
-    assert job.pipeline._after_gold == [job._gold]
+    assert [rule.topic for rule in plan.alerts] == [topics.ALERT_PREFIX]
+    assert job.pipeline._after_gold == [job._tell_zones]
     fence = Circle(CENTRE, radius_m=500)
     row = {
         "topic": f"{topics.ALERT_PREFIX}/pm10", "payload": '{"value": 90}', "latitude": CENTRE.lat,
@@ -232,7 +234,7 @@ def test_sparks_job_is_made_of_the_pipelines_own_parts_and_fences_its_alerts(
     with EventReader(url) as inside:
         for key in inside.next_named("ready").data["declared"]:
             wait_for_match(web.sensor.zenoh, key)
-        job._publish(row)
+        publish_row(web.sensor, row)
         assert inside.next_named("PUT").data["value"] == {"value": 90}
 
 

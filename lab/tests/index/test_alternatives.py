@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 import pytest
 from hypothesis import settings
-from zonal_lab.geobroker.index_alternatives import RTreeFences, STRTreeFences
 
 from index_fences import (
     Operation,
@@ -19,6 +18,7 @@ from index_fences import (
 from index_model import SameAnswers
 from zonal.geo import Circle, Point
 from zonal.index import Fences
+from zonal_lab.index import RTreeFences, STRTreeFences
 
 trees = pytest.mark.parametrize("make", [RTreeFences, STRTreeFences])
 

@@ -103,7 +103,7 @@ def test_lost_echoes_are_counted_and_left_out_of_the_medians(tmp_path: Path) -> 
         LatencySummary(results.table(ECHOES)).median("beta", "mqtt-0")
 
 
-def test_the_report_judges_the_thesis_own_medians_as_the_thesis_does(tmp_path: Path) -> None:
+def test_the_report_judges_the_published_medians_as_their_author_does(tmp_path: Path) -> None:
     sessions = {
         (name, f"session-{kind}"): THEIRS[name, f"zenoh-{kind}"] * 1.1
         for name in SCENARIOS

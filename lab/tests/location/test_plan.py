@@ -9,7 +9,7 @@ from zonal_lab.location.plan import FalsePositivesCase, LocationPlan
 from zonal_lab.location.techniques import TECHNIQUES
 
 
-def test_the_full_plan_is_the_thesis() -> None:
+def test_the_full_plan_is_the_published_one() -> None:
     plan = LocationPlan()
     assert (plan.rounds, plan.seconds) == (12, 180)
     # 3 scenarios × 2 transports × 2 processor shares × 6 techniques × 12 rounds, and figure 7.28

@@ -13,7 +13,7 @@ from zonal_lab.reliability.samples import ROUND_TRIPS, read_figures, round_trip_
 from zonal_lab.reliability.trial import ReliabilityTrial
 
 
-def test_a_plan_covers_the_thesis_cases_and_recovery() -> None:
+def test_a_plan_covers_the_published_cases_and_recovery() -> None:
     plan = ReliabilityPlan()
     plain = [case for case in plan.bursts() if case.stack == "zenoh"]
     assert len(plain) == 3 * 2 * 4

@@ -102,7 +102,7 @@ class Distributor:
     # What changes who receives a message.
 
     def added(self, subscription: ClientSubscription) -> None:
-        """A subscription was made: forgets the receivers of what it matches."""
+        """A subscription was made or is gone: forgets the receivers of what it matches."""
         self._by_place.clear()
         if subscription.area is not None:
             return  # it receives nothing that comes without a place
@@ -111,9 +111,7 @@ class Distributor:
         else:
             self.by_topic.clear()
 
-    def removed(self, subscription: ClientSubscription) -> None:
-        """A subscription is gone: forgets the receivers of what it matched."""
-        self.added(subscription)
+    removed = added
 
     def moved(self, _: ClientSession) -> None:
         """A client is somewhere else: forgets the receivers that depend on places."""

@@ -1,4 +1,4 @@
-"""CONNECT: from a stranger's first packet to an open session (MQTT 5, sections 3.1 and 3.2)."""
+"""CONNECT: checked, with its credentials, and answered by a session (MQTT 5, 3.1 and 3.2)."""
 
 from __future__ import annotations
 

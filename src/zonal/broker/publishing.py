@@ -100,7 +100,7 @@ def _accept(broker: BrokerState, connection: Connection, session: ClientSession,
     """Publishes the message; the code to acknowledge it with."""
     user = connection.user
     if user is not None and not user.unlimited:
-        # Where a client is, is its own affair: no rule is needed for that.
+        # A client may always say where it is: no rule is needed for that.
         own = topic == geocontext.LOCATION_TOPIC
         if not own and not user.may_publish(topic, session.client_id):
             raise Refused(reason_codes.NOT_AUTHORIZED, f"not allowed to publish to {topic[:80]!r}")

@@ -1,4 +1,4 @@
-"""A broker as its store remembers it."""
+"""Fills a broker from its store when it starts."""
 
 from __future__ import annotations
 

@@ -72,6 +72,10 @@ class BrokerState:
         if session.expiry == 0:
             self.end(session, now)
             return
+        self._outlive(session, now)
+
+    def _outlive(self, session: ClientSession, now: float) -> None:
+        """A session goes on without a connection: its will and its own end are due some time."""
         self._schedule_will(session, now)
         if session.expiry != NEVER:
             session.expires_at = now + session.expiry
@@ -112,11 +116,9 @@ class BrokerState:
     def resume_deadlines(self, session: ClientSession, now: float, *, was_connected: bool) -> None:
         """A session came back from the store without its client: time runs on for it."""
         if was_connected:
-            if session.expiry != NEVER:
-                session.expires_at = now + session.expiry
-            self._schedule_will(session, now)
-            self.journal.session(session)
-        elif session.will_at is not None:
+            self._outlive(session, now)
+            return
+        if session.will_at is not None:
             self._send_will_at(session, session.will_at)
         self._schedule_end(session)
 

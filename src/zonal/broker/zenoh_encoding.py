@@ -1,4 +1,4 @@
-"""What a payload is: MQTT's content type and format on one side, Zenoh's encoding on the other."""
+"""MQTT's content type and payload format as Zenoh's encoding, and back."""
 
 from __future__ import annotations
 

@@ -28,10 +28,7 @@ def history(
     json_lines: JsonLines = False,
 ) -> None:
     """Print messages of the past; no Spark is started."""
-    from zonal.pipeline.history import History
-    from zonal.pipeline.selection import Selection
-    from zonal.pipeline.service import HistoryService
-    from zonal.pipeline.timerange import parse_time_range
+    from zonal.pipeline import History, HistoryService, Selection, parse_time_range
 
     past = History(lake=lake, log=log)
     wanted = given(area, parse_area)

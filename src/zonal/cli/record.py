@@ -31,8 +31,7 @@ def record(
     """Record messages, with their places, until Ctrl-C."""
     from rich.console import Console
 
-    from zonal.pipeline.log import Retention
-    from zonal.pipeline.recorder import Recorder, RecorderPlan
+    from zonal.pipeline import Recorder, RecorderPlan, Retention
 
     console = Console(stderr=True)
     wanted = given(area, parse_area)

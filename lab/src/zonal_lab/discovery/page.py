@@ -44,7 +44,7 @@ def page(results: Results, folder: Path, name: str) -> Iterator[str]:
         "Zenoh's scouting, with default times (routers link to other routers only when told, so "
         "the two of *routed* are); *told* means endpoints in the configuration and no scouting. "
         "*Mesh*: four applications in a square, each in the mode of a router. *Peers in a row*: "
-        "three peers with `routing/peer/mode` set to `linkstate`, as in the thesis, and gossip "
+        "three peers with `routing/peer/mode` set to `linkstate`, as in Barón 2024, and gossip "
         "over several hops that links nobody. Hosts are network namespaces on one switch, links "
         "without limits."
     )

@@ -7,31 +7,47 @@ built anew for the first look-up after a change.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
 import shapely
 
-from zonal.index.columns import Circles, Question, sift_circles
-from zonal.index.figures import Figure, figure_of
+from zonal.geo import EARTH_RADIUS_M, EDGE_TOLERANCE_M, Circle, unit_vector
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from zonal.geo import Area, Point
-    from zonal.index.columns import Rows
 
+Rows = np.ndarray[tuple[int], np.dtype[np.intp]]
 Rectangle = tuple[float, float, float, float]
 """West, south, east, north."""
 
+_DOUBT = 4e-15
+"""Nearer to a circle's plane than this, rounding could decide; then the area itself is asked."""
 
-def rectangles_of(figure: Figure) -> Iterator[Rectangle]:
+
+def rectangles_of(area: Area) -> Iterator[Rectangle]:
     """The boxes around an area, cut at the antimeridian; poles have all longitudes."""
-    if figure.north >= 90.0 or figure.south <= -90.0:
-        yield (-180.0, figure.south, 180.0, figure.north)
-        return
-    for west, east in figure.lon_ranges:
-        yield (west, figure.south, east, figure.north)
+    box = area.bounds
+    south, west, north, east = box.min_lat, box.min_lon, box.max_lat, box.max_lon
+    if north >= 90.0 or south <= -90.0:
+        yield (-180.0, south, 180.0, north)
+    elif west > east:
+        yield (west, south, 180.0, north)
+        yield (-180.0, south, east, north)
+    else:
+        yield (west, south, east, north)
+        if east == 180.0:
+            yield (-180.0, south, -180.0, north)
+
+
+def plane_of(circle: Circle) -> tuple[float, float, float, float]:
+    """A circle as the half space that cuts it out of the unit sphere, edge included."""
+    assert circle.center is not None
+    angle = min((circle.radius_m + EDGE_TOLERANCE_M) / EARTH_RADIUS_M, math.pi)
+    return (*unit_vector(circle.center), -math.cos(angle))
 
 
 class _Candidates:
@@ -42,22 +58,22 @@ class _Candidates:
         self._planes = np.zeros((16, 4))
         self._is_circle = np.zeros(16, dtype=np.bool_)
 
-    def put(self, row: int, area: Area, figure: Figure) -> None:
+    def put(self, row: int, area: Area) -> None:
         self.areas[row] = area
         while row >= len(self._planes):
             self._planes = np.concatenate([self._planes, np.zeros_like(self._planes)])
             self._is_circle = np.concatenate([self._is_circle, np.zeros_like(self._is_circle)])
-        self._is_circle[row] = figure.kind is Circles
-        self._planes[row] = figure.numbers if figure.kind is Circles else 0.0
+        self._is_circle[row] = isinstance(area, Circle)
+        self._planes[row] = plane_of(area) if isinstance(area, Circle) else 0.0
 
     def sift(self, rows: Rows, point: Point) -> Rows:
         circular = self._is_circle[rows]
         circles = rows[circular]
-        question = Question(point, self.areas.__getitem__)
-        side = self._planes[circles].dot(question.vector())
-        inside = sift_circles(question, side, circles)
-        others = [row for row in rows[~circular].tolist() if self.areas[row].contains(point)]
-        return np.concatenate([inside, np.array(others, dtype=np.intp)])
+        side = self._planes[circles].dot((*unit_vector(point), 1.0))
+        sure = circles[side > _DOUBT]
+        doubtful = circles[np.abs(side) <= _DOUBT].tolist() + rows[~circular].tolist()
+        asked = [row for row in doubtful if self.areas[row].contains(point)]
+        return np.concatenate([sure, np.array(asked, dtype=np.intp)])
 
 
 def _unique(rows: Iterable[int]) -> Rows:
@@ -88,10 +104,9 @@ class RTreeFences:
 
     def add(self, row: int, area: Area) -> None:
         """Insert the boxes of an area."""
-        figure = figure_of(area)
-        for rectangle in rectangles_of(figure):
+        for rectangle in rectangles_of(area):
             self._tree.insert(row, rectangle)
-        self._candidates.put(row, area, figure)
+        self._candidates.put(row, area)
 
     def update(self, row: int, area: Area) -> None:
         """Delete and insert, as R-trees do."""
@@ -100,7 +115,7 @@ class RTreeFences:
 
     def remove(self, row: int) -> None:
         """Delete the boxes of an area."""
-        for rectangle in rectangles_of(figure_of(self._candidates.areas.pop(row))):
+        for rectangle in rectangles_of(self._candidates.areas.pop(row)):
             self._tree.delete(row, rectangle)
 
     def containing(self, point: Point) -> Rows:
@@ -130,9 +145,8 @@ class STRTreeFences:
 
     def add(self, row: int, area: Area) -> None:
         """Keep the boxes of an area for the next tree."""
-        figure = figure_of(area)
-        self._rectangles[row] = tuple(rectangles_of(figure))
-        self._candidates.put(row, area, figure)
+        self._rectangles[row] = tuple(rectangles_of(area))
+        self._candidates.put(row, area)
         self._tree = None
 
     update = add

@@ -1,4 +1,4 @@
-"""The experiment `latency`: round trips, after section 5.2 of the thesis on Zenoh and MQTT.
+"""The experiment `latency`: round trips of Zenoh and MQTT, after Barón 2024, section 5.2.
 
 - `plan`, `trial`: scenarios × stacks; `scenarios`: the emulated hosts; `stacks`: what is compared;
   `hosts` with its `roles` and `ends`: one case on the hosts of a scenario.

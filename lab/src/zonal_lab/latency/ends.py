@@ -53,7 +53,7 @@ def open_end(name: str, where: dict[str, Any], hear: Callable[[bytes], None], *,
 
 
 def _guarantees(chosen: Stack) -> dict[str, Any]:
-    """What the thesis compares: {best effort, drop} and {reliable, block}."""
+    """What Barón 2024 compares: {best effort, drop} and {reliable, block}."""
     return guarantees(reliable=chosen.reliable, block=chosen.reliable)
 
 

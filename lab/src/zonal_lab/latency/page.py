@@ -35,7 +35,7 @@ def page(results: Results, folder: Path, name: str) -> Iterator[str]:
     yield from _introduction(results.manifest())
     judge = LatencyJudge(summary)
     yield from verdict_table("Figures to reach", judge.figures())
-    yield from verdict_table("The claims of the thesis (section 5.2)", judge.claims())
+    yield from verdict_table("The claims of Barón 2024 (section 5.2)", judge.claims())
     yield from _medians(summary)
     for scenario in summary.scenarios():
         yield from _scenario(summary, scenario, name)
@@ -46,29 +46,29 @@ def _introduction(manifest: dict[str, Any]) -> Iterator[str]:
     acknowledged = plan.get("acknowledged_echoes", plan["echoes"])
     yield (
         f"Round trips of {plan['echoes']} echoes a case ({acknowledged} of MQTT at QoS 1 and 2, "
-        f"{plan['delayed_echoes']} where 200 ms are added each way; the thesis took 1,000 "
+        f"{plan['delayed_echoes']} where 200 ms are added each way; Barón 2024 took 1,000 "
         f"everywhere), in {plan['rounds']} rounds in which "
         f"the stacks take turns. A message of {plan['size']} bytes goes to the far end, which "
         "answers with 2 bytes on another key; the next one is sent when the answer is there, from "
-        "the callback, as in the thesis' programs. TCP everywhere. In every scenario the near end "
-        "is a Zenoh peer and the far end a client of its router; MQTT's broker is Mosquitto "
-        f"{manifest.get('mosquitto', '?')}, its clients are paho's with default settings; in γ a "
-        "paho client on the first broker's host bridges two Mosquittos, while two of our brokers "
-        "are one over Zenoh. Our session and our broker carry a place and an area (for the broker "
-        "also a geofence) with every message. "
+        "the callback, as in the programs of Barón 2024. TCP everywhere. In every scenario the "
+        "near end is a Zenoh peer and the far end a client of its router; MQTT's broker is "
+        f"Mosquitto {manifest.get('mosquitto', '?')}, its clients are paho's with default "
+        "settings; in γ a paho client on the first broker's host bridges two Mosquittos, while "
+        "two of our brokers are one over Zenoh. Our session and our broker carry a place and an "
+        "area (for the broker also a geofence) with every message. "
         f"The hosts are network namespaces on one machine; {_LINKS[plan['links']]}."
     )
     yield ""
     yield (
-        "The thesis' hosts were Raspberry Pi 3 on real Wi-Fi: absolute numbers cannot be compared, "
-        "ratios and orders can. A host here has one card, so in β and γ a message crosses the air "
-        "once on its way (the thesis' router had a Wi-Fi card of its own, which makes two)."
+        "The hosts of Barón 2024 were Raspberry Pi 3 on real Wi-Fi: absolute numbers cannot be "
+        "compared, ratios and orders can. A host here has one card, so in β and γ a message "
+        "crosses the air once on its way (twice where the router has a Wi-Fi card, as theirs had)."
     )
     yield ""
 
 
 def _medians(summary: LatencySummary) -> Iterator[str]:
-    yield "## Medians (ms), the thesis' in parentheses"
+    yield "## Medians (ms), those of Barón 2024 in parentheses"
     yield ""
     present = summary.scenarios()
     rows = [

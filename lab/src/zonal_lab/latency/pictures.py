@@ -1,4 +1,4 @@
-"""Box plots of round trips, drawn as the thesis draws them (figures 5.3 to 5.6)."""
+"""Box plots of round trips, drawn as Barón 2024 draws them (figures 5.3 to 5.6)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def draw_scenario(summary: LatencySummary, scenario: str, path: Path) -> None:
-    """Quartiles, median, mean (circle), whiskers over 99 % of the echoes; × is the thesis."""
+    """Quartiles, median, mean (circle), whiskers over 99 % of the echoes; × is Barón 2024."""
     rows = summary.stacks(scenario)
     figure = new_figure(max(5.0, 1.05 * len(rows)), 4.2)
     (axis,) = panels(figure, 1, 1)
@@ -44,7 +44,9 @@ def draw_scenario(summary: LatencySummary, scenario: str, path: Path) -> None:
         for at, row in enumerate(rows, 1)
         if (scenario, row.stack) in THEIRS
     }
-    axis.plot(list(known), list(known.values()), "x", color="black", ms=7, label="thesis, median")
+    axis.plot(
+        list(known), list(known.values()), "x", color="black", ms=7, label="Barón 2024, median"
+    )
     axis.set_xticks(range(1, len(rows) + 1), [row.stack.replace("-", "\n", 1) for row in rows])
     axis.tick_params(axis="x", labelsize=8)
     axis.set_yscale("log")

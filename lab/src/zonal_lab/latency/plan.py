@@ -32,7 +32,7 @@ class LatencyCase:
 
 @dataclass(frozen=True)
 class LatencyPlan:
-    """A whole evaluation; the thesis' own is 1,000 echoes a case.
+    """A whole evaluation; that of Barón 2024 is 1,000 echoes a case.
 
     Echoes are spread over rounds, in which the stacks take turns: what disturbs the machine
     disturbs all of them alike. MQTT's QoS 1 and 2 take up to 100 ms an echo, and everything takes

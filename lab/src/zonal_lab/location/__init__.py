@@ -1,4 +1,4 @@
-"""The experiment `location`: chapter 7 of Visotto's thesis and the paper after it.
+"""The experiment `location`: after Visotto 2023, chapter 7, and Visotto and Mottola 2024.
 
 - `plan`, `trial`: techniques × scenarios × transports × shares of the processor; `techniques`: how
   a place travels with a message; `scene` with its `roles`, `message` and `pacing`: one case on a

@@ -1,4 +1,4 @@
-"""The claims of the thesis and the paper, and our own figures to reach, judged by the numbers."""
+"""The claims of Visotto 2023 and Visotto and Mottola 2024, and our own, judged by the numbers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from zonal_lab.location.summary import Summary, Totals
 
-THESIS_LOCATION_AWARE = ("json", "mgrs", "bloom")
+PUBLISHED_LOCATION_AWARE = ("json", "mgrs", "bloom")
 
 
 class Judge:
@@ -37,7 +37,7 @@ class Judge:
         return _find(self._alike, Condition(scenario, transport, cpu), technique)
 
     def verdicts(self) -> Iterator[Verdict]:
-        """All claims whose runs are there, the thesis' first."""
+        """All claims whose runs are there, those of Visotto 2023 first."""
         return judged(
             (
                 self._zoning_latency,
@@ -121,10 +121,10 @@ class Judge:
             f"{BLOOM_PROBABILITY:.0%} allows bloom {allowed:.0f})",
         )
 
-    # ---- the thesis, section 7.3 ----------------------------------------------------------
+    # ---- Visotto 2023, section 7.3 --------------------------------------------------------
 
     def _zoning_latency(self) -> Verdict:
-        ours = {n: self._get("zoning", n).mean_ms for n in THESIS_LOCATION_AWARE}
+        ours = {n: self._get("zoning", n).mean_ms for n in PUBLISHED_LOCATION_AWARE}
         bases = {n: self._get("zoning", n).mean_ms for n in BASELINES}
         return Verdict(
             "7.3, figure 7.2",
@@ -135,7 +135,7 @@ class Judge:
         )
 
     def _zoning_throughput(self) -> Verdict:
-        ours = min(self._get("zoning", n).throughput_hz for n in THESIS_LOCATION_AWARE)
+        ours = min(self._get("zoning", n).throughput_hz for n in PUBLISHED_LOCATION_AWARE)
         bases = max(self._get("zoning", n).throughput_hz for n in BASELINES)
         return Verdict(
             "7.3, figure 7.3",
@@ -146,7 +146,7 @@ class Judge:
         )
 
     def _zoning_deviation(self) -> Verdict:
-        ours = max(self._get("zoning", n).std_ms for n in THESIS_LOCATION_AWARE)
+        ours = max(self._get("zoning", n).std_ms for n in PUBLISHED_LOCATION_AWARE)
         bases = min(self._get("zoning", n).std_ms for n in BASELINES)
         return Verdict(
             "7.3, figure 7.4; paper",
@@ -160,7 +160,7 @@ class Judge:
 
     def _near_costs(self) -> Verdict:
         base = self._get("near-field", "PAYLOAD").mean_ms
-        ours = {n: self._get("near-field", n).mean_ms for n in THESIS_LOCATION_AWARE}
+        ours = {n: self._get("near-field", n).mean_ms for n in PUBLISHED_LOCATION_AWARE}
         return Verdict(
             "7.4, figure 7.6",
             "Near-field: location-aware latency is higher, up to +70 %",
@@ -169,7 +169,7 @@ class Judge:
         )
 
     def _near_mgrs_best(self) -> Verdict:
-        ours = {n: self._get("near-field", n).mean_ms for n in THESIS_LOCATION_AWARE}
+        ours = {n: self._get("near-field", n).mean_ms for n in PUBLISHED_LOCATION_AWARE}
         others = min(ours["json"], ours["bloom"])
         return Verdict(
             "7.4, figure 7.7",
@@ -179,7 +179,7 @@ class Judge:
         )
 
     def _near_throughput(self) -> Verdict:
-        ours = {n: self._get("near-field", n).throughput_hz for n in THESIS_LOCATION_AWARE}
+        ours = {n: self._get("near-field", n).throughput_hz for n in PUBLISHED_LOCATION_AWARE}
         base = self._get("near-field", "PAYLOAD").throughput_hz
         return Verdict(
             "7.4, figure 7.8",
@@ -192,7 +192,7 @@ class Judge:
 
     def _far_topic(self) -> Verdict:
         base = self._get("far-field", "TOPIC").mean_ms
-        ours = {n: self._get("far-field", n).mean_ms for n in THESIS_LOCATION_AWARE}
+        ours = {n: self._get("far-field", n).mean_ms for n in PUBLISHED_LOCATION_AWARE}
         return Verdict(
             "7.5, figure 7.12; paper",
             "Far-field: 55 % lower latency than TOPIC",
@@ -202,7 +202,7 @@ class Judge:
 
     def _far_payload(self) -> Verdict:
         base = self._get("far-field", "PAYLOAD").mean_ms
-        ours = {n: self._get("far-field", n).mean_ms for n in THESIS_LOCATION_AWARE}
+        ours = {n: self._get("far-field", n).mean_ms for n in PUBLISHED_LOCATION_AWARE}
         return Verdict(
             "7.5, figure 7.12; paper",
             "Far-field: 20 % lower latency than PAYLOAD",
@@ -211,7 +211,7 @@ class Judge:
         )
 
     def _far_order(self) -> Verdict:
-        ours = {n: self._get("far-field", n).mean_ms for n in THESIS_LOCATION_AWARE}
+        ours = {n: self._get("far-field", n).mean_ms for n in PUBLISHED_LOCATION_AWARE}
         return Verdict(
             "7.5",
             "Far-field: MGRS first, then Bloom, then Base64",
@@ -220,7 +220,7 @@ class Judge:
         )
 
     def _far_deviation(self) -> Verdict:
-        ours = max(self._get("far-field", n).std_ms for n in THESIS_LOCATION_AWARE)
+        ours = max(self._get("far-field", n).std_ms for n in PUBLISHED_LOCATION_AWARE)
         bases = min(self._get("far-field", n).std_ms for n in BASELINES)
         return Verdict(
             "7.5, figure 7.14",
@@ -234,12 +234,12 @@ class Judge:
     def _cpu_near(self) -> Verdict:
         slower = [
             self._like("near-field", n, cpu=20).mean_ms / self._like("near-field", n).mean_ms
-            for n in (*BASELINES, *THESIS_LOCATION_AWARE)
+            for n in (*BASELINES, *PUBLISHED_LOCATION_AWARE)
         ]
         rates = [
             self._like("near-field", n, cpu=20).throughput_hz
             / self._like("near-field", n).throughput_hz
-            for n in (*BASELINES, *THESIS_LOCATION_AWARE)
+            for n in (*BASELINES, *PUBLISHED_LOCATION_AWARE)
         ]
         return Verdict(
             "7.6, figures 7.15 to 7.17",
@@ -252,7 +252,7 @@ class Judge:
     def _cpu_far(self) -> Verdict:
         change = {
             n: self._like("far-field", n, cpu=20).mean_ms / self._like("far-field", n).mean_ms
-            for n in (*BASELINES, *THESIS_LOCATION_AWARE)
+            for n in (*BASELINES, *PUBLISHED_LOCATION_AWARE)
         }
         heavy = min(change["json"], change["bloom"])
         light = max(change[n] for n in (*BASELINES, "mgrs"))
@@ -269,7 +269,7 @@ class Judge:
         ratios = {
             f"{s} {n}": self._like(s, n, "udp").mean_ms / self._like(s, n).mean_ms
             for s in ("near-field", "far-field")
-            for n in (*BASELINES, *THESIS_LOCATION_AWARE)
+            for n in (*BASELINES, *PUBLISHED_LOCATION_AWARE)
         }
         lower = sum(ratio < 1 for ratio in ratios.values())
         return Verdict(
@@ -282,9 +282,10 @@ class Judge:
 
     def _udp_loss(self) -> Verdict:
         udp = {
-            n: self._like("near-field", n, "udp").loss for n in (*BASELINES, *THESIS_LOCATION_AWARE)
+            n: self._like("near-field", n, "udp").loss
+            for n in (*BASELINES, *PUBLISHED_LOCATION_AWARE)
         }
-        tcp = {n: self._like("near-field", n).loss for n in (*BASELINES, *THESIS_LOCATION_AWARE)}
+        tcp = {n: self._like("near-field", n).loss for n in (*BASELINES, *PUBLISHED_LOCATION_AWARE)}
         return Verdict(
             "7.7, figure 7.22",
             "UDP: messages are lost, most with Base64 and Bloom",
@@ -295,7 +296,7 @@ class Judge:
     def _udp_mgrs(self) -> Verdict:
         rates = {
             n: self._like("far-field", n, "udp", 20).throughput_hz
-            for n in (*BASELINES, *THESIS_LOCATION_AWARE)
+            for n in (*BASELINES, *PUBLISHED_LOCATION_AWARE)
         }
         return Verdict(
             "7.7, figure 7.25",

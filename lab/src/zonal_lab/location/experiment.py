@@ -37,7 +37,7 @@ def _trial(
         Path | None, typer.Option(help="folder of Mahimahi traces (default: a made-up one)")
     ] = None,
 ) -> Trial[Any]:
-    """The evaluation of the thesis: techniques × scenarios × transports × CPU (as root)."""
+    """The evaluation of Visotto 2023: techniques × scenarios × transports × CPU (as root)."""
     from zonal_lab.location.plan import LocationPlan
     from zonal_lab.location.trial import LocationTrial
 

@@ -16,8 +16,7 @@ import zenoh
 
 import zonal
 from zonal.geo import Grid, GridCell
-from zonal.keys import encode_area
-from zonal.keys.bloom import filters_match
+from zonal.keys import encode_area, filters_match
 from zonal_lab.emulation import wait_until
 
 if TYPE_CHECKING:

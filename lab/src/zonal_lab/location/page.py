@@ -105,7 +105,9 @@ def _lines(
     yield f"The figures were computed from the raw samples by {summary.computed_by}."
     yield ""
     yield from verdict_table("Figures to reach", judge.figures())
-    yield from verdict_table("The claims of the thesis (chapter 7) and the paper", judge.verdicts())
+    yield from verdict_table(
+        "The claims of Visotto 2023 and Visotto and Mottola 2024", judge.verdicts()
+    )
     yield from _table_of_signs(summary)
     yield from _layouts(summary)
     for condition in summary.conditions():
@@ -121,13 +123,13 @@ def _introduction(manifest: dict[str, Any]) -> Iterator[str]:
     if plan["client_links"] == "trace":
         links = "on a packet trace (publishers outward, subscribers inward)"
     yield (
-        f"{plan['rounds']} round{'s' * (plan['rounds'] > 1)} of {plan['seconds']:g} s a case; the "
-        "thesis ran 12 of 180 s (`--rounds 12 --seconds 180`). Every router's one card carries 5 "
-        f"Mbit/s each way, clients are {links}. All techniques of a round run one after the "
-        "other on the same network and "
-        "meet the same stretch of the trace. Every message is numbered and stamped with the "
-        "machine's monotonic clock where it is sent and where the application gets it; nothing is "
-        "left out of the figures. A figure of several subscribers is the mean of theirs."
+        f"{plan['rounds']} round{'s' * (plan['rounds'] > 1)} of {plan['seconds']:g} s a case; "
+        "Visotto 2023 ran 12 of 180 s (`--rounds 12 --seconds 180`). Every router's one card "
+        f"carries 5 Mbit/s each way, clients are {links}. All techniques of a round run one after "
+        "the other on the same network and meet the same stretch of the trace. Every message is "
+        "numbered and stamped with the machine's monotonic clock where it is sent and where the "
+        "application gets it; nothing is left out of the figures. A figure of several subscribers "
+        "is the mean of theirs."
     )
     yield ""
     if plan.get("variant_seconds") is not None:
@@ -206,7 +208,7 @@ def _condition(
     theirs = _FIGURES.get(condition)
     yield f"## {condition.title[0].upper()}{condition.title[1:]}"
     yield ""
-    shown = f"Theirs: {theirs}." if theirs else "The thesis shows no chart of these conditions."
+    shown = f"Theirs: {theirs}." if theirs else "Visotto 2023 shows no chart of these conditions."
     low, high = summary.load(condition)
     yield f"{shown} The machine's load meanwhile: {low:.0f} to {high:.0f} on {cores} cores."
     yield ""
@@ -280,7 +282,7 @@ def _false_positives(results: Results) -> Iterator[str]:
         "One message from each of 100 fields; S6 to S11 expect 6, 6, 4, 4, 1 and 3. S9's area is "
         "in the text, the others' are ours with the same counts, and so is the hash; so the "
         "false positives need not be the same ones. *Routers*: what they let through, by chunks of "
-        "four bits. *Filter*: what matches by bit, the thesis' semantics. *Session*: what its user "
+        "four bits. *Filter*: what matches by bit, as in Visotto 2023. *Session*: what its user "
         "gets after the exact check."
     )
     yield ""

@@ -1,4 +1,4 @@
-"""Pictures of the evaluation: the charts of the thesis' chapter 7, with our numbers."""
+"""Pictures of the evaluation: the charts of Visotto 2023, chapter 7, with our numbers."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def _short(value: float) -> str:
 def draw_over_time(
     results: Results, condition: Condition, subscriber: int, path: Path, names: tuple[str, ...]
 ) -> None:
-    """The latency of single messages of one run over time (the thesis' figure 7.10)."""
+    """The latency of single messages of one run over time (Visotto 2023, figure 7.10)."""
     figure = new_figure(8, 3.4)
     (axis,) = panels(figure, 1, 1)
     for name in names:

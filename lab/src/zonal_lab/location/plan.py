@@ -50,7 +50,7 @@ class FalsePositivesCase:
 
 @dataclass(frozen=True)
 class LocationPlan:
-    """A whole evaluation; the thesis' own is 12 rounds of 180 s.
+    """A whole evaluation; that of Visotto 2023 is 12 rounds of 180 s.
 
     `variant_seconds` shortens the runs over UDP and with slow routers (sections 7.6 and 7.7), of
     which there are three times as many. Conditions of different length are compared by the first

@@ -1,4 +1,4 @@
-"""The experiment `reliability`: five megabytes at once, after section 5.3 of the thesis.
+"""The experiment `reliability`: five megabytes at once, after Barón 2024, section 5.3.
 
 - `plan`, `trial`: sizes × guarantees × transports × stacks; `hosts` with its `roles` and `ends`:
   one case between two hosts.

@@ -1,4 +1,4 @@
-"""What the thesis says about reliability, and our own figures to reach, judged by the losses."""
+"""What Barón 2024 says about reliability, and our own figures to reach, judged by the losses."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ def _recovered(paced: Figures) -> Iterator[Verdict]:
         )
 
 
-def thesis_claims(bursts: Figures) -> Iterator[Verdict]:
-    """What the thesis concludes in section 5.3."""
+def published_claims(bursts: Figures) -> Iterator[Verdict]:
+    """What Barón 2024 concludes in section 5.3."""
     plain = {case: each for case, each in bursts.items() if case.stack == "zenoh"}
     reliable = {case: each for case, each in plain.items() if case.reliable}
     yield from _loses(

@@ -1,4 +1,4 @@
-"""Losses and round trips of bursts (the thesis' figures 5.9 and 5.10)."""
+"""Losses and round trips of bursts (Barón 2024, figures 5.9 and 5.10)."""
 
 from __future__ import annotations
 

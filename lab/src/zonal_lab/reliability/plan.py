@@ -20,7 +20,7 @@ TITLES: dict[str, str] = {
     "session": "zonal session",
     "recovery": "zonal session with recovery",
 }
-# Five megabytes, as the thesis cuts them: messages by their size in bytes.
+# Five megabytes, as Barón 2024 cuts them: messages by their size in bytes.
 BURSTS = {1000: 5000, 500: 10_000, 100: 50_000}
 # The paced part: a rate that the link carries with ease, and a link that loses frames.
 PACED_HZ, PACED_COUNT, PACED_SIZE, LINK_LOSS = 2000.0, 4000, 1000, 0.01
@@ -62,7 +62,7 @@ class ReliabilityCase:
 
 @dataclass(frozen=True)
 class ReliabilityPlan:
-    """A whole evaluation; the thesis' own takes 100 samples of every case.
+    """A whole evaluation; that of Barón 2024 takes 100 samples of every case.
 
     Without sizes there are no bursts, the paced part alone.
     """
@@ -88,7 +88,7 @@ class ReliabilityPlan:
         yield from self.paced()
 
     def bursts(self) -> Iterator[ReliabilityCase]:
-        """The thesis' cases; recovery is shown where Zenoh promises most: reliable, block."""
+        """The cases of Barón 2024; recovery is shown where Zenoh promises most: reliable, block."""
         for size, transport, stack in product(self.sizes, self.transports, self.stacks):
             for reliable, block in product((False, True), repeat=2):
                 if stack != "recovery" or (reliable and block):

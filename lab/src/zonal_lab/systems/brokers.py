@@ -26,7 +26,7 @@ def geo_broker_command(host: str, port: int, *options: str) -> list[str]:
 
 def write_passwords(folder: Path) -> Path:
     """A password file of our broker with `USER`, in a folder."""
-    from zonal.broker.credentials import set_password
+    from zonal.broker import set_password
 
     path = folder / "passwords"
     set_password(path, USER, PASSWORD.encode())

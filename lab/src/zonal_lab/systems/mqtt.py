@@ -66,7 +66,7 @@ class MqttEnd:
         self._to, self._back, self._qos = to, back, qos
         self._hear = hear
         self._geo = geo
-        # The thesis' programs speak MQTT 3.1.1, paho's default; places need MQTT 5.
+        # The programs of Barón 2024 speak MQTT 3.1.1, paho's default; places need MQTT 5.
         version = paho.MQTTv5 if self._geo else paho.MQTTv311
         self._client = paho.Client(CallbackAPIVersion.VERSION2, protocol=version)
         self._client.username_pw_set(USER, PASSWORD)

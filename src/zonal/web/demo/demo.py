@@ -140,7 +140,7 @@ class Demo:
             self._has("Spark", True, lambda: reason)
             self.spark_state = ""
             self._job = None
-        elif "refined" in self.spark_state:
+        elif self._job.has_taken_over:
             self._watch.close()
             self._watch = None
             self.console.print(f"[green]✓[/] Spark has taken over  [dim]{self.clock():.0f} s[/]")

@@ -10,16 +10,15 @@ import shapely
 from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's own guide gives it
 
 from zonal.errors import DeclarationError
+from zonal.pipeline.jobs.sink import publish_row
+from zonal.pipeline.jobs.tables import read_table, write_rows
 from zonal.pipeline.lake import Commit, Lake
-from zonal.pipeline.tables import read_table, write_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from typing import Any
-
     from pyspark.sql import DataFrame, SparkSession
 
     from zonal.pipeline.zones import Zones
+    from zonal.session import Session
 
 _STATISTICS = ("count", "mean", "p95", "max")
 
@@ -80,11 +79,7 @@ def alerts(windows: DataFrame, rule: AlertRule, zones: Zones) -> DataFrame:
 
 
 def raise_alerts(
-    spark: SparkSession,
-    lake: Lake,
-    rule: AlertRule,
-    zones: Zones,
-    publish: Callable[[Mapping[str, Any]], None],
+    spark: SparkSession, lake: Lake, rule: AlertRule, zones: Zones, session: Session
 ) -> int:
     """Publish the alerts that are due and were not raised before; returns how many.
 
@@ -94,12 +89,15 @@ def raise_alerts(
     due = alerts(read_table(spark, lake, "windows"), rule, zones)
     if lake.snapshot().files("alerts"):
         due = due.join(read_table(spark, lake, "alerts"), "id", "left_anti")
-    rows = [row.asDict() for row in due.collect()]
+    rows = [
+        {**row.asDict(), "payload": bytes(row.payload), "geofence": bytes(row.geofence)}
+        for row in due.collect()
+    ]
     for row in rows:
-        publish({**row, "payload": bytes(row["payload"]), "geofence": bytes(row["geofence"])})
+        publish_row(session, row)
     if rows:
         noted = spark.createDataFrame(
-            [(row["id"], row["time"], bytes(row["payload"])) for row in rows],
+            [(row["id"], row["time"], row["payload"]) for row in rows],
             "id STRING, time TIMESTAMP, payload BINARY",
         )
         files = write_rows(lake, noted.coalesce(1))

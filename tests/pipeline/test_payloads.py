@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from zonal.errors import DeclarationError
-from zonal.pipeline.declaration import Declaration, Field, TopicSchema, key_pattern
+from zonal.pipeline import Field, PayloadDeclaration, TopicSchema
+from zonal.pipeline.payloads import key_pattern
 
 chunks = st.sampled_from(["a", "b", "ab", "a.b"])
 topics = st.lists(chunks, min_size=1, max_size=4).map("/".join)
@@ -37,7 +38,7 @@ def test_a_declaration_is_read_from_toml(tmp_path: Path) -> None:
         pm10 = { type = "double", required = true, min = 0, max = 2000 }
         """
     )
-    declaration = Declaration.from_file(path)
+    declaration = PayloadDeclaration.from_file(path)
     assert declaration.topics == (
         TopicSchema(
             "city/air/**",
@@ -67,4 +68,4 @@ def test_a_wrong_declaration_says_what_is_wrong(tmp_path: Path, text: str, messa
     path = tmp_path / "schema.toml"
     path.write_text(text)
     with pytest.raises(DeclarationError, match=message):
-        Declaration.from_file(path)
+        PayloadDeclaration.from_file(path)

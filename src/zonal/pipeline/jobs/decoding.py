@@ -11,12 +11,14 @@ from zonal.errors import DeclarationError
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-    from zonal.pipeline.declaration import Declaration, Field, TopicSchema
+    from zonal.pipeline.payloads import Field, PayloadDeclaration, TopicSchema
 
 _CORRUPT = "_zonal_corrupt"
 
 
-def decode(messages: DataFrame, declaration: Declaration, *, max_skew_s: float = 60.0) -> DataFrame:
+def decode(
+    messages: DataFrame, declaration: PayloadDeclaration, *, max_skew_s: float = 60.0
+) -> DataFrame:
     """Add `time`, `device`, a column per declared field, and `reason` (null where a row is good).
 
     Nothing is dropped: what to do with a row that has a reason is the caller's decision. Topics
@@ -45,7 +47,7 @@ def decode(messages: DataFrame, declaration: Declaration, *, max_skew_s: float =
     return parsed.withColumns(columns).drop(*helpers)
 
 
-def _concerns(declaration: Declaration, index: int) -> Column:
+def _concerns(declaration: PayloadDeclaration, index: int) -> Column:
     """Whether a row is decoded by this declared topic: the first that matches decides."""
     condition = _matches(declaration.topics[index]) & (F.col("kind") == "put")
     for earlier in declaration.topics[:index]:
@@ -65,7 +67,7 @@ def _parse(topic: TopicSchema) -> Column:
     return F.from_json(text, f"{topic.ddl}, `{_CORRUPT}` string", options)
 
 
-def _field(declaration: Declaration, name: str) -> Column:
+def _field(declaration: PayloadDeclaration, name: str) -> Column:
     holders = [
         F.col(f"_parsed_{index}.{name}")
         for index, topic in enumerate(declaration.topics)
@@ -74,7 +76,7 @@ def _field(declaration: Declaration, name: str) -> Column:
     return F.coalesce(*holders)
 
 
-def _devices(declaration: Declaration) -> list[Column]:
+def _devices(declaration: PayloadDeclaration) -> list[Column]:
     return [
         F.col(f"_parsed_{index}.{topic.device}").cast("string")
         for index, topic in enumerate(declaration.topics)
@@ -99,7 +101,7 @@ def _ahead(max_skew_s: float) -> Column:
     return F.when(ahead > max_skew_s, text)
 
 
-def _misfit(declaration: Declaration, index: int) -> Column:
+def _misfit(declaration: PayloadDeclaration, index: int) -> Column:
     topic = declaration.topics[index]
     parsed = F.col(f"_parsed_{index}")
     limits = [_limit(field, parsed[field.name]) for field in topic.fields]

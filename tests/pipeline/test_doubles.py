@@ -8,20 +8,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from zonal.pipeline.lake import Commit, DataFile, Lake
-from zonal.pipeline.log import Log, LogWriter
-from zonal.pipeline.seen import MAX_RANGES, Seen
-from zonal.pipeline.segment import _sources_of
-from zonal.pipeline.sources import BatchSources, LakeSources
+from zonal.pipeline import Commit, Lake, Log, LogWriter
+from zonal.pipeline.jobs.doubles import BatchNumbers, LakeNumbers
+from zonal.pipeline.lake import DataFile
+from zonal.pipeline.recorded_numbers import MAX_RANGES, RecordedNumbers
+from zonal.pipeline.segment import _numbers_of
 
 Messages = Callable[..., pa.Table]
 
 
-def sources(log: Path, *tables: pa.Table) -> BatchSources:
+def sources(log: Path, *tables: pa.Table) -> BatchNumbers:
     with LogWriter(log) as writer:
         for table in tables:
             writer.append(table)
-    return BatchSources.of_segments([str(one.path) for one in Log(log).segments()])
+    return BatchNumbers.of_segments(Log(log).segments())
 
 
 numbered = st.tuples(st.sampled_from(["a", "b", None]), st.one_of(st.none(), st.integers(0, 30)))
@@ -32,7 +32,7 @@ numbered = st.tuples(st.sampled_from(["a", "b", None]), st.one_of(st.none(), st.
 def test_a_footer_holds_the_numbers_of_each_source(
     rows: list[tuple[str | None, int | None]],
 ) -> None:
-    seen = Seen()
+    seen = RecordedNumbers()
     for source, number in rows:
         if source is not None and number is not None:
             seen.add(source, number)
@@ -40,13 +40,13 @@ def test_a_footer_holds_the_numbers_of_each_source(
         "source": pa.array([source for source, _ in rows], pa.string()),
         "sequence": pa.array([number for _, number in rows], pa.int64()),
     }
-    assert _sources_of(pa.table(columns)) == seen.to_dict()
+    assert _numbers_of(pa.table(columns)) == seen.to_dict()
 
 
 def test_a_footer_with_very_many_gaps_keeps_the_newest_apart() -> None:
     count = MAX_RANGES + 5
     numbers = pa.array([2 * number for number in range(count)], pa.int64())
-    ranges = _sources_of(pa.table({"source": ["a"] * count, "sequence": numbers}))["a"]
+    ranges = _numbers_of(pa.table({"source": ["a"] * count, "sequence": numbers}))["a"]
     assert len(ranges) == MAX_RANGES
     assert ranges[:2] == [[0, 10], [12, 12]]
     assert ranges[-1] == [2 * count - 2] * 2
@@ -71,17 +71,17 @@ def test_a_number_twice_or_none_at_all_leaves_a_doubt(
 
 def test_a_lake_knows_what_its_commits_noted(tmp_path: Path, messages: Messages) -> None:
     lake = Lake(tmp_path / "lake", create=True)
-    known = LakeSources(lake)
+    known = LakeNumbers(lake)
     first, second = sources(tmp_path / "a", messages(20)), sources(tmp_path / "b", messages(2))
     assert not known.may_have(second)
     file = DataFile("data/x.parquet", 20, 1)
     lake.commit(Commit(added={"silver": [file]}, sources=first.to_note()))
     assert known.may_have(second)
-    assert LakeSources(lake).may_have(second)
+    assert LakeNumbers(lake).may_have(second)
     assert not known.may_have(sources(tmp_path / "c", messages(2, first=20)))
 
 
 def test_a_commit_without_a_note_leaves_a_doubt(tmp_path: Path, messages: Messages) -> None:
     lake = Lake(tmp_path / "lake", create=True)
     lake.commit(Commit(added={"quarantine": [DataFile("data/x.parquet", 20, 1)]}))
-    assert LakeSources(lake).may_have(sources(tmp_path / "log", messages(2)))
+    assert LakeNumbers(lake).may_have(sources(tmp_path / "log", messages(2)))

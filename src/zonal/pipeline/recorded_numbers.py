@@ -1,8 +1,7 @@
-"""Which sequence numbers of which source are in the log: it keeps doubles out."""
+"""Which sequence numbers of which source were recorded: what keeps doubles out of the log."""
 
 from __future__ import annotations
 
-import itertools
 from bisect import bisect_right
 from typing import TYPE_CHECKING
 
@@ -17,7 +16,7 @@ LAST_NUMBER = 2**32 - 1
 """What is beyond is a time stamp (see `zonal.session.Source`)."""
 
 
-class Seen:
+class RecordedNumbers:
     """Sequence numbers per source, kept as ranges: a source without gaps costs two numbers.
 
     A source of which only a part is recorded leaves many gaps. Of each source the newest
@@ -50,12 +49,6 @@ class Seen:
             ranges[:2] = [[ranges[0][0], ranges[1][1]]]
         return is_new
 
-    def contains(self, source: str, sequence: int) -> bool:
-        """Whether this number of this source is known."""
-        ranges = self._ranges.get(source, [])
-        at = bisect_right(ranges, sequence, key=lambda pair: pair[0]) - 1
-        return at >= 0 and sequence <= ranges[at][1]
-
     def merge(self, ranges: Mapping[str, Iterable[Iterable[int]]]) -> None:
         """Remember everything that another memory knew."""
         for source, pairs in ranges.items():
@@ -63,7 +56,7 @@ class Seen:
             for low, high in pairs:
                 _insert(mine, low, high)
 
-    def meets(self, other: Seen) -> bool:
+    def meets(self, other: RecordedNumbers) -> bool:
         """Whether a number is known to both."""
         return any(
             low <= mine_high and mine_low <= high
@@ -86,14 +79,6 @@ class Seen:
     def to_dict(self) -> dict[str, Ranges]:
         """The ranges per source, ready for JSON."""
         return {source: [list(pair) for pair in pairs] for source, pairs in self._ranges.items()}
-
-    def missing(self) -> int:
-        """How many numbers lie in the gaps between known ones."""
-        return sum(
-            after[0] - before[1] - 1
-            for pairs in self._ranges.values()
-            for before, after in itertools.pairwise(pairs)
-        )
 
 
 def _insert(ranges: Ranges, low: int, high: int) -> bool:

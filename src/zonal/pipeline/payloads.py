@@ -79,7 +79,7 @@ class TopicSchema:
 
 
 @dataclass(frozen=True)
-class Declaration:
+class PayloadDeclaration:
     """All declared topics; the first that matches a message decides."""
 
     topics: tuple[TopicSchema, ...] = ()
@@ -105,7 +105,7 @@ class Declaration:
         return tuple(name for name, kind in self.fields.items() if kind in NUMERIC_TYPES)
 
     @classmethod
-    def from_mapping(cls, content: Mapping[str, Any]) -> Declaration:
+    def from_mapping(cls, content: Mapping[str, Any]) -> PayloadDeclaration:
         """Read what a TOML file holds."""
         topics = content.get("topics")
         if not isinstance(topics, dict) or not topics:
@@ -113,7 +113,7 @@ class Declaration:
         return cls(tuple(_topic(name, value) for name, value in topics.items()))
 
     @classmethod
-    def from_file(cls, path: str | Path) -> Declaration:
+    def from_file(cls, path: str | Path) -> PayloadDeclaration:
         """Read a TOML file."""
         try:
             return cls.from_mapping(tomllib.loads(Path(path).read_text()))

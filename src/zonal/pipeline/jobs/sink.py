@@ -11,12 +11,14 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import zenoh
 from pyspark.sql.datasource import (
     DataSourceArrowWriter,
     DataSourceStreamArrowWriter,
     WriterCommitMessage,
 )
 
+import zonal
 from zonal.errors import DeclarationError
 from zonal.geo import Point, area_from_wkt
 from zonal.pipeline.shapes import area_from_columns
@@ -49,14 +51,14 @@ _COLUMNS = {
 
 
 @dataclass
-class Published(WriterCommitMessage):
+class PublishedCount(WriterCommitMessage):
     """How many messages a task sent."""
 
     count: int
 
 
-class _Publishing:
-    """What a batch and a stream writer do alike."""
+class _RowWriter:
+    """What a batch and a stream writer do alike: send each row as a message."""
 
     def __init__(self, options: Mapping[str, str], schema: StructType) -> None:
         self.options = {name.lower(): value for name, value in options.items()}
@@ -67,45 +69,35 @@ class _Publishing:
             )
         _check_columns(schema)
 
-    def publish(self, batches: Iterator[pa.RecordBatch]) -> Published:
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> PublishedCount:
+        """Send the rows of one task."""
         count = 0
         with self._session() as session:
-            for batch in batches:
+            for batch in iterator:
                 for row in batch.to_pylist():
                     publish_row(session, row)
                     count += 1
             if count:
                 time.sleep(float(self.options.get("linger", "0.2")))
-        return Published(count)
+        return PublishedCount(count)
 
     def _session(self) -> Session:
-        from zonal.session import config, open  # noqa: A004 - inside the task only
-
         endpoints = [one.strip() for one in self.options.get("connect", "").split(",") if one]
         mode = self.options.get("mode", "client" if endpoints else "peer")
-        return open(config("client" if mode == "client" else "peer", connect=endpoints))
+        config = zonal.config("client" if mode == "client" else "peer", connect=endpoints)
+        return zonal.open(config)
 
 
-class ZonalWriter(_Publishing, DataSourceArrowWriter):
+class ZonalWriter(_RowWriter, DataSourceArrowWriter):
     """Sends the rows of a batch."""
 
-    def write(self, iterator: Iterator[pa.RecordBatch]) -> Published:
-        """Send the rows of one task."""
-        return self.publish(iterator)
 
-
-class ZonalStreamWriter(_Publishing, DataSourceStreamArrowWriter):
+class ZonalStreamWriter(_RowWriter, DataSourceStreamArrowWriter):
     """Sends the rows of a stream: at least once, for a batch that fails is sent again."""
-
-    def write(self, iterator: Iterator[pa.RecordBatch]) -> Published:
-        """Send the rows of one task."""
-        return self.publish(iterator)
 
 
 def publish_row(session: Session, row: Mapping[str, Any]) -> None:
     """Publish one row as a message."""
-    import zenoh
-
     lat, lon = row.get("latitude"), row.get("longitude")
     identity = row.get("id")
     session.put(

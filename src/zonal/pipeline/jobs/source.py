@@ -7,11 +7,9 @@ offsets: a micro-batch is a range of offsets, and the same range gives the same 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 from pyspark.sql.datasource import (
     DataSource,
     DataSourceReader,
@@ -33,12 +31,12 @@ from pyspark.sql.streaming.datasource import (
 )
 
 from zonal.errors import LogError, SegmentError
+from zonal.pipeline.jobs.options import ReadOptions
+from zonal.pipeline.jobs.sink import ZonalStreamWriter, ZonalWriter
 from zonal.pipeline.log import Log
-from zonal.pipeline.options import ReadOptions
-from zonal.pipeline.schema import log_ddl
-from zonal.pipeline.segment import Segment, check_segment, read_segment
-from zonal.pipeline.selection import Bound, GroupStatistics
-from zonal.pipeline.sink import ZonalStreamWriter, ZonalWriter
+from zonal.pipeline.schema import ddl, log_ddl
+from zonal.pipeline.segment import Segment, check_segment, metadata_of, read_segment
+from zonal.pipeline.selection import Bound
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -53,7 +51,10 @@ _OPERATORS = {
     GreaterThanOrEqual: ">=",
     In: "in",
 }
-_SEGMENT_DDL = "path STRING, first BIGINT, last BIGINT, start BIGINT, end BIGINT, error STRING"
+_NUMBERS = ("first", "last", "start", "end")
+_SEGMENT_SCHEMA = pa.schema(
+    [("path", pa.string()), *((name, pa.int64()) for name in _NUMBERS), ("error", pa.string())]
+)
 
 
 class ZonalDataSource(DataSource):
@@ -69,7 +70,7 @@ class ZonalDataSource(DataSource):
         if "path" not in self.options:  # a sink takes its columns from the rows
             return log_ddl()
         options = ReadOptions.from_mapping(self.options)
-        return _SEGMENT_DDL if options.segments_only else log_ddl(options.columns)
+        return ddl(_SEGMENT_SCHEMA) if options.segments_only else log_ddl(options.columns)
 
     def reader(self, schema: StructType) -> ZonalReader:
         """A reader of everything that is in the log now."""
@@ -133,7 +134,7 @@ class _Slices:
     def _read_rows(self, segment: Segment, part: SegmentSlices) -> Iterator[pa.RecordBatch]:
         columns = list(dict.fromkeys([*self.columns, *sorted(self.selection.columns())]))
         try:
-            groups = _matching_groups(segment, self)
+            groups = self.selection.groups_of(metadata_of(segment))
             rows = read_segment(segment, part.start, part.end, columns=columns, row_groups=groups)
             for batch in rows:
                 yield self.selection.filter(batch).select(list(self.columns))
@@ -248,24 +249,9 @@ def _segment_row(segment: Segment, part: SegmentSlices) -> pa.RecordBatch:
     except SegmentError as reason:
         error = str(reason)
     start, end = max(part.start, segment.first), min(part.end, segment.last + 1)
-    row = (str(Path(segment.path).absolute()), segment.first, segment.last, start, end, error)
-    types = (pa.string(), pa.int64(), pa.int64(), pa.int64(), pa.int64(), pa.string())
-    arrays = [pa.array([value], kind) for value, kind in zip(row, types, strict=True)]
-    return pa.RecordBatch.from_arrays(
-        arrays, names=["path", "first", "last", "start", "end", "error"]
-    )
-
-
-def _matching_groups(segment: Segment, slices: _Slices) -> list[int]:
-    try:
-        metadata = pq.read_metadata(segment.path)
-    except (OSError, pa.ArrowException) as error:
-        raise SegmentError(f"segment {segment.path.name} cannot be read: {error}") from error
-    return [
-        group
-        for group in range(metadata.num_row_groups)
-        if slices.selection.may_match(GroupStatistics(metadata.row_group(group)))
-    ]
+    row = (str(segment.path.absolute()), segment.first, segment.last, start, end, error)
+    named = dict(zip(_SEGMENT_SCHEMA.names, row, strict=True))
+    return pa.RecordBatch.from_pylist([named], schema=_SEGMENT_SCHEMA)
 
 
 def _offset_range(bounds: tuple[Bound, ...]) -> tuple[int, int]:

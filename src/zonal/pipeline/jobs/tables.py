@@ -1,19 +1,29 @@
-"""Small files into large ones, while readers and the streaming job go on."""
+"""Spark's view of the lake: reading and writing a table's files, and small ones made large."""
 
 from __future__ import annotations
 
+import json
+import shutil
 from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from pyspark.sql.types import StructType
+
 from zonal.errors import LakeError
 from zonal.pipeline.lake import Commit, DataFile, Lake
-from zonal.pipeline.tables import read_files, write_rows
+from zonal.pipeline.schema import LOG_COLUMNS
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from collections.abc import Iterable, Sequence
+
+    from pyspark.sql import DataFrame, SparkSession
 
 _HOUR_US = 3_600_000_000
+
+# In all other columns values hardly repeat: a dictionary of them costs time and saves no space.
+_REPEATING = {"topic", "geofence", "geofence_radius_m", "encoding", "kind", "clock", "source"}
+_PLAIN = tuple(name for name in ("time", *LOG_COLUMNS) if name not in _REPEATING)
 
 
 @dataclass(frozen=True)
@@ -24,6 +34,49 @@ class Compaction:
     files_before: int
     files_after: int
     rows: int
+
+
+def read_table(spark: SparkSession, lake: Lake, table: str) -> DataFrame:
+    """A table as it is now; later commits do not disturb what was read."""
+    return read_files(spark, lake, table, lake.snapshot().files(table))
+
+
+def read_files(
+    spark: SparkSession,
+    lake: Lake,
+    table: str,
+    files: Iterable[DataFile],
+    *,
+    schema: StructType | None = None,
+) -> DataFrame:
+    """Some files of a table, with the table's columns: those that an old file lacks are null.
+
+    The lake says which they are; where it does not, `schema`, or else the files do.
+    """
+    schema = table_schema(lake, table) or schema
+    paths = lake.absolute(files)
+    if not paths:
+        return spark.createDataFrame([], schema or StructType([]))
+    reader = spark.read.schema(schema) if schema is not None else spark.read
+    return reader.parquet(*paths)
+
+
+def table_schema(lake: Lake, table: str) -> StructType | None:
+    """A table's columns, where the lake's commits say which they are."""
+    known = lake.snapshot().schemas.get(table)
+    return None if known is None else StructType.fromJson(json.loads(known))
+
+
+def write_rows(lake: Lake, rows: DataFrame, partitions: Sequence[str] = ()) -> list[DataFile]:
+    """Write rows as files that no table has yet; a failed write leaves nothing behind."""
+    folder = lake.new_folder()
+    plain = {f"parquet.enable.dictionary#{name}": "false" for name in _PLAIN}
+    try:
+        rows.write.options(**plain).partitionBy(*partitions).parquet(str(folder))
+        return lake.data_files(folder)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
 
 
 def compact(

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from zonal.errors import DeclarationError
-from zonal.pipeline.timerange import TimeRange, parse_time_range
+from zonal.pipeline.times import TimeRange, parse_time_range
 
 NOW = datetime(2026, 11, 15, 8, 0, tzinfo=UTC)
 SIX = datetime(2026, 11, 15, 6, 0, tzinfo=UTC)

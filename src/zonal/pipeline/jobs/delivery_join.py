@@ -6,32 +6,36 @@ both are in (the join key), and within a cell `matching` does the rest.
 
 from __future__ import annotations
 
+import csv
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import zenoh
 from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's own guide gives it
 
 from zonal.errors import DeclarationError
-from zonal.geo import Cell
+from zonal.geo import Cell, area_from_wkt
 from zonal.pipeline.cells import cover_ranges, parent_sql, signed, unsigned
-from zonal.pipeline.matching import Wanted, match, match_counts
+from zonal.pipeline.matching import (
+    MESSAGE_COLUMNS,
+    SUBSCRIPTION_COLUMNS,
+    Wanted,
+    match,
+    match_counts,
+)
+from zonal.pipeline.shapes import area_to_columns
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
-    from pyspark.sql import DataFrame
+    from numpy.typing import NDArray
+    from pyspark.sql import DataFrame, SparkSession
 
-MESSAGES = (
-    "id BIGINT, topic STRING, time TIMESTAMP, latitude DOUBLE, longitude DOUBLE, cell BIGINT, "
-    "geofence BINARY, geofence_radius_m DOUBLE"
-)
-SUBSCRIPTIONS = (
-    "subscriber STRING, topic STRING, area BINARY, area_radius_m DOUBLE, latitude DOUBLE, "
-    "longitude DOUBLE, since TIMESTAMP, until TIMESTAMP"
-)
 _EXPLODED = (
-    f"{SUBSCRIPTIONS}, ranges ARRAY<STRUCT<low: BIGINT, high: BIGINT>>, place BIGINT, part INT"
+    f"{SUBSCRIPTION_COLUMNS}, ranges ARRAY<STRUCT<low: BIGINT, high: BIGINT>>, "
+    "place BIGINT, part INT"
 )
 # Areas that reach over more cells than this meet every message, like the whole network does.
 _MOST_CELLS = 256
@@ -40,13 +44,19 @@ _PARTS = 8
 
 
 def deliveries(messages: DataFrame, subscriptions: DataFrame, *, level: int = 10) -> DataFrame:
-    """Every delivery: message `id` and `subscriber` (columns in MESSAGES and SUBSCRIPTIONS)."""
-    return _joined(messages, subscriptions, level, _pairs, "id BIGINT, subscriber STRING")
+    """Every delivery: message `id` and `subscriber`.
+
+    The tables have at least the columns of `MESSAGE_COLUMNS` and `SUBSCRIPTION_COLUMNS`; `level` is
+    the S2 level of the cells that they meet in.
+    """
+    return _joined(messages, subscriptions, level, match, "id BIGINT, subscriber STRING")
 
 
 def delivery_counts(messages: DataFrame, subscriptions: DataFrame, *, level: int = 10) -> DataFrame:
     """How many messages each subscriber gets; no pair leaves its task."""
-    counted = _joined(messages, subscriptions, level, _counts, "subscriber STRING, count BIGINT")
+    counted = _joined(
+        messages, subscriptions, level, match_counts, "subscriber STRING, count BIGINT"
+    )
     return counted.groupBy("subscriber").agg(F.sum("count").alias("count"))
 
 
@@ -65,7 +75,9 @@ def excess(messages: DataFrame, subscriptions: DataFrame, *, level: int = 10) ->
 
 def content_counts(messages: DataFrame, subscriptions: DataFrame) -> DataFrame:
     """How many messages each subscriber would get if only topics (and times) counted."""
-    rows = [row.asDict() for row in _checked(subscriptions, SUBSCRIPTIONS).drop("area").collect()]
+    rows = [
+        row.asDict() for row in _checked(subscriptions, SUBSCRIPTION_COLUMNS).drop("area").collect()
+    ]
     wanted = [Wanted.from_row({**row, "area": None}) for row in rows]
 
     def count(table: pa.Table) -> pa.Table:
@@ -79,7 +91,7 @@ def content_counts(messages: DataFrame, subscriptions: DataFrame) -> DataFrame:
         names = pa.array([one.subscriber for one in wanted])
         return pa.table({"subscriber": names, "count": pa.array(counts, pa.int64())})
 
-    narrow = _checked(messages, MESSAGES).select("topic", "time")
+    narrow = _checked(messages, MESSAGE_COLUMNS).select("topic", "time")
     parts = narrow.groupBy("topic").applyInArrow(count, "subscriber STRING, count BIGINT")
     return parts.groupBy("subscriber").agg(F.sum("count").alias("count")).where("count > 0")
 
@@ -98,18 +110,33 @@ def log_messages(log: DataFrame) -> DataFrame:
     )
 
 
-def _joined(
-    messages: DataFrame, subscriptions: DataFrame, level: int, produce: Any, ddl: str
-) -> DataFrame:
-    exploded = _exploded(_checked(subscriptions, SUBSCRIPTIONS), level)
-    everywhere = exploded.where(F.col("place") == _EVERYWHERE).limit(1).count() > 0
-    placed = _placed(_checked(messages, MESSAGES), level, everywhere=everywhere)
+def subscriptions_from_csv(spark: SparkSession, path: str | Path) -> DataFrame:
+    """Subscriptions for `deliveries` from CSV: subscriber, topic, area (WKT), latitude, longitude.
 
-    def meet(left: pa.Table, right: pa.Table) -> pa.Table:
-        return produce(left, right)
+    All but the first two may be empty; a circle is `CIRCLE (lon lat, metres)`.
+    """
+    with Path(path).open(newline="") as file:
+        reader = csv.DictReader(file)
+        missing = {"subscriber", "topic"} - set(reader.fieldnames or ())
+        if missing:
+            raise DeclarationError(f"{path} has no column {min(missing)}")
+        rows = [_subscription(row, f"{path}, line {reader.line_num}") for row in reader]
+    return spark.createDataFrame(rows, SUBSCRIPTION_COLUMNS)
+
+
+def _joined(
+    messages: DataFrame,
+    subscriptions: DataFrame,
+    level: int,
+    produce: Callable[[pa.Table, pa.Table], pa.Table],
+    ddl: str,
+) -> DataFrame:
+    exploded = _exploded(_checked(subscriptions, SUBSCRIPTION_COLUMNS), level)
+    everywhere = exploded.where(F.col("place") == _EVERYWHERE).limit(1).count() > 0
+    placed = _placed(_checked(messages, MESSAGE_COLUMNS), level, everywhere=everywhere)
 
     left, right = placed.groupBy("place", "part"), exploded.groupBy("place", "part")
-    return left.cogroup(right).applyInArrow(meet, ddl)
+    return left.cogroup(right).applyInArrow(produce, ddl)
 
 
 def _placed(messages: DataFrame, level: int, *, everywhere: bool) -> DataFrame:
@@ -171,30 +198,9 @@ def _coarse_cells(ranges: list[tuple[int, int]], level: int) -> list[int] | None
     return sorted(found) if 0 < len(found) <= _MOST_CELLS else None
 
 
-def _pairs(messages: pa.Table, subscriptions: pa.Table) -> pa.Table:
-    found = list(match(messages, subscriptions))
-    names = pa.DictionaryArray.from_arrays(
-        np.repeat(np.arange(len(found), dtype=np.int32), [len(one.messages) for one in found]),
-        pa.array([one.subscriber for one in found], pa.string()),
-    )
-    ids = np.concatenate([one.messages for one in found]) if found else np.zeros(0, np.int64)
-    return pa.table({"id": pa.array(ids, pa.int64()), "subscriber": names.cast(pa.string())})
-
-
-def _counts(messages: pa.Table, subscriptions: pa.Table) -> pa.Table:
-    found = list(match_counts(messages, subscriptions))
-    return pa.table(
-        {
-            "subscriber": pa.array([name for name, _ in found], pa.string()),
-            "count": pa.array([count for _, count in found], pa.int64()),
-        }
-    )
-
-
-def _topic_mask(topic: str, wanted: list[Wanted]) -> Any:
-    from zenoh import KeyExpr
-
-    known = {one.topic: KeyExpr(one.topic).intersects(KeyExpr(topic)) for one in wanted}
+def _topic_mask(topic: str, wanted: list[Wanted]) -> NDArray[np.bool_]:
+    sent = zenoh.KeyExpr(topic)
+    known = {one.topic: zenoh.KeyExpr(one.topic).intersects(sent) for one in wanted}
     return np.array([known[one.topic] for one in wanted], bool)
 
 
@@ -205,3 +211,12 @@ def _checked(frame: DataFrame, ddl: str) -> DataFrame:
     if missing:
         raise DeclarationError(f"the table has no column {missing[0]}; it needs {ddl}")
     return frame.select(*[F.col(name).cast(kind).alias(name) for name, kind in wanted.items()])
+
+
+def _subscription(row: dict[str, str], where: str) -> tuple[Any, ...]:
+    try:
+        area = area_from_wkt(row["area"]) if row.get("area") else None
+        place = (float(row[name]) if row.get(name) else None for name in ("latitude", "longitude"))
+        return (row["subscriber"], row["topic"], *area_to_columns(area), *place, None, None)
+    except ValueError as error:
+        raise DeclarationError(f"{where}: {error}") from error

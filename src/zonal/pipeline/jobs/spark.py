@@ -5,14 +5,17 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pyspark.sql import SparkSession
+
+import zonal
 from zonal.errors import SparkError
+from zonal.pipeline.jobs.source import ZonalDataSource
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from pyspark.sql import SparkSession
 
 # Settings that jobs rely on; a user's own settings win.
 _CONF = {
@@ -50,10 +53,6 @@ def open_spark(
     Without a master, Spark takes that of spark-submit or SPARK_CONF_DIR, else `local[*]`.
     """
     check_java()
-    try:
-        from pyspark.sql import SparkSession
-    except ImportError as error:
-        raise SparkError("PySpark is not installed: pip install 'zonal[pipeline]'") from error
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName(app)
     builder = builder.master(master) if master else builder
@@ -67,15 +66,19 @@ def open_spark(
 
 def register(spark: SparkSession) -> None:
     """Make `format("zonal")` known to a Spark session that the user opened."""
-    from zonal.pipeline.source import ZonalDataSource
-
     for name in _NEEDED:
         spark.conf.set(name, _CONF[name])
+    archive = Path(zonal.__file__).parents[1]
+    if archive.is_file():
+        # Sent along with `--py-files`: Spark forgets it in the process that plans a stream.
+        variables = spark.sparkContext.environment
+        paths = (str(archive), variables.get("PYTHONPATH", ""))
+        variables["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
     spark.dataSource.register(ZonalDataSource)
 
 
 def check_java() -> None:
-    """Raise SparkError where Spark would find no Java."""
+    """Raise `SparkError` where Spark would find no Java; the message says how to get one."""
     home = os.environ.get("JAVA_HOME")
     if home and shutil.which("java", path=f"{home}/bin"):
         return

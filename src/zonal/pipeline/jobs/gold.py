@@ -1,4 +1,4 @@
-"""Silver to gold: what happened per zone and per cell in each window of time."""
+"""Silver to gold: aggregates per zone and cell in windows of time, and the tracks of devices."""
 
 from __future__ import annotations
 
@@ -9,16 +9,14 @@ from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's own
 
 from zonal.errors import DeclarationError
 from zonal.pipeline.cells import parent_sql
+from zonal.pipeline.schema import ddl
+from zonal.pipeline.tracks import TRACK_SCHEMA, TrackPlan, track_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import pyarrow as pa
     from pyspark.sql import Column, DataFrame
-
-WINDOW_DDL = (
-    "time TIMESTAMP, until TIMESTAMP, topic STRING, zone STRING, cell BIGINT, measure STRING, "
-    "count BIGINT, mean DOUBLE, p95 DOUBLE, max DOUBLE"
-)
 
 
 @dataclass(frozen=True)
@@ -26,8 +24,10 @@ class WindowPlan:
     """Which aggregates are kept."""
 
     measures: tuple[str, ...]
+    """Numeric columns of silver; without any, messages are counted."""
     window_s: int = 300
     cell_level: int = 14
+    """The S2 level of the cells that aggregates are kept for."""
 
     def __post_init__(self) -> None:
         if self.window_s <= 0 or 86_400 % self.window_s:
@@ -50,15 +50,28 @@ def windows(silver: DataFrame, plan: WindowPlan, *, watermark_s: float = 3600.0)
     return zoned.unionByName(celled)
 
 
-def window_starts(silver: DataFrame, plan: WindowPlan) -> DataFrame:
-    """The start (seconds since 1970) of each window that has a row."""
-    return silver.select(window_start(plan).alias("start")).distinct()
-
-
 def window_start(plan: WindowPlan) -> Column:
     """The start of a row's window, in seconds since 1970."""
     seconds = F.col("time").cast("bigint")
     return seconds - F.pmod(seconds, F.lit(plan.window_s))
+
+
+def tracks(silver: DataFrame, plan: TrackPlan | None = None) -> DataFrame:
+    """Stops and trips of each device and day: start, end, place, distance, speeds."""
+    chosen = plan or TrackPlan()
+    placed = silver.where("device is not null and latitude is not null").select(
+        "device", "time", "latitude", "longitude", day_number().alias("day")
+    )
+
+    def summarize(table: pa.Table) -> pa.Table:
+        return track_of(table, chosen)
+
+    return placed.groupBy("device", "day").applyInArrow(summarize, ddl(TRACK_SCHEMA))
+
+
+def day_number() -> Column:
+    """The day of a row (days since 1970, UTC), whatever the session's time zone."""
+    return F.expr("unix_seconds(time) div 86400")
 
 
 def _aggregated(

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from zonal.errors import DeclarationError, GeometryError
 from zonal.geo import area_from_wkt
 from zonal.pipeline.schema import LOG_COLUMNS
 from zonal.pipeline.selection import Selection
+from zonal.pipeline.times import moment_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -66,15 +66,6 @@ class ReadOptions:
             fail_on_data_loss=_choice(options, "failondataloss", "true", "false") == "true",
             segments_only=_choice(options, "rows", "messages", "segments") == "segments",
         )
-
-
-def moment_of(text: str, name: str = "time") -> datetime:
-    """A time written in ISO 8601; without a zone it is UTC."""
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError as error:
-        raise DeclarationError(f"{name} {text!r} is no ISO 8601 time: {error}") from error
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def _selection(options: Mapping[str, str]) -> Selection:
