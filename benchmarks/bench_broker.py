@@ -31,11 +31,17 @@ from rich.table import Table
 import broker_load
 from zonal.broker import Broker, RemoteEnd, Settings
 from zonal.errors import SparkError
-from zonal_lab.geobroker import everything
-from zonal_lab.geobroker.journeys import journeys, run_workload_job
-from zonal_lab.geobroker.plan import KINDS, UseCase, UseCasePlan
-from zonal_lab.geobroker.travel import Travelled, travel
-from zonal_lab.geobroker.traveller import PUBLISH
+from zonal_lab.geobroker import (
+    KINDS,
+    PUBLISH,
+    GeobrokerPlan,
+    Travelled,
+    UseCase,
+    journeys_for,
+    measure_overhead,
+    run_use_case,
+    run_workload_job,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -192,14 +198,14 @@ CASES = ((250, "teleport"), (1000, "teleport"), (1000, "travel"))
 
 def use_case(seconds: float) -> list[dict[str, Any]]:
     """The lab's travelling and teleporting clients, with geo-contexts and without."""
-    ways = journeys(1000, trace())
+    ways = journeys_for(1000, trace())
     rows = []
     for clients, kind in CASES:
-        plan = UseCasePlan(
+        plan = GeobrokerPlan(
             seconds=2 * seconds, clients=(clients,), teleport_seconds=seconds, ramp_s=2.0
         )
         for system in ("mosquitto", "geo"):
-            seen = travel(UseCase(system, clients, kind), plan, ways)
+            seen = run_use_case(UseCase(system, clients, kind), plan, ways)
             rows.append(travelled(seen))
             console.print(describe(rows[-1]))
     return rows
@@ -257,7 +263,7 @@ def overhead(seconds: float, rounds: int) -> dict[str, Any]:
     """Everything matches: the lab's measurement, while nobody moves and while everybody does."""
     result = {}
     for name, moving in (("resting", False), ("moving", True)):
-        found = everything.measure(seconds, rounds, moving=moving)
+        found = measure_overhead(seconds, rounds, moving=moving)
         result[name] = asdict(found)
         console.print(
             f"everything matches, clients {name}: delivery {found.geo_ms} ms with geo checks, "

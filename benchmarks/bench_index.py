@@ -24,9 +24,10 @@ import index_figures as figures
 from index_growth import bench_growth, bench_other_uses
 from index_sweeps import bench_geo_or_not, bench_granularity
 from zonal.index import Fences, LinearFences, Raster, SubscriptionIndex
-from zonal_lab.geobroker.index_alternatives import RTreeFences, STRTreeFences
-from zonal_lab.geobroker.index_workload import (
+from zonal_lab.index import (
     TOPIC,
+    RTreeFences,
+    STRTreeFences,
     Trajectory,
     Workload,
     geobroker_workload,

@@ -10,7 +10,7 @@ mpl.use("Agg")
 
 from matplotlib import pyplot as plt
 
-from zonal_lab.geobroker.plan import KINDS
+from zonal_lab.geobroker import KINDS
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,7 +9,7 @@ import matplotlib as mpl
 mpl.use("Agg")
 import matplotlib.pyplot as plt
 
-from zonal_lab.geobroker.index_pictures import draw_geo_or_not, draw_granularity
+from zonal_lab.index import draw_geo_or_not, draw_granularity
 
 if TYPE_CHECKING:
     from pathlib import Path

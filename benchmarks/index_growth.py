@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from zonal.index import InterestCover, SubscriptionIndex
-from zonal_lab.geobroker.index_workload import (
+from zonal_lab.index import (
     TOPIC,
     Trajectory,
     arrivals,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.table import Table
 
-from zonal_lab.geobroker.index_throughput import (
+from zonal_lab.index import (
     WAYS,
     break_even,
     geo_claims,
@@ -19,8 +19,8 @@ from zonal_lab.geobroker.index_throughput import (
 if TYPE_CHECKING:
     import argparse
 
-    from zonal_lab.geobroker.index_workload import Trajectory
-    from zonal_lab.location.claims import Verdict
+    from zonal_lab.experiment import Verdict
+    from zonal_lab.index import Trajectory
 
 Result = dict[str, Any]
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from zonal_lab.emulation.machine import examine_machine
+from zonal_lab.emulation import examine_machine
 
 
 @pytest.fixture(scope="session")

@@ -14,6 +14,7 @@ ZonalError
 ├── MqttError (ValueError)            bytes from an MQTT client that break the protocol's rules
 ├── CredentialsError (ValueError)     a password or rules file that cannot be read or written
 ├── BrokerError (RuntimeError)        a broker that cannot start or keep its store
+│   └── StoreInUseError               a store that another broker has open
 ├── MeshError (RuntimeError)          a mesh that cannot be built, started or reached
 │   └── PacketError (ValueError)      bytes that are no mesh packet, or a packet that fits no bytes
 ├── PipelineError                     the pipeline's own
@@ -84,6 +85,10 @@ class CredentialsError(ZonalError, ValueError):
 
 class BrokerError(ZonalError, RuntimeError):
     """A broker that cannot start as configured, or whose store cannot be used."""
+
+
+class StoreInUseError(BrokerError):
+    """A data directory whose store another broker has open."""
 
 
 class MeshError(ZonalError, RuntimeError):

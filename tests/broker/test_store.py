@@ -11,7 +11,7 @@ from broker_bench import Bench
 from zonal.broker.recovery import recover
 from zonal.broker.settings import Settings
 from zonal.broker.store import Store
-from zonal.errors import BrokerError
+from zonal.errors import BrokerError, StoreInUseError
 
 
 def opened(folder: Path, now: float | None = None) -> tuple[Bench, Store]:
@@ -197,7 +197,7 @@ def test_places_survive(tmp_path: Path) -> None:
 
 def test_two_brokers_cannot_share_a_directory(tmp_path: Path) -> None:
     store = Store(tmp_path)
-    with pytest.raises(BrokerError, match="in use by another broker"):
+    with pytest.raises(StoreInUseError, match="in use by another broker"):
         Store(tmp_path)
     store.close()
     Store(tmp_path).close()

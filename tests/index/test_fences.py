@@ -1,4 +1,4 @@
-"""The raster and its alternatives must answer as the areas themselves do."""
+"""The raster must answer as the areas themselves do."""
 
 from __future__ import annotations
 
@@ -7,15 +7,21 @@ from itertools import islice
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, settings
 
-from index_places import areas, circles, points
+from index_fences import (
+    Operation,
+    check,
+    check_crowd,
+    check_edge,
+    check_operations,
+    given_edges,
+    given_operations,
+)
 from zonal.geo import Area, Box, Circle, Everywhere, Point, Polygon, destination
 from zonal.index import Fences, LinearFences, Raster
 from zonal.index.columns import Circles
 from zonal.index.fields import field_of
-from zonal_lab.geobroker.index_alternatives import RTreeFences, STRTreeFences
 
 MAKERS: dict[str, Callable[[], Fences]] = {
     "raster": Raster,
@@ -24,91 +30,33 @@ MAKERS: dict[str, Callable[[], Fences]] = {
     "raster 0.3": lambda: Raster(0.3),
     "raster 1000": lambda: Raster(1000),
     "linear": LinearFences,
-    "rtree": RTreeFences,
-    "strtree": STRTreeFences,
 }
 makers = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
-Operation = tuple[int, Area | None]
-operations = st.lists(st.tuples(st.integers(0, 12), st.one_of(st.none(), areas)), max_size=40)
-
-
-def apply(fences: Fences, steps: list[Operation]) -> dict[int, Area]:
-    """Add, update or remove rows; returns what must be in there afterwards."""
-    kept: dict[int, Area] = {}
-    for row, area in steps:
-        if area is None:
-            if kept.pop(row, None) is not None:
-                fences.remove(row)
-        elif row in kept:
-            fences.update(row, area)
-            kept[row] = area
-        else:
-            fences.add(row, area)
-            kept[row] = area
-    return kept
-
-
-def check(fences: Fences, kept: dict[int, Area], point: Point) -> None:
-    found = fences.containing(point).tolist()
-    assert sorted(found) == sorted(row for row, area in kept.items() if area.contains(point))
 
 
 @makers
 @settings(max_examples=60, deadline=None)
-@given(operations, st.lists(points, min_size=1, max_size=8))
+@given_operations
 def test_the_same_answers_under_random_operations(
     make: Callable[[], Fences], steps: list[Operation], asked: list[Point]
 ) -> None:
-    fences = make()
-    kept = apply(fences, steps)
-    assert len(fences) == len(kept)
-    for point in asked:
-        check(fences, kept, point)
+    check_operations(make(), steps, asked)
 
 
 @makers
 @settings(max_examples=60, deadline=None)
-@given(circles, st.floats(0.0, 360.0), st.sampled_from([-1e-3, -1e-7, 0.0, 1e-7, 1e-3]))
+@given_edges
 @example(Circle(Point(0.0, 179.999), radius_m=1000.0), 90.0, 0.0)
 @example(Circle(Point(89.999, 0.0), radius_m=1000.0), 0.0, 0.0)
 def test_points_at_the_edge_are_judged_by_the_area(
     make: Callable[[], Fences], circle: Circle, bearing: float, beyond_m: float
 ) -> None:
-    assert circle.center is not None
-    point = destination(circle.center, bearing, max(0.0, circle.radius_m + beyond_m))
-    fences = make()
-    fences.add(7, circle)
-    check(fences, {7: circle}, point)
+    check_edge(make(), circle, bearing, beyond_m)
 
 
 @makers
 def test_a_crowd_of_every_kind(make: Callable[[], Fences]) -> None:
-    """Enough of each kind for the columnar tables, their growth and their removals."""
-    random = np.random.default_rng(11)
-    fences, kept = make(), dict[int, Area]()
-    for row in range(400):
-        lat, lon = random.uniform(45.40, 45.50), random.uniform(9.10, 9.20)
-        size = random.uniform(0.001, 0.02)
-        if row % 3 == 0:
-            kept[row] = Circle(Point(lat, lon), radius_m=size * 111_000)
-        elif row % 3 == 1:
-            kept[row] = Box(lat, lon, lat + size, lon + size)
-        else:
-            corners = [(lat, lon), (lat + size, lon), (lat, lon + size), (lat, lon)]
-            kept[row] = Polygon(tuple(corners))
-        fences.add(row, kept[row])
-    for row in range(0, 400, 4):
-        fences.remove(row)
-        del kept[row]
-    for row in range(1, 400, 4):
-        kept[row] = Circle(Point(45.45, 9.1 + row / 4000), radius_m=1500.0)
-        fences.update(row, kept[row])
-    for _ in range(100):
-        check(fences, kept, Point(random.uniform(45.39, 45.51), random.uniform(9.09, 9.21)))
-    for row in list(kept):
-        fences.remove(row)
-        del kept[row]
-    check(fences, kept, Point(45.45, 9.15))
+    check_crowd(make())
 
 
 @pytest.mark.parametrize("south", [45.0, 89.05, -89.95])

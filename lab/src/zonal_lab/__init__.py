@@ -1,3 +1,16 @@
-"""The proof of Zonal: emulated networks, and the experiments that run on them."""
+"""The proof of Zonal: emulated networks, and the experiments that run on them.
+
+Each room imports only what stands above it in this list:
+
+- `errors`: what the laboratory raises.
+- `emulation`: networks of namespaces, links and traces, and processes in their nodes.
+- `systems`: what is compared: Zenoh's routers, Mosquitto, our broker, their clients.
+- `experiment`: plan, runner, results, verdicts, pages and commands, one of each for all.
+- `jobs`: workload and summary on Spark.
+- `index`: other spatial structures for the subscription index, and GeoBroker's experiments with it.
+- `location`, `latency`, `reliability`, `discovery`, `capture`, `geobroker`, `psvr`: an experiment
+  each, of one name in code, command, results folder and page.
+- `command`: `zonal lab`, with the list of experiments.
+"""
 
 __version__ = "0.1.0"

@@ -7,10 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zonal_lab.capture.measure import KINDS, OnTheWire, measure, write_wire_report
+from zonal_lab.capture import EXPERIMENT
+from zonal_lab.capture.page import measured
+from zonal_lab.capture.plan import CASES, CapturePlan
 from zonal_lab.capture.raw_socket import tcp_payload
-from zonal_lab.discovery.measure import WAYS, Met, write_meeting_report
-from zonal_lab.discovery.measure import measure as measure_meetings
+from zonal_lab.capture.trial import FRAMES, CaptureTrial, frame_table
+from zonal_lab.experiment import Outcome, Results, run_trial
 
 
 def frame(payload: bytes, *, options: int = 0, ip_options: int = 0, protocol: int = 6) -> bytes:
@@ -36,45 +38,24 @@ def test_what_is_not_tcp_counts_for_nothing() -> None:
     assert tcp_payload(bytes(12) + struct.pack("!H", 0x0806) + bytes(46)) == 0
 
 
-def test_nodes_are_told_only_of_nodes_that_are_there() -> None:
-    for way in WAYS:
-        assert len(way.modes) == len(way.told)
-        addresses = [f"10.0.0.{number}" for number in range(len(way.modes))]
-        for number in range(len(way.modes)):
-            config = way.config(number, addresses)
-            own = f"tcp/{addresses[number]}:7447"
-            assert own not in config["connect"]["endpoints"]
-            assert ("listen" in config) == (way.modes[number] != "client")
-        # Who scouts by nothing must be told, or it would never meet anybody.
-        if way.scouting == "told":
-            assert way.told[-1]
-
-
-def test_the_pages_show_what_was_measured(tmp_path: Path) -> None:
-    rows = [OnTheWire(kind, 64, 10, 10, 1.0, 141.0, 75.0) for kind in KINDS]
-    assert (
-        "| Zenoh, plain | 1.00 | 141.0 | 75.0 | 11.0 | +0.0 |"
-        in write_wire_report(rows, tmp_path).read_text()
-    )
-    met = [Met("clique", "multicast", [10.0, 20.0], [30.0, None])]
-    page = write_meeting_report(met, tmp_path).read_text()
-    assert "| clique | multicast | 15 | 30 | 30 | 1 |" in page
+def test_the_page_shows_what_was_measured(tmp_path: Path) -> None:
+    results = Results(tmp_path)
+    results.begin("capture", CapturePlan(messages=10))
+    for case in CASES:
+        results.add(case, Outcome({"heard": 10}, {FRAMES: frame_table([(141, 75)] * 10)}))
+    page = EXPERIMENT.report(results, tmp_path).read_text()
+    assert "| Zenoh, plain | 1.00 | 141.0 | 75.0 | 11.0 | +0.0 |" in page
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("emulating")
-def test_a_place_costs_bytes_and_every_message_is_heard() -> None:
-    rows = {row.kind: row for row in measure(count=20)}
-    assert set(rows) == set(KINDS)
-    for kind in ("zenoh", "s2", "mgrs", "bloom", "json"):
-        assert rows[kind].heard == 20
-    assert rows["zenoh"].tcp_bytes < rows["s2"].tcp_bytes < rows["zenoh"].tcp_bytes + 80
-    assert rows["mqtt-0"].tcp_bytes > 64
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("emulating")
-def test_every_topology_delivers_but_peers_that_are_not_linked() -> None:
-    met = measure_meetings(rounds=1)
-    for way, row in zip(WAYS, met, strict=True):
-        assert (row.first_ms == [None]) == way.silent, way
+def test_a_place_costs_bytes_and_every_message_is_heard(tmp_path: Path) -> None:
+    results = Results(tmp_path)
+    assert run_trial("capture", CaptureTrial(CapturePlan(messages=20)), results) == []
+    found = {record.name: record.figures["heard"] for record in results.records()}
+    assert set(found) == {case.name for case in CASES}
+    sizes = {case.name: measured(results, case, 20).tcp_bytes for case in CASES}
+    for name in ("zenoh", "s2", "mgrs", "bloom", "json"):
+        assert found[name] == 20
+    assert sizes["zenoh"] < sizes["s2"] < sizes["zenoh"] + 80
+    assert sizes["mqtt-0"] > 64

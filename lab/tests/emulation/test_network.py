@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from emulation import star
+from zonal_lab.emulation.link_measure import LinkMeasure, measure_link
 from zonal_lab.emulation.machine import examine_machine
 from zonal_lab.emulation.network import EmulatedNetwork, shaping
-from zonal_lab.emulation.probe import LinkMeasure, measure_link
 from zonal_lab.emulation.topology import Card, Topology
 from zonal_lab.emulation.trace import Trace, write_trace
 from zonal_lab.errors import EmulationError

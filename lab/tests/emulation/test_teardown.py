@@ -28,7 +28,7 @@ from zonal_lab.emulation.network import EmulatedNetwork
 from zonal_lab.emulation.signals import ending_in_order
 from zonal_lab.emulation.topology import layout
 pair = layout("pair")
-with ending_in_order(), EmulatedNetwork(pair) as network:
+with ending_in_order(also_ignored="asked" in sys.argv), EmulatedNetwork(pair) as network:
     workers = [network.start(node, ["sleep", "600"]) for node in pair.nodes]
     network.limit_cpu(pair.nodes[0], workers[0], 0.2)
     print(json.dumps({"run": network.run_id, "pids": [w.pid for w in workers]}), flush=True)
@@ -45,11 +45,19 @@ def wait_until(condition: Callable[[], bool], patience_s: float = 10) -> None:
 
 
 class Holder:
-    """A process that holds an emulated network until it is told to fail, or killed."""
+    """A process that holds an emulated network until it is told to fail, or killed.
 
-    def __init__(self) -> None:
+    It begins with SIGINT and SIGHUP ignored, as after `nohup … &`: these tests may be run that way,
+    and `trap` cannot undo it. `asked` says whether it takes the two nevertheless.
+    """
+
+    def __init__(self, *, asked: bool = True) -> None:
+        ignoring = ["sh", "-c", "trap '' INT HUP; exec \"$@\"", "sh"]
         self.process = subprocess.Popen(
-            [sys.executable, "-c", HOLDER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            [*ignoring, sys.executable, "-c", HOLDER, *(["asked"] if asked else [])],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
         )
         assert self.process.stdout is not None
         told = json.loads(self.process.stdout.readline())
@@ -80,8 +88,8 @@ def namespaces_in_use() -> set[Path]:
 
 
 @pytest.fixture
-def holder() -> Iterator[Holder]:
-    made = Holder()
+def holder(request: pytest.FixtureRequest) -> Iterator[Holder]:
+    made = Holder(asked=getattr(request, "param", True))
     yield made
     made.process.kill()
     made.process.wait(10)
@@ -110,6 +118,20 @@ def test_a_failing_experiment_leaves_nothing(holder: Holder) -> None:
 def test_signals_leave_nothing(holder: Holder, number: signal.Signals) -> None:
     holder.process.send_signal(number)
     assert holder.process.wait(10) != 0
+    assert holder.all_gone()
+
+
+@pytest.mark.parametrize("holder", [False], indirect=True)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
+def test_signals_that_were_ignored_at_the_start_stay_so_unless_asked(
+    holder: Holder, number: signal.Signals
+) -> None:
+    holder.process.send_signal(number)
+    with pytest.raises(subprocess.TimeoutExpired):
+        holder.process.wait(0.5)
+    assert not holder.all_gone()
+    holder.process.terminate()
+    assert holder.process.wait(10) == 128 + signal.SIGTERM
     assert holder.all_gone()
 
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
@@ -8,19 +8,20 @@ import pyarrow as pa
 import pytest
 
 from zonal_lab.errors import PlanError
-from zonal_lab.geobroker import everything
-from zonal_lab.geobroker.evaluation import FEDERATION_GUARD_S, UseCaseEvaluation
-from zonal_lab.geobroker.journeys import Journey, from_trace, journeys, made_up_walks
+from zonal_lab.experiment import Outcome, Results, run_trial
+from zonal_lab.geobroker import EXPERIMENT
+from zonal_lab.geobroker.everything_matches import measure_overhead
+from zonal_lab.geobroker.journeys import Journey, from_trace, journeys_for, made_up_walks
 from zonal_lab.geobroker.message import SIZE, Report, read_report
 from zonal_lab.geobroker.oracle import check, local_join
-from zonal_lab.geobroker.plan import UseCase, UseCasePlan
-from zonal_lab.geobroker.report import write_use_case_report
-from zonal_lab.geobroker.results import UseCaseResults
-from zonal_lab.geobroker.travel import Travelled, travel
+from zonal_lab.geobroker.plan import GeobrokerPlan, UseCase
+from zonal_lab.geobroker.samples import LATENCIES, figures_of, latency_table
+from zonal_lab.geobroker.travel import Travelled, run_use_case
 from zonal_lab.geobroker.traveller import CONNECT, PING, PUBLISH, SUBSCRIBE
+from zonal_lab.geobroker.trial import FEDERATION_GUARD_S, GeobrokerTrial
 
 WAYS = made_up_walks(30)
-PLAN = UseCasePlan(seconds=4, clients=(30,), ramp_s=1)
+PLAN = GeobrokerPlan(seconds=4, clients=(30,), ramp_s=1)
 
 
 TRACE = pa.table(
@@ -43,7 +44,7 @@ def test_a_trace_of_the_workload_job_becomes_journeys() -> None:
     assert journey.arrival(3) == (11, 39.9, 116.4), "at its end it jumps back at once"
     assert journey.arrival(4) == (17, 39.901, 116.4)
     assert journey.teleporting().arrival(4) == (0, 39.901, 116.4)
-    more = journeys(5, TRACE)
+    more = journeys_for(5, TRACE)
     assert [len(each.at_s) for each in more] == [3, 1, 3, 1, 3]
     assert len({each.name for each in more}) == 5
 
@@ -76,7 +77,7 @@ def test_a_report_is_750_bytes_and_reads_back() -> None:
 
 @pytest.fixture(scope="module")
 def travelled() -> Travelled:
-    return travel(UseCase("geo", 30), PLAN, WAYS)
+    return run_use_case(UseCase("geo", 30), PLAN, WAYS)
 
 
 def test_deliveries_agree_with_the_job_message_by_message(travelled: Travelled) -> None:
@@ -143,7 +144,7 @@ def test_a_late_delivery_is_explained_by_places_until_its_arrival_only() -> None
 
 
 def test_without_places_everybody_hears_everything() -> None:
-    found = travel(UseCase("no-geo", 30), PLAN, WAYS)
+    found = run_use_case(UseCase("no-geo", 30), PLAN, WAYS)
     published = int((found.operations[:, 2] == 3).sum())
     assert found.received == 30 * published
     assert 0 < found.relevant < found.received
@@ -151,20 +152,21 @@ def test_without_places_everybody_hears_everything() -> None:
 
 
 def test_two_brokers_deliver_as_one(tmp_path: Path) -> None:
-    found = travel(UseCase("federated", 30), PLAN, WAYS)
+    found = run_use_case(UseCase("federated", 30), PLAN, WAYS)
     agreement = check(found, WAYS, local_join, guard_s=FEDERATION_GUARD_S["travel"])
     assert agreement.holds, agreement
-    results = UseCaseResults(tmp_path)
-    results.start(PLAN)
-    results.keep(found, agreement, "the job's predicate")
-    page = write_use_case_report(results, tmp_path).read_text()
-    assert "nothing lost, deliveries equal to the oracle's | TARGETS B | holds" in page
+    results = Results(tmp_path)
+    results.begin("geobroker", PLAN)
+    figures = asdict(figures_of(found, agreement, "the job's predicate"))
+    results.add(UseCase("federated", 30), Outcome(figures, {LATENCIES: latency_table(found)}))
+    page = EXPERIMENT.report(results, tmp_path).read_text()
+    assert "nothing lost, deliveries equal to the oracle's | ours | holds" in page
     assert (tmp_path / "geobroker-30.png").stat().st_size > 5000
 
 
 def test_teleporting_clients_go_as_fast_as_they_can_and_are_checked_too() -> None:
-    plan = UseCasePlan(seconds=1, clients=(20,), ramp_s=0.2, teleport_seconds=1.5)
-    found = travel(UseCase("geo", 20, "teleport"), plan, WAYS)
+    plan = GeobrokerPlan(seconds=1, clients=(20,), ramp_s=0.2, teleport_seconds=1.5)
+    found = run_use_case(UseCase("geo", 20, "teleport"), plan, WAYS)
     arrivals = int((found.operations[:, 2] == 3).sum())
     assert arrivals > 20 * 10, "a travelling client would reach a place or two"
     assert found.late == found.unfinished == 0
@@ -173,36 +175,38 @@ def test_teleporting_clients_go_as_fast_as_they_can_and_are_checked_too() -> Non
 
 
 def test_everything_matches_is_measured_at_both_brokers() -> None:
-    found = everything.measure(0.5, 1, moving=True)
+    found = measure_overhead(0.5, 1, moving=True)
     assert found.deliveries == pytest.approx(2 * 100 * 30 * 0.8, abs=2)
     assert found.geo_ms > 0 < found.no_geo_ms
 
 
-def test_the_whole_evaluation_runs_and_writes_its_page(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("zonal_lab.geobroker.evaluation.MATCHING_ROUNDS", 1)
-    plan = UseCasePlan(
+def test_the_whole_evaluation_runs_and_writes_its_page(tmp_path: Path) -> None:
+    plan = GeobrokerPlan(
         seconds=2, clients=(12,), systems=("geo",), ramp_s=0.5, teleport=(8,), teleport_seconds=1,
-        index_seconds=0.002, matching_seconds=0.3,
+        index_seconds=0.002, matching_seconds=0.3, matching_rounds=1,
     )  # fmt: skip
     told: list[str] = []
-    results = UseCaseResults(tmp_path)
-    evaluation = UseCaseEvaluation(plan, results, None, spark=False, on_case=told.append)
-    evaluation.run()
-    assert evaluation.failures == []
-    assert len(told) == evaluation.steps()
-    page = write_use_case_report(results, tmp_path).read_text()
+    results = Results(tmp_path)
+
+    def run() -> list[str]:
+        trial = GeobrokerTrial(plan, spark=False)
+        return run_trial("geobroker", trial, results, on_case=lambda name, _: told.append(name))
+
+    assert run() == []
+    assert told == [case.name for case in plan.cases()]
+    page = EXPERIMENT.report(results, tmp_path).read_text()
     for part in ("Everything matches", "figures 7 and 8", "8 teleporting", "12 travelling clients"):
         assert part in page
+    assert "- Journeys: made-up walks around Beijing; --geolife names a folder" in page
     for picture in ("granularity", "geo-or-not", "growth", "12"):
         assert (tmp_path / f"geobroker-{picture}.png").stat().st_size > 5000
-    again = UseCaseEvaluation(plan, results, None, spark=False)
-    again.run()  # nothing is left to do
+    told.clear()
+    run()
+    assert told == [], "nothing is left to do"
 
 
 def test_a_plan_without_clients_or_with_an_unknown_system_is_refused() -> None:
     with pytest.raises(PlanError):
-        UseCasePlan(clients=())
+        GeobrokerPlan(clients=())
     with pytest.raises(PlanError, match="rabbit"):
-        UseCasePlan(systems=("rabbit",))  # type: ignore[arg-type]
+        GeobrokerPlan(systems=("rabbit",))  # type: ignore[arg-type]

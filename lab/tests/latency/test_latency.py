@@ -5,42 +5,48 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from zonal_lab.emulation.lane import TraceGate
-from zonal_lab.emulation.wireless import made_up_wifi
+from zonal_lab.emulation import TraceGate, made_up_wifi
 from zonal_lab.errors import PlanError
-from zonal_lab.latency.evaluation import EchoEvaluation
+from zonal_lab.experiment import Outcome, Results, run_trial
+from zonal_lab.latency import EXPERIMENT
 from zonal_lab.latency.hosts import Echoes
-from zonal_lab.latency.plan import EchoCase, EchoPlan
-from zonal_lab.latency.report import write_echo_report
-from zonal_lab.latency.results import EchoResults, round_trips_ms
+from zonal_lab.latency.plan import LatencyCase, LatencyPlan
+from zonal_lab.latency.samples import ECHOES, echo_table, round_trips_ms
 from zonal_lab.latency.scenarios import SCENARIOS, scenario
 from zonal_lab.latency.stacks import STACKS
-from zonal_lab.latency.summary import THEIRS, EchoSummary
+from zonal_lab.latency.summary import THEIRS, LatencySummary
+from zonal_lab.latency.trial import LatencyTrial
 
 
-def stored(folder: Path, medians: dict[tuple[str, str], float]) -> EchoResults:
+def stored(folder: Path, medians: dict[tuple[str, str], float]) -> Results:
     """Results with echoes of known length, as a run would leave them."""
-    results = EchoResults(folder)
-    results.start(EchoPlan(echoes=4, delayed_echoes=4, rounds=1))
+    results = Results(folder)
+    results.begin("latency", LatencyPlan(echoes=4, delayed_echoes=4, rounds=1))
     for (name, stack), median in medians.items():
         spread = [round(median * 1e6 * part) for part in (0.9, 1.0, 1.0, 1.1)]
-        results.keep(Echoes(EchoCase(name, stack, 0), [*spread, None], 900, 0.1))
+        case = LatencyCase(name, stack, 0)
+        echoes = Echoes(case, [*spread, None], 900, 0.1)
+        results.add(case, Outcome({}, {ECHOES: echo_table(echoes)}))
     return results
 
 
 def test_every_stack_takes_turns_and_mqtt_needs_a_middle() -> None:
-    plan = EchoPlan(
+    plan = LatencyPlan(
         echoes=10, acknowledged_echoes=6, delayed_echoes=4, rounds=2, scenarios=("beta", "delta")
     )
     first, second = (
-        [case.stack for case in plan.cases("beta") if case.round == number] for number in (0, 1)
+        [case.stack for case in plan.cases() if (case.scenario, case.round) == ("beta", number)]
+        for number in (0, 1)
     )
     assert set(first) == set(second) == set(STACKS)
     assert first[0] != second[0]
-    assert {case.stack.partition("-")[0] for case in plan.cases("delta")} == {"zenoh", "session"}
-    assert plan.echoes_of(EchoCase("beta", "mqtt-0", 0)) == 5
-    assert plan.echoes_of(EchoCase("beta", "mqtt-2", 0)) == 3
-    assert plan.echoes_of(EchoCase("beta-delay", "mqtt-2", 0)) == 2
+    assert {case.stack.partition("-")[0] for case in plan.cases() if case.scenario == "delta"} == {
+        "zenoh",
+        "session",
+    }
+    assert plan.echoes_of(LatencyCase("beta", "mqtt-0", 0)) == 5
+    assert plan.echoes_of(LatencyCase("beta", "mqtt-2", 0)) == 3
+    assert plan.echoes_of(LatencyCase("beta-delay", "mqtt-2", 0)) == 2
 
 
 @pytest.mark.parametrize(
@@ -54,7 +60,7 @@ def test_every_stack_takes_turns_and_mqtt_needs_a_middle() -> None:
 )
 def test_a_plan_that_cannot_be_carried_out_is_refused(wrong: dict[str, object]) -> None:
     with pytest.raises(PlanError):
-        EchoPlan(**wrong)  # type: ignore[arg-type]
+        LatencyPlan(**wrong)  # type: ignore[arg-type]
 
 
 def test_hosts_stand_in_a_row_and_only_the_far_card_is_delayed() -> None:
@@ -89,21 +95,21 @@ def test_the_made_up_wifi_is_what_the_report_says() -> None:
 
 def test_lost_echoes_are_counted_and_left_out_of_the_medians(tmp_path: Path) -> None:
     results = stored(tmp_path, {("alpha", "mqtt-0"): 7.0})
-    times, lost = round_trips_ms(results.echoes(), "alpha", "mqtt-0")
+    times, lost = round_trips_ms(results.table(ECHOES), "alpha", "mqtt-0")
     assert lost == 1
     assert np.allclose(times, [6.3, 7.0, 7.0, 7.7])
-    assert EchoSummary(results.echoes()).median("alpha", "mqtt-0") == pytest.approx(7.0)
+    assert LatencySummary(results.table(ECHOES)).median("alpha", "mqtt-0") == pytest.approx(7.0)
     with pytest.raises(LookupError):
-        EchoSummary(results.echoes()).median("beta", "mqtt-0")
+        LatencySummary(results.table(ECHOES)).median("beta", "mqtt-0")
 
 
-def test_the_report_judges_the_thesis_own_medians_as_the_thesis_does(tmp_path: Path) -> None:
+def test_the_report_judges_the_published_medians_as_their_author_does(tmp_path: Path) -> None:
     sessions = {
         (name, f"session-{kind}"): THEIRS[name, f"zenoh-{kind}"] * 1.1
         for name in SCENARIOS
         for kind in ("best-effort", "reliable")
     }
-    page = write_echo_report(stored(tmp_path, {**THEIRS, **sessions}), tmp_path).read_text()
+    page = EXPERIMENT.report(stored(tmp_path, {**THEIRS, **sessions}), tmp_path).read_text()
     assert "**does not hold**" not in page
     assert "| Mosquitto, QoS 1 | 8.469 (8.469) |" in page
     for name in SCENARIOS:
@@ -112,14 +118,14 @@ def test_the_report_judges_the_thesis_own_medians_as_the_thesis_does(tmp_path: P
 
 def test_the_report_says_when_the_session_is_too_slow(tmp_path: Path) -> None:
     medians = {("delta", "zenoh-reliable"): 2.0, ("delta", "session-reliable"): 2.4}
-    page = write_echo_report(stored(tmp_path, medians), tmp_path).read_text()
+    page = EXPERIMENT.report(stored(tmp_path, medians), tmp_path).read_text()
     assert "**does not hold** | 2.400 against 2.000 ms: 1.200" in page
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("emulating")
 def test_all_stacks_echo_through_two_routers_or_brokers(tmp_path: Path) -> None:
-    plan = EchoPlan(
+    plan = LatencyPlan(
         echoes=5,
         acknowledged_echoes=5,
         delayed_echoes=1,
@@ -127,14 +133,20 @@ def test_all_stacks_echo_through_two_routers_or_brokers(tmp_path: Path) -> None:
         links="wired",
         scenarios=("gamma", "delta"),
     )
-    results = EchoResults(tmp_path)
-    evaluation = EchoEvaluation(plan, results)
-    evaluation.run()
-    assert evaluation.failures == []
-    for name in plan.scenarios:
-        for case in plan.cases(name):
-            times, lost = round_trips_ms(results.echoes(), case.scenario, case.stack)
-            assert (len(times), lost) == (5, 0), case.name
-    told: list[EchoCase] = []
-    EchoEvaluation(plan, results, on_case=told.append).run()
+    results = Results(tmp_path)
+    assert run_trial("latency", LatencyTrial(plan), results) == []
+    for case in plan.cases():
+        times, lost = round_trips_ms(results.table(ECHOES), case.scenario, case.stack)
+        assert (len(times), lost) == (5, 0), case.name
+    told: list[str] = []
+    run_trial("latency", LatencyTrial(plan), results, on_case=lambda name, _: told.append(name))
     assert told == [], "what is there is not run again"
+
+
+def test_made_up_links_are_said_to_be(tmp_path: Path) -> None:
+    for links, words in (("wifi", "made up (802.11n"), ("lte", "made up in place of TMobile-LTE")):
+        plan = LatencyPlan(links=links, scenarios=("delta",))  # type: ignore[arg-type]
+        results = Results(tmp_path / links)
+        results.begin("latency", plan)
+        (data,) = LatencyTrial(plan).prepare(results).values()
+        assert data.startswith(words)

@@ -5,20 +5,23 @@ from collections import Counter
 import pytest
 
 from zonal_lab.errors import PlanError
-from zonal_lab.location.plan import Plan
+from zonal_lab.location.plan import FalsePositivesCase, LocationPlan
 from zonal_lab.location.techniques import TECHNIQUES
 
 
-def test_the_full_plan_is_the_thesis() -> None:
-    plan = Plan()
+def test_the_full_plan_is_the_published_one() -> None:
+    plan = LocationPlan()
     assert (plan.rounds, plan.seconds) == (12, 180)
     # 3 scenarios × 2 transports × 2 processor shares × 6 techniques × 12 rounds, and figure 7.28
-    assert plan.count == 3 * 2 * 2 * 6 * 12 + 12
+    cases = list(plan.cases())
+    assert cases[-1] == FalsePositivesCase()
+    assert len(cases[:-1]) == 3 * 2 * 2 * 6 * 12 + 12
+    assert len({case.name for case in cases}) == len(cases)
 
 
 def test_techniques_take_turns_and_none_is_always_first() -> None:
-    plan = Plan(rounds=6, scenarios=("zoning",), transports=("tcp",), cpu_percents=(100,))
-    cases = list(plan.cases("zoning"))
+    plan = LocationPlan(rounds=6, scenarios=("zoning",), transports=("tcp",), cpu_percents=(100,))
+    cases = list(plan.cases_of("zoning"))
     firsts = Counter(cases[number * 6].technique for number in range(6))
     assert firsts == Counter(TECHNIQUES)
     assert len({case.name for case in cases}) == len(cases)
@@ -36,4 +39,4 @@ def test_techniques_take_turns_and_none_is_always_first() -> None:
 )
 def test_a_plan_that_cannot_be_is_refused(wrong: dict[str, object], says: str) -> None:
     with pytest.raises(PlanError, match=says):
-        Plan(**wrong)  # type: ignore[arg-type]
+        LocationPlan(**wrong)  # type: ignore[arg-type]

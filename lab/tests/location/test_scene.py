@@ -7,10 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from zonal_lab.emulation.network import EmulatedNetwork
-from zonal_lab.emulation.topology import layout
-from zonal_lab.location.plan import Case, Transport
-from zonal_lab.location.scene import Outcome, Scene
+from zonal_lab.emulation import EmulatedNetwork, layout
+from zonal_lab.location.plan import LocationCase, Transport
+from zonal_lab.location.scene import Scene, SceneRun
 from zonal_lab.location.techniques import BASELINES, LOCATION_AWARE, TECHNIQUES
 
 pytestmark = pytest.mark.usefixtures("emulating")
@@ -23,26 +22,26 @@ def scene(emulating: None) -> Iterator[Scene]:
         yield Scene(network)
 
 
-def run(scene: Scene, technique: str, transport: Transport = "tcp", cpu: int = 100) -> Outcome:
-    return scene.run(Case("pair", transport, cpu, technique, 0), 1.0)
+def run(scene: Scene, technique: str, transport: Transport = "tcp", cpu: int = 100) -> SceneRun:
+    return scene.run(LocationCase("pair", transport, cpu, technique, 0), 1.0)
 
 
-def numbers(outcome: Outcome, subscriber: int) -> list[int]:
-    return sorted(outcome.messages[subscriber][:, 1].tolist())
+def numbers(found: SceneRun, subscriber: int) -> list[int]:
+    return sorted(found.messages[subscriber][:, 1].tolist())
 
 
 @pytest.mark.parametrize("technique", TECHNIQUES)
 def test_every_technique_delivers_every_message_once(scene: Scene, technique: str) -> None:
-    outcome = run(scene, technique)
-    assert outcome.sent == {13: 200}
-    assert numbers(outcome, 6) == list(range(200))
-    assert len(outcome.messages[9]) == 0
-    latency_ms = (outcome.messages[6][:, 3] - outcome.messages[6][:, 2]) / 1e6
+    found = run(scene, technique)
+    assert found.sent == {13: 200}
+    assert numbers(found, 6) == list(range(200))
+    assert len(found.messages[9]) == 0
+    latency_ms = (found.messages[6][:, 3] - found.messages[6][:, 2]) / 1e6
     assert 0 < float(np.median(latency_ms)) < 200
     # Only the baselines bring messages to a session that does not want them.
-    assert outcome.received[6] == 200
-    assert outcome.received[9] == (200 if technique in BASELINES else 0)
-    assert outcome.unwanted[9] == (200 if technique in BASELINES else 0)
+    assert found.received[6] == 200
+    assert found.received[9] == (200 if technique in BASELINES else 0)
+    assert found.unwanted[9] == (200 if technique in BASELINES else 0)
 
 
 def test_bytes_and_processor_time_are_counted_per_node(scene: Scene) -> None:
@@ -55,7 +54,7 @@ def test_bytes_and_processor_time_are_counted_per_node(scene: Scene) -> None:
 
 @pytest.mark.parametrize("technique", ["PAYLOAD", *LOCATION_AWARE])
 def test_udp_and_slow_routers_work_too(scene: Scene, technique: str) -> None:
-    outcome = run(scene, technique, "udp", 20)
-    received = numbers(outcome, 6)
+    found = run(scene, technique, "udp", 20)
+    received = numbers(found, 6)
     assert len(received) > 150
     assert len(set(received)) == len(received)

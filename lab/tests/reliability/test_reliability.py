@@ -5,48 +5,68 @@ from pathlib import Path
 import pytest
 
 from zonal_lab.errors import PlanError
-from zonal_lab.reliability.evaluation import BurstEvaluation, BurstResults
-from zonal_lab.reliability.plan import BurstPlan
-from zonal_lab.reliability.report import write_burst_report
+from zonal_lab.experiment import Outcome, Results, run_trial
+from zonal_lab.reliability import EXPERIMENT
+from zonal_lab.reliability.hosts import Sample
+from zonal_lab.reliability.plan import ReliabilityCase, ReliabilityPlan
+from zonal_lab.reliability.samples import ROUND_TRIPS, read_figures, round_trip_table
+from zonal_lab.reliability.trial import ReliabilityTrial
 
 
-def test_a_plan_covers_the_thesis_cases_and_recovery() -> None:
-    plan = BurstPlan()
+def test_a_plan_covers_the_published_cases_and_recovery() -> None:
+    plan = ReliabilityPlan()
     plain = [case for case in plan.bursts() if case.stack == "zenoh"]
     assert len(plain) == 3 * 2 * 4
     assert {case.count * case.size for case in plain} == {5_000_000}
-    everything = [*plan.bursts(), *plan.paced()]
+    everything = list(plan.cases())
     assert len({case.name for case in everything}) == len(everything) == 54 + 12
     with pytest.raises(PlanError):
-        BurstPlan(sizes=(42,))
+        ReliabilityPlan(sizes=(42,))
+
+
+def test_the_page_shows_losses_and_the_spread_of_all_round_trips(tmp_path: Path) -> None:
+    results = Results(tmp_path)
+    results.begin("reliability", ReliabilityPlan(samples=2))
+    sent = [Sample(5000, 0, 1.0, [1.0, 2.0, 3.0]), Sample(2500, 3, 1.0, [4.0, 5.0])]
+    for block in (True, False):
+        case = ReliabilityCase("zenoh", "tcp", True, block, 1000)
+        lost = [1 - each.received / case.count for each in sent]
+        figures = {"lost": [0.0, 0.0] if block else lost, "copies": 3, "seconds": [1.0, 1.0]}
+        results.add(case, Outcome(figures, {ROUND_TRIPS: round_trip_table(sent)}))
+    page = EXPERIMENT.report(results, tmp_path).read_text()
+    row = "| reliable, drop | 1000 | 25.00% | 0.00% – 50.00% | 3 | 3.0 | 1.0 – 5.0 | 5.0 |"
+    assert row in page
+    assert "| plain Zenoh, TCP with block, reliable: nothing lost | ours | holds |" in page
+    assert (tmp_path / "reliability.png").stat().st_size > 5000
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("emulating")
 def test_reliable_and_block_lose_nothing_over_tcp(tmp_path: Path) -> None:
-    plan = BurstPlan(samples=1, sizes=(1000,), transports=("tcp",), stacks=("zenoh", "session"))
-    results = BurstResults(tmp_path)
-    evaluation = BurstEvaluation(plan, results, on_case=lambda _: None)
-    evaluation.run()
-    assert evaluation.failures == []
-    for case, found in results.figures().items():
+    plan = ReliabilityPlan(
+        samples=1, sizes=(1000,), transports=("tcp",), stacks=("zenoh", "session")
+    )
+    results = Results(tmp_path)
+    assert run_trial("reliability", ReliabilityTrial(plan), results) == []
+    for case, found in read_figures(results).items():
         if case.reliable and case.block:
             assert found.lost == [0.0], case.name
             assert found.copies == 0
-    page = write_burst_report(results, tmp_path).read_text()
-    assert "| plain Zenoh, TCP with block, reliable: nothing lost | TARGETS D | holds |" in page
-    assert "| our session, TCP with block, best effort: nothing lost | TARGETS D | holds |" in page
+    page = EXPERIMENT.report(results, tmp_path).read_text()
+    assert "| plain Zenoh, TCP with block, reliable: nothing lost | ours | holds |" in page
+    assert "| our session, TCP with block, best effort: nothing lost | ours | holds |" in page
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("emulating")
 def test_recovery_loses_nothing_at_a_rate_that_the_link_carries(tmp_path: Path) -> None:
-    plan = BurstPlan(samples=3, sizes=(), transports=("udp",), stacks=("recovery",))
-    results = BurstResults(tmp_path)
-    BurstEvaluation(plan, results, on_case=lambda _: None).run()
-    found = results.figures()
+    plan = ReliabilityPlan(samples=3, sizes=(), transports=("udp",), stacks=("recovery",))
+    results = Results(tmp_path)
+    run_trial("reliability", ReliabilityTrial(plan), results)
+    found = read_figures(results)
     assert {case.link_loss for case in found} == {0.0, 0.01}
     for case, each in found.items():
         assert each.lost == [0.0, 0.0, 0.0], case.name
         # A question that is lost holds nothing back until it is given up.
-        assert each.round_trips[-1] < 5000, case.name
+        assert each.round_trips is not None
+        assert each.round_trips.longest < 5000, case.name

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import mqtt5
 
@@ -12,7 +12,7 @@ from zonal.broker import reason_codes, version_311
 from zonal.errors import MqttError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable
 
     from zonal.broker.access import RemoteEnd, User
     from zonal.broker.message import Encodings
@@ -92,31 +92,31 @@ class Connection:
                 self.outbox.append(self)
 
     def disconnect(self, code: int, reason: str = "") -> None:
-        """Tells the client why, as far as its version and state allow, and closes."""
+        """Tells the client why, as far as its version and state allow, and closes (4.13, 3.1.4)."""
+        data = b""
         if self.stage is Stage.OPEN and self.version == 5:
-            self._send_disconnect(code, reason)
+            data = self._fitting(
+                mqtt5.DisconnectPacket, reason, reason_code=mqtt5.DisconnectReasonCode(code)
+            )
         elif self.stage in {Stage.NEW, Stage.PROVING}:
-            self._refuse(code, reason)
+            if self.reader.version == 4:
+                data = version_311.connack(code, session_present=False)
+            elif self.reader.version == 5 or code == reason_codes.UNSUPPORTED_VERSION:
+                data = self._fitting(
+                    mqtt5.ConnAckPacket, reason, reason_code=mqtt5.ConnAckReasonCode(code)
+                )
+        if data and len(data) <= self.maximum_packet:
+            self.send(data)
         self.close()
 
-    def _send_disconnect(self, code: int, reason: str) -> None:
-        known = mqtt5.DisconnectReasonCode(code)
-        data = mqtt5.DisconnectPacket(reason_code=known, reason_str=reason or None).write()
-        self._send_shorter(data, mqtt5.DisconnectPacket(reason_code=known).write())
-
-    def _refuse(self, code: int, reason: str) -> None:
-        """A CONNACK with an error, to a client whose version is known (4.13, 3.1.4)."""
-        if self.reader.version == 4:
-            self.send(version_311.connack(code, session_present=False))
-        elif self.reader.version == 5 or code == reason_codes.UNSUPPORTED_VERSION:
-            self._send_shorter(refusal(code, reason), refusal(code, ""))
-
-    def _send_shorter(self, data: bytes, without_reason: bytes) -> None:
-        """Sends as much of a last word as the client takes (MQTT-3.1.2-24), or nothing."""
-        for each in (data, without_reason):
-            if len(each) <= self.maximum_packet:
-                self.send(each)
-                return
+    def _fitting(
+        self, kind: Callable[..., Any], reason: str | None, *fields: Any, **codes: Any
+    ) -> bytes:
+        """A packet with its reason, or without one that the client does not take (3.1.2.11.4)."""
+        data: bytes = kind(*fields, reason_str=reason or None, **codes).write()
+        if reason and len(data) > self.maximum_packet:
+            data = kind(*fields, **codes).write()
+        return data
 
     def _answer(self, data: bytes) -> None:
         """Sends what cannot be left out, or says that the client takes too little for it."""
@@ -135,24 +135,18 @@ class Connection:
             self.send(first + packet_id.to_bytes(2, "big"))
             return
         text = reason if self.problem_information else None
-        data = kind(packet_id, reason_code=codes(code), reason_str=text).write()
-        if len(data) > self.maximum_packet:
-            data = kind(packet_id, reason_code=codes(code)).write()
-        self.send(data)
+        self.send(self._fitting(kind, text, packet_id, reason_code=codes(code)))
 
-    def acknowledge_subscribe(self, packet_id: int, codes: Sequence[int], reason: str) -> None:
+    def acknowledge_subscribe(self, packet_id: int, codes: list[int], reason: str) -> None:
         """Sends SUBACK, with one code for each filter."""
         if self.version == 4:
-            self.send(version_311.suback(packet_id, list(codes)))
+            self.send(version_311.suback(packet_id, codes))
             return
         known = [mqtt5.SubAckReasonCode(code) for code in codes]
-        text = reason if reason and self.problem_information else None
-        data = mqtt5.SubAckPacket(packet_id, known, reason_str=text).write()
-        if text and len(data) > self.maximum_packet:
-            data = mqtt5.SubAckPacket(packet_id, known).write()
-        self._answer(data)
+        text = reason if self.problem_information else None
+        self._answer(self._fitting(mqtt5.SubAckPacket, text, packet_id, known))
 
-    def acknowledge_unsubscribe(self, packet_id: int, codes: Sequence[int]) -> None:
+    def acknowledge_unsubscribe(self, packet_id: int, codes: list[int]) -> None:
         """Sends UNSUBACK, with one code for each filter."""
         if self.version == 4:
             self.send(version_311.unsuback(packet_id))
@@ -161,19 +155,15 @@ class Connection:
         self._answer(mqtt5.UnsubAckPacket(packet_id, known).write())
 
     def publish(
-        self,
-        encodings: Encodings,
-        qos: int,
-        retain: bool,
-        identifiers: tuple[int, ...],
-        packet_id: int = 0,
-        duplicate: bool = False,
-    ) -> bool:
+        self, encodings: Encodings, qos: int, retain: bool, identifiers: tuple[int, ...],
+        packet_id: int = 0, duplicate: bool = False,
+    ) -> bool:  # fmt: skip
         """Sends a message; False where it is larger than the client takes (3.1.2.11.4)."""
         if self.topic_alias_maximum:
-            return self._publish_aliased(encodings, qos, retain, identifiers, packet_id, duplicate)
-        head, tail = encodings.form(self.version, qos, retain, identifiers)
-        data = head + packet_id.to_bytes(2, "big") + tail if qos else head
+            data = self._aliased(encodings, qos, retain, identifiers, packet_id)
+        else:
+            head, tail = encodings.parts((self.version, qos, retain, identifiers))
+            data = head + packet_id.to_bytes(2, "big") + tail if qos else head
         if len(data) > self.maximum_packet:
             return False
         if duplicate:
@@ -181,27 +171,19 @@ class Connection:
         self.send(data)
         return True
 
-    def _publish_aliased(self, encodings: Encodings, qos: int, retain: bool,
-                         identifiers: tuple[int, ...], packet_id: int,
-                         duplicate: bool) -> bool:  # fmt: skip
-        message = encodings.message
-        alias = self.aliases_out.get(message.topic)
-        topic: str | None = "" if alias else None
-        fresh = alias is None and len(self.aliases_out) < self.topic_alias_maximum
-        if fresh:
-            alias = len(self.aliases_out) + 1
+    def _aliased(self, encodings: Encodings, qos: int, retain: bool,
+                 identifiers: tuple[int, ...], packet_id: int) -> bytes:  # fmt: skip
+        """A PUBLISH that names its topic by an alias, or sets one while there are any left."""
+        message, aliases = encodings.message, self.aliases_out
+        alias = aliases.get(message.topic)
+        fresh = alias is None and len(aliases) < self.topic_alias_maximum
         data = message.packet(
-            encodings.now, qos, retain=retain, identifiers=identifiers,
-            packet_id=packet_id if qos else None, topic=topic, alias=alias,
+            encodings.now, qos, retain=retain, identifiers=identifiers, packet_id=packet_id,
+            topic="" if alias else None, alias=len(aliases) + 1 if fresh else alias,
         ).write()  # fmt: skip
-        if len(data) > self.maximum_packet:
-            return False
-        if fresh and alias is not None:
-            self.aliases_out[message.topic] = alias
-        if duplicate:
-            data = bytes((data[0] | 0x08,)) + data[1:]
-        self.send(data)
-        return True
+        if fresh and len(data) <= self.maximum_packet:
+            aliases[message.topic] = len(aliases) + 1
+        return data
 
 
 Acknowledgement = mqtt5.PubAckPacket | mqtt5.PubRecPacket | mqtt5.PubRelPacket | mqtt5.PubCompPacket
@@ -212,10 +194,3 @@ ACKNOWLEDGEMENTS: dict[type, tuple[bytes, type]] = {
     mqtt5.PubRelPacket: (b"\x62\x02", mqtt5.PubRelReasonCode),
     mqtt5.PubCompPacket: (b"\x70\x02", mqtt5.PubCompReasonCode),
 }
-
-
-def refusal(code: int, reason: str) -> bytes:
-    """A CONNACK that says no."""
-    return mqtt5.ConnAckPacket(
-        reason_code=mqtt5.ConnAckReasonCode(code), reason_str=reason or None
-    ).write()

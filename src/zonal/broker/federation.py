@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from zonal.broker.server import Server
     from zonal.session import Gathering, Sample
 
-logger = logging.getLogger("zonal.broker")
+logger = logging.getLogger(__name__)
 
 WAITING_OUT = 50_000
 WAITING_IN = 50_000

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from zonal.geo import Circle
 from zonal.index import SubscriptionIndex, Syntax
 
 if TYPE_CHECKING:
@@ -111,19 +110,3 @@ class Matching:
         if location is not None and len(self._placed):
             found += self._placed.match(topic, location, geofence)
         return found
-
-
-def passes_geo(subscription: ClientSubscription, message: Message) -> bool:
-    """Consumer and producer geo check for one subscription, for a message that was retained."""
-    area = subscription.area
-    here = subscription.session.location
-    if area is not None:
-        if isinstance(area, Circle) and area.is_ego_centric:
-            if here is None:
-                return False
-            area = area.at(here)
-        if message.location is None or not area.contains(message.location):
-            return False
-    if message.geofence is None:
-        return True
-    return here is not None and message.geofence.contains(here)

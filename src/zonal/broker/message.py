@@ -1,4 +1,4 @@
-"""An application message on its way through the broker, and its bytes, made once for many."""
+"""An application message on its way through the broker, and the bytes it is sent as."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Message:
-    """What a client published: never changed after it was made, so sessions share it.
+    """What a client published; not changed from then on, so that sessions can share it.
 
     Most messages have none of the optional parts, so these are defaults of the class: making an
     ordinary message sets five attributes.
@@ -37,14 +37,8 @@ class Message:
     references = 0
     """How many durable queues hold it."""
 
-    def __init__(
-        self,
-        topic: str,
-        payload: bytes,
-        qos: int = 0,
-        retain: bool = False,
-        source: str | None = None,
-    ) -> None:
+    def __init__(self, topic: str, payload: bytes, qos: int = 0, retain: bool = False,
+                 source: str | None = None) -> None:  # fmt: skip
         self.topic = topic
         self.payload = payload
         self.qos = qos
@@ -72,17 +66,10 @@ class Message:
         return self.expires_at is not None and now >= self.expires_at
 
     def packet(
-        self,
-        now: float,
-        qos: int,
-        *,
-        retain: bool,
-        identifiers: tuple[int, ...] = (),
-        packet_id: int | None = None,
-        topic: str | None = None,
-        alias: int | None = None,
+        self, now: float, qos: int, *, retain: bool, identifiers: tuple[int, ...] = (),
+        packet_id: int | None = 1, topic: str | None = None, alias: int | None = None,
         payload: bytes | None = None,
-    ) -> mqtt5.PublishPacket:
+    ) -> mqtt5.PublishPacket:  # fmt: skip
         """This message as version 5 sends it now, with what is left of its lifetime."""
         expiry = None if self.expires_at is None else max(0, round(self.expires_at - now))
         return mqtt5.PublishPacket(
@@ -90,7 +77,7 @@ class Message:
             self.payload if payload is None else payload,
             qos=QOS[qos],
             retain=retain,
-            packet_id=packet_id,
+            packet_id=packet_id if qos else None,
             payload_format_indicator=self.payload_format,
             message_expiry_interval=expiry,
             content_type=self.content_type,
@@ -102,14 +89,16 @@ class Message:
         )
 
 
-AS_SENT: tuple[int, int, bool, tuple[int, ...]] = (5, 1, False, ())
+Form = tuple[int, int, bool, tuple[int, ...]]
+"""Version, QoS, retain, subscription identifiers: what makes receivers' bytes differ."""
+AS_SENT: Form = (5, 1, False, ())
 
 
 class Encodings:
     """One message's bytes for this moment: each distinct form is encoded once.
 
-    A form is (version, QoS, retain, subscription identifiers). With QoS 1 and 2 receivers differ in
-    the packet identifier alone, so a form is kept as the bytes before and after it.
+    With QoS 1 and 2 receivers of one form differ in the packet identifier alone, so a form is kept
+    as the bytes before and after it.
     """
 
     __slots__ = ("_forms", "message", "now")
@@ -117,32 +106,21 @@ class Encodings:
     def __init__(self, message: Message, now: float) -> None:
         self.message = message
         self.now = now
-        self._forms: dict[tuple[int, int, bool, tuple[int, ...]], tuple[bytes, bytes]] = {}
+        self._forms: dict[Form, tuple[bytes, bytes]] = {}
 
     def know(self, head: bytes, tail: bytes) -> None:
         """Takes the bytes of a version 5 PUBLISH at QoS 1, as its sender has encoded it."""
         self._forms[AS_SENT] = (head, tail)
 
-    def form(
-        self,
-        version: int,
-        qos: int,
-        retain: bool,
-        identifiers: tuple[int, ...],
-    ) -> tuple[bytes, bytes]:
+    def parts(self, form: Form) -> tuple[bytes, bytes]:
         """The bytes before and after the packet identifier (QoS 0: all of them, and none)."""
-        key = (version, qos, retain, identifiers)
-        parts = self._forms.get(key)
-        if parts is None:
-            parts = self._forms[key] = self._encode(version, qos, retain, identifiers)
-        return parts
+        known = self._forms.get(form)
+        if known is None:
+            known = self._forms[form] = self._encode(*form)
+        return known
 
     def _encode(
-        self,
-        version: int,
-        qos: int,
-        retain: bool,
-        identifiers: tuple[int, ...],
+        self, version: int, qos: int, retain: bool, identifiers: tuple[int, ...]
     ) -> tuple[bytes, bytes]:
         message = self.message
         if version == 4:
@@ -150,10 +128,7 @@ class Encodings:
                 message.topic.encode(), message.payload, qos, retain=retain
             )
             return (head, message.payload) if qos else (head + message.payload, b"")
-        packet = message.packet(
-            self.now, qos, retain=retain, identifiers=identifiers, packet_id=1 if qos else None
-        )
-        data = packet.write()
+        data = message.packet(self.now, qos, retain=retain, identifiers=identifiers).write()
         return split_at_packet_id(data) if qos else (data, b"")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -10,30 +11,20 @@ if TYPE_CHECKING:
 QUEUED, SENT, RELEASED = 0, 1, 2
 
 
+@dataclass(slots=True, eq=False)
 class Outgoing:
     """One message on its way to one client."""
 
-    __slots__ = ("identifiers", "message", "number", "packet_id", "qos", "retain", "share", "state")
-
-    def __init__(
-        self,
-        message: Message,
-        qos: int,
-        *,
-        retain: bool,
-        identifiers: tuple[int, ...],
-        share: str | None = None,
-    ) -> None:
-        self.message = message
-        self.qos = qos
-        self.retain = retain
-        self.identifiers = identifiers
-        self.share = share
-        """The shared pattern it came by: another member takes it if this session ends."""
-        self.packet_id = 0
-        self.state = QUEUED
-        self.number = 0
-        """Its place in the session's order, for the store; 0 while the store does not have it."""
+    message: Message
+    qos: int
+    retain: bool
+    identifiers: tuple[int, ...]
+    share: str | None = None
+    """The shared pattern it came by: another member takes it if this session ends."""
+    packet_id: int = 0
+    state: int = QUEUED
+    number: int = 0
+    """Its place in the session's order, for the store; 0 while the store does not have it."""
 
 
 class OutgoingJournal:

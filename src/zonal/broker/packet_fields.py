@@ -7,15 +7,20 @@ first, so that the codec sees only packets it can read.
 
 from __future__ import annotations
 
-from zonal.broker.reason_codes import malformed
+from zonal.broker.reason_codes import TOPIC_ALIAS_INVALID, malformed, protocol_error
+from zonal.errors import MqttError
 
-BYTE = frozenset({0x01, 0x17, 0x19, 0x24, 0x25, 0x28, 0x29, 0x2A})
-TWO = frozenset({0x13, 0x21, 0x22, 0x23})
-FOUR = frozenset({0x02, 0x11, 0x18, 0x27})
-VARIABLE = frozenset({0x0B})
+USER_PROPERTY, SUBSCRIPTION_IDENTIFIER = 0x26, 0x0B
+REQUEST_PROBLEM_INFORMATION, REQUEST_RESPONSE_INFORMATION = 0x17, 0x19
+RECEIVE_MAXIMUM, TOPIC_ALIAS, MAXIMUM_PACKET_SIZE = 0x21, 0x23, 0x27
 TEXT = frozenset({0x03, 0x08, 0x12, 0x15, 0x1A, 0x1C, 0x1F})
 BINARY = frozenset({0x09, 0x16})
-USER_PROPERTY = 0x26
+SIZES = (
+    dict.fromkeys((0x01, 0x17, 0x19, 0x24, 0x25, 0x28, 0x29, 0x2A), 1)
+    | dict.fromkeys((0x13, 0x21, 0x22, 0x23), 2)
+    | dict.fromkeys((0x02, 0x11, 0x18, 0x27), 4)
+)
+"""Bytes of the properties that are numbers of a fixed size (MQTT 5, 2.2.2.2)."""
 
 
 class Fields:
@@ -77,45 +82,56 @@ class Fields:
         start, self.position = self.position, self.end
         return self._data[start : self.end]
 
-    def properties(self) -> None:
-        """A property list: every string in it is checked."""
+    def properties(self) -> dict[int, int]:
+        """A property list: every string in it is checked; numbers are returned, by property."""
         size = self.variable()
         end = self.position + size
         if end > self.end:
             raise malformed("the property length reaches beyond the packet")
-        inner = Fields(self._data, self.position, end)
-        while inner.position < end:
-            inner._property()
-        self.position = end
+        whole, self.end = self.end, end
+        found: dict[int, int] = {}
+        while self.position < end:
+            kind = self.variable()
+            if kind == USER_PROPERTY:
+                self.text()
+                self.text()
+            elif kind in found:
+                raise protocol_error(f"property 0x{kind:02x} is given twice")
+            else:
+                found[kind] = self._value(kind)
+        self.end = whole
+        return found
 
-    def _property(self) -> None:
-        kind = self.variable()
-        if kind == USER_PROPERTY:
+    def _value(self, kind: int) -> int:
+        """A property's number; 0 for text and binary data, which are only checked."""
+        if kind in TEXT:
             self.text()
-            self.text()
-        elif kind in TEXT:
-            self.text()
-        elif kind in BINARY:
+            return 0
+        if kind in BINARY:
             self.binary()
-        elif kind in VARIABLE:
-            self.variable()
-        elif kind in BYTE:
-            self.byte()
-        elif kind in TWO or kind in FOUR:
-            self._take(2 if kind in TWO else 4)
-        else:
+            return 0
+        if kind == SUBSCRIPTION_IDENTIFIER:
+            return self.variable()
+        if kind not in SIZES:
             raise malformed(f"there is no property 0x{kind:02x}")
+        start = self._take(SIZES[kind])
+        return int.from_bytes(self._data[start : self.position], "big")
 
 
 def check_connect(data: bytes, start: int, end: int) -> None:
-    """The body of an MQTT 5 CONNECT: flags that agree, strings that are strings."""
+    """The body of an MQTT 5 CONNECT: flags, properties and strings."""
     fields = Fields(data, start, end)
     fields.text()
     fields.byte()
     flags = fields.byte()
     check_connect_flags(flags)
     fields.two()
-    fields.properties()
+    properties = fields.properties()
+    if not properties.get(RECEIVE_MAXIMUM, 1) or not properties.get(MAXIMUM_PACKET_SIZE, 1):
+        raise protocol_error("receive maximum and maximum packet size must not be 0")
+    for flag in (REQUEST_PROBLEM_INFORMATION, REQUEST_RESPONSE_INFORMATION):
+        if properties.get(flag, 0) > 1:
+            raise protocol_error(f"property 0x{flag:02x} must be 0 or 1")
     fields.text()
     if flags & 0x04:
         fields.properties()
@@ -140,21 +156,31 @@ def check_connect_flags(flags: int) -> None:
 
 
 def check_publish(data: bytes, start: int, end: int, first: int) -> None:
-    """The variable header of a PUBLISH: the payload is nobody's business."""
+    """The variable header of a PUBLISH: the payload may be anything."""
     if first & 0x06 == 0 and first & 0x08:
         raise malformed("DUP must be 0 for QoS 0")
     fields = Fields(data, start, end)
-    fields.text()
+    topic = fields.text()
     if first & 0x06:
         fields.two()
-    fields.properties()
+    properties = fields.properties()
+    if properties.get(TOPIC_ALIAS) == 0:
+        raise MqttError(TOPIC_ALIAS_INVALID, "topic alias 0")
+    if not topic and TOPIC_ALIAS not in properties:
+        raise protocol_error("neither a topic nor a topic alias")
+    _check_identifier(properties)
+
+
+def _check_identifier(properties: dict[int, int]) -> None:
+    if properties.get(SUBSCRIPTION_IDENTIFIER) == 0:
+        raise protocol_error("subscription identifier 0")
 
 
 def check_subscribe(data: bytes, start: int, end: int) -> None:
     """The body of a SUBSCRIBE, with its reserved option bits (3.8.3.1)."""
     fields = Fields(data, start, end)
     fields.two()
-    fields.properties()
+    _check_identifier(fields.properties())
     while fields.position < end:
         fields.text()
         if fields.byte() & 0xC0:

@@ -13,21 +13,10 @@ from zonal.errors import MqttError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-CONNECT, PUBLISH, SUBSCRIBE, UNSUBSCRIBE, DISCONNECT, AUTH = 1, 3, 8, 10, 14, 15
+CONNECT, PUBLISH, AUTH = 1, 3, 15
 PLAIN_PUBACK = 0x40
-FROM_CLIENTS = frozenset({1, 3, 4, 5, 6, 7, 8, 10, 12, 14, 15})
-FIXED_FLAGS = {1: 0, 4: 0, 5: 0, 6: 2, 7: 0, 8: 2, 10: 2, 12: 0, 14: 0, 15: 0}
-
-# What the codec refuses with a reason code other than "malformed packet".
-CODEC_REASONS = (
-    ("Topic alias must be != 0", reason_codes.TOPIC_ALIAS_INVALID),
-    ("Topic alias must be set", reason_codes.PROTOCOL_ERROR),
-    ("Receive maximum must be", reason_codes.PROTOCOL_ERROR),
-    ("Maximum packet size must be", reason_codes.PROTOCOL_ERROR),
-    ("Subscription ID must be", reason_codes.PROTOCOL_ERROR),
-    ("Duplicate value", reason_codes.PROTOCOL_ERROR),
-    ("Invalid boolean", reason_codes.PROTOCOL_ERROR),
-)
+FLAGS = {1: 0, 4: 0, 5: 0, 6: 2, 7: 0, 8: 2, 10: 2, 12: 0, 14: 0, 15: 0}
+"""The low bits of a packet's first byte, by the types that clients send beside PUBLISH."""
 
 CHECKS: dict[int, Callable[[bytes, int, int], None]] = {
     1: packet_fields.check_connect,
@@ -137,9 +126,11 @@ class PacketReader:
             raise protocol_error("the first packet must be CONNECT")
         if kind == 0:
             raise malformed("packet type 0 is forbidden")
-        if kind not in FROM_CLIENTS:
+        if kind == PUBLISH:
+            return
+        if kind not in FLAGS:
             raise protocol_error(f"packet type {kind} is a server's")
-        if kind != PUBLISH and first & 0x0F != FIXED_FLAGS[kind]:
+        if first & 0x0F != FLAGS[kind]:
             raise malformed(f"packet type {kind} has wrong flags")
 
     def _decode(self, data: bytes, start: int, body: int, end: int) -> mqtt5.Packet:
@@ -167,19 +158,17 @@ class PacketReader:
             after = topic + (data[body] << 8 | data[body + 1])
             name = data[topic:after]
             after += 2 if first & 0x06 else 0
-            if after < end and data[after] == 0 and name.isascii() and b"\0" not in name:
+            if name and after < end and data[after] == 0 and name.isascii() and b"\0" not in name:
                 return
         packet_fields.check_publish(data, body, end, first)
 
 
 def read(data: bytes, start: int, end: int) -> mqtt5.Packet:
-    """One packet through the codec; its complaints become reason codes."""
+    """One packet through the codec, whose every complaint is a malformed packet."""
     try:
         packet, _ = mqtt5.read(memoryview(data)[start:end])
     except ValueError as error:
-        text = str(error)
-        code = next((code for key, code in CODEC_REASONS if text.startswith(key)), None)
-        raise MqttError(reason_codes.MALFORMED if code is None else code, text) from error
+        raise malformed(str(error)) from error
     except IndexError as error:
         raise malformed("the packet is shorter than its fields") from error
     except (KeyboardInterrupt, SystemExit):

@@ -1,11 +1,10 @@
-"""MQTT reason codes, by the specification's names (MQTT 5, section 2.4), and two errors."""
+"""MQTT reason codes, by the specification's names (MQTT 5, section 2.4), and what carries them."""
 
 from __future__ import annotations
 
 from zonal.errors import MqttError
 
 SUCCESS = 0x00
-DISCONNECT_WITH_WILL = 0x04
 NO_MATCHING_SUBSCRIBERS = 0x10
 NO_SUBSCRIPTION_EXISTED = 0x11
 UNSPECIFIED = 0x80
@@ -16,7 +15,6 @@ UNSUPPORTED_VERSION = 0x84
 CLIENT_ID_NOT_VALID = 0x85
 BAD_CREDENTIALS = 0x86
 NOT_AUTHORIZED = 0x87
-SERVER_UNAVAILABLE = 0x88
 SERVER_BUSY = 0x89
 SHUTTING_DOWN = 0x8B
 BAD_AUTHENTICATION_METHOD = 0x8C
@@ -33,6 +31,14 @@ PAYLOAD_FORMAT_INVALID = 0x99
 
 FAILURE = 0x80
 """Codes from here on say that something did not happen."""
+
+
+class Refused(Exception):  # noqa: N818 - nothing failed: what a client asked for is not done
+    """A publication or subscription that is acknowledged with an error and has no effect."""
+
+    def __init__(self, code: int, reason: str) -> None:
+        super().__init__(reason)
+        self.code = code
 
 
 def malformed(what: str) -> MqttError:

@@ -1,9 +1,9 @@
-"""A broker as its store remembers it."""
+"""Fills a broker from its store when it starts."""
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import mqtt5
 
@@ -37,12 +37,12 @@ def recover(broker: BrokerState, store: Store, now: float) -> None:
 def _recover(broker: BrokerState, store: Store, now: float) -> None:
     messages = {
         int(key): _message(packet, expires_at, source)
-        for key, packet, expires_at, source in _rows(store, "SELECT * FROM message")
+        for key, packet, expires_at, source in store.rows("SELECT * FROM message")
     }
     for key, message in messages.items():
         message.key = key
     store.resume_at(max(messages, default=0) + 1)
-    for _, packet, expires_at, source, retained_at in _rows(store, "SELECT * FROM retained"):
+    for _, packet, expires_at, source, retained_at in store.rows("SELECT * FROM retained"):
         message = _message(packet, expires_at, source)
         message.retained_at = retained_at
         if message.expired(now):
@@ -52,14 +52,10 @@ def _recover(broker: BrokerState, store: Store, now: float) -> None:
     absent = _sessions(broker, store)
     _subscriptions(broker, store)
     _outgoing(broker, store, messages)
-    for client_id, packet_id, code in _rows(store, "SELECT * FROM incoming"):
+    for client_id, packet_id, code in store.rows("SELECT * FROM incoming"):
         broker.sessions[client_id].incoming[packet_id] = code
     for session, was_connected in absent:
         broker.resume_deadlines(session, now, was_connected=was_connected)
-
-
-def _rows(store: Store, query: str) -> list[Any]:
-    return store.rows(query)
 
 
 def _message(packet: bytes, expires_at: float | None, source: str | None) -> Message:
@@ -74,18 +70,14 @@ def _message(packet: bytes, expires_at: float | None, source: str | None) -> Mes
 
 def _sessions(broker: BrokerState, store: Store) -> list[tuple[ClientSession, bool]]:
     found = []
-    for row in _rows(store, "SELECT * FROM session"):
+    for row in store.rows("SELECT * FROM session"):
         client_id, user_name, expiry, expires_at, connected, lat, lon, will, will_at = row
-        session = ClientSession(
-            client_id, broker.counters, broker.journal, broker.settings.limits.maximum_queued
-        )
-        session.user_name = user_name
+        session = broker.new_session(client_id, user_name)
         session.user = broker.access.user(user_name)
         session.expiry, session.expires_at, session.will_at = expiry, expires_at, will_at
         session.durable = True
         session.location = None if lat is None else Point(lat, lon)
         session.will = None if will is None else _will(will)
-        broker.sessions[client_id] = session
         found.append((session, bool(connected)))
     return found
 
@@ -98,7 +90,7 @@ def _will(data: bytes) -> Will:
 
 
 def _subscriptions(broker: BrokerState, store: Store) -> None:
-    for row in _rows(store, "SELECT * FROM subscription"):
+    for row in store.rows("SELECT * FROM subscription"):
         client_id, pattern, qos, no_local, retain_as_published, identifier, area = row
         parsed = parse_pattern(pattern, broker.settings.limits.maximum_levels)
         if parsed is None:
@@ -120,16 +112,10 @@ def _subscriptions(broker: BrokerState, store: Store) -> None:
 
 
 def _outgoing(broker: BrokerState, store: Store, messages: dict[int, Message]) -> None:
-    for row in _rows(store, "SELECT * FROM outgoing ORDER BY client_id, number"):
+    for row in store.rows("SELECT * FROM outgoing ORDER BY client_id, number"):
         client_id, number, key, qos, retain, identifiers, share, packet_id, state = row
         message = messages[key]
         message.references += 1
-        entry = Outgoing(
-            message,
-            qos,
-            retain=bool(retain),
-            identifiers=tuple(map(int, identifiers.split(","))) if identifiers else (),
-            share=share,
-        )
-        entry.number, entry.packet_id, entry.state = number, packet_id, state
+        ids = tuple(map(int, identifiers.split(","))) if identifiers else ()
+        entry = Outgoing(message, qos, bool(retain), ids, share, packet_id, state, number)
         broker.sessions[client_id].restore(entry)

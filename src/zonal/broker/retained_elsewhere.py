@@ -16,8 +16,6 @@ import zenoh
 from zonal.broker import geocontext
 from zonal.broker.envelope import opened, seal, unseal
 from zonal.broker.keymap import filter_of_key, fits, key_of_filter, key_of_topic, topic_of_key
-from zonal.broker.matching import passes_geo
-from zonal.broker.message import Encodings
 from zonal.broker.topics import matches
 from zonal.errors import ZonalError
 
@@ -28,7 +26,7 @@ if TYPE_CHECKING:
     from zonal.broker.message import Message
     from zonal.broker.session import ClientSubscription
 
-logger = logging.getLogger("zonal.broker")
+logger = logging.getLogger(__name__)
 
 ASKED, CHANGED = "@zonal/retained", "@zonal/retain"
 TIMEOUT_S = 5.0
@@ -109,8 +107,7 @@ class RetainedElsewhere:
 
     def _take(self, subscription: ClientSubscription, reply: zenoh.Reply) -> None:
         """In the event loop: another broker's retained message, for one subscription of ours."""
-        session = subscription.session
-        current = session.subscriptions.get(subscription.pattern) is subscription
+        current = subscription.session.subscriptions.get(subscription.pattern) is subscription
         if reply.ok is None or not current:
             return
         try:
@@ -120,13 +117,8 @@ class RetainedElsewhere:
             return
         if message is None or not matches(subscription.filter, message.topic):
             return
-        if self._broker.retained.get(message.topic) is None and passes_geo(subscription, message):
-            session.deliver(
-                Encodings(message, self._clock()),
-                min(subscription.qos, message.qos),
-                True,
-                subscription.copy.identifiers,
-            )
+        if self._broker.retained.get(message.topic) is None:
+            subscription.send_retained(message, self._clock())
 
     # Who keeps what.
 

@@ -1,4 +1,4 @@
-"""The broker on the network: asyncio (uvloop where it is there) around the machine."""
+"""The broker on the network: sockets, TLS, WebSocket and the clock around the machine."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Self, cast
 
+from zonal.broker import reason_codes
 from zonal.broker.access import RemoteEnd
 from zonal.broker.connection import Connection, Stage
 from zonal.broker.websocket import WebSocket
@@ -21,29 +22,22 @@ if TYPE_CHECKING:
     from zonal.broker.access import User
     from zonal.broker.core import Broker
 
-logger = logging.getLogger("zonal.broker")
+logger = logging.getLogger(__name__)
 
 TICK = 0.1
 """Seconds between looks at the deadlines."""
 BURST = 32 * 1024
 """Bytes from clients after which answers and deliveries are written at once."""
-STRANGERS = 100
-"""Connections beyond the maximum that are still told so; further ones are closed at once."""
 TLS_HANDSHAKE = 10.0
 """Seconds a client has for the TLS handshake."""
 LAST_WORDS = 5.0
 """Seconds a closed connection has to take its last bytes."""
 
 
-class SteadyClock:
-    """Seconds since the epoch that never jump: wall time once, then the monotonic clock."""
-
-    def __init__(self) -> None:
-        self._offset = time.time() - time.monotonic()
-
-    def __call__(self) -> float:
-        """The time now."""
-        return self._offset + time.monotonic()
+def steady_clock() -> Callable[[], float]:
+    """Gives seconds since the epoch that never jump: wall time once, then the monotonic clock."""
+    offset = time.time() - time.monotonic()
+    return lambda: offset + time.monotonic()
 
 
 class Server:
@@ -58,12 +52,14 @@ class Server:
         self.broker = broker
         self.clock = clock
         self._servers: list[asyncio.Server] = []
-        self._links: set[ClientLink] = set()
+        self.links: set[ClientLink] = set()
+        """The connections that are there."""
         self._flushing = False
         self._processed = 0
         self._checks = ThreadPoolExecutor(max_workers=1, thread_name_prefix="credentials")
         self._ticking: asyncio.Task[None] | None = None
-        self.failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._loop = asyncio.get_running_loop()
+        self.failed: asyncio.Future[None] = self._loop.create_future()
         """Raises when the broker cannot go on."""
 
     async def __aenter__(self) -> Self:
@@ -78,7 +74,7 @@ class Server:
     ) -> int:
         """Opens a listener and returns its port (of interest where 0 was asked for)."""
         kind = WebSocketLink if websocket else ClientLink
-        server = await asyncio.get_running_loop().create_server(
+        server = await self._loop.create_server(
             lambda: kind(self),
             host,
             port,
@@ -100,25 +96,25 @@ class Server:
                 await self._ticking
         if not self.failed.done():
             self.broker.shut_down(self.clock())
-            self._flush()
+            self.flush()
             self.failed.cancel()
         deadline = self.clock() + LAST_WORDS
-        while self._links and self.clock() < deadline:
-            for link in list(self._links):
+        while self.links and self.clock() < deadline:
+            for link in list(self.links):
                 link.close()
             await asyncio.sleep(0.01)
-        for link in list(self._links):
-            link.abort()
+        self._abort()
         self._checks.shutdown(wait=False, cancel_futures=True)
 
     def taken(self, size: int) -> None:
-        """Bytes were processed: written at the end of the turn, or now if there were many.
+        """Bytes were processed: what came of them is written at the end of the turn.
 
-        Receivers should have something to do while the rest of a burst is processed.
+        After `BURST` bytes it is written at once, so that receivers have something to do while
+        the rest is processed.
         """
         self._processed += size
         if self._processed >= BURST:
-            self._flush()
+            self.flush()
         else:
             self.schedule()
 
@@ -126,9 +122,10 @@ class Server:
         """Has everything written at the end of this turn of the event loop."""
         if not self._flushing:
             self._flushing = True
-            asyncio.get_running_loop().call_soon(self._flush)
+            self._loop.call_soon(self.flush)
 
-    def _flush(self) -> None:
+    def flush(self) -> None:
+        """Has the store commit, then writes to each connection what waits for it, in one piece."""
         self._flushing = False
         self._processed = 0
         broker = self.broker
@@ -151,23 +148,26 @@ class Server:
                 self._prove(connection)
 
     def _give_up(self, error: Exception) -> None:
-        """The store failed: nothing more may be promised, so everybody is sent away at once."""
+        """The store failed: nothing more may be promised, so all connections end at once."""
         logger.critical("the store cannot be written, the broker stops", exc_info=error)
         self._servers, servers = [], self._servers
         for server in servers:
             server.close()
-        for link in list(self._links):
-            link.abort()
+        self._abort()
         if not self.failed.done():
             self.failed.set_exception(BrokerError(f"the store cannot be written: {error}"))
 
+    def _abort(self) -> None:
+        for link in list(self.links):
+            link.abort()
+
     def _prove(self, connection: Connection) -> None:
-        """Checks credentials in a thread: a slow hash must not hold anyone else up."""
+        """Checks credentials in a thread, since their hash is slow; the client waits."""
         link = cast("ClientLink", connection.rim)
         packet = connection.connect
         assert packet is not None
         link.pause()
-        future = asyncio.get_running_loop().run_in_executor(
+        future = self._loop.run_in_executor(
             self._checks, self.broker.access.check, packet.username, packet.password,
             connection.peer,
         )  # fmt: skip
@@ -175,9 +175,10 @@ class Server:
         def done(checked: asyncio.Future[User | None]) -> None:
             if checked.cancelled():
                 return
-            user = None if checked.exception() else checked.result()
-            if checked.exception():
-                logger.error("credentials could not be checked", exc_info=checked.exception())
+            error = checked.exception()
+            if error is not None:
+                logger.error("credentials could not be checked", exc_info=error)
+            user = checked.result() if error is None else None
             self.broker.proved(connection, user, self.clock())
             link.resume()
             self.schedule()
@@ -193,14 +194,6 @@ class Server:
                 logger.exception("a deadline could not be met")
             self.schedule()
 
-    def joined(self, link: ClientLink) -> None:
-        """A link came up."""
-        self._links.add(link)
-
-    def left(self, link: ClientLink) -> None:
-        """A link is gone."""
-        self._links.discard(link)
-
 
 class ClientLink(asyncio.Protocol):
     """One TCP or TLS connection."""
@@ -214,29 +207,27 @@ class ClientLink(asyncio.Protocol):
         self._closing = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """A client is there."""
+        """A client has connected."""
         self._transport = cast("asyncio.Transport", transport)
         self._transport.set_write_buffer_limits(high=self._broker.settings.limits.backlog)
         self._connection = self._broker.open(peer_of(self._transport), self._clock())
         self._connection.rim = self
-        self._server.joined(self)
+        self._server.links.add(self)
 
     def data_received(self, data: bytes) -> None:
-        """Bytes from the client."""
-        self.take(data)
-
-    def take(self, data: bytes) -> None:
-        """MQTT bytes from the client. A bug must cost one connection, never the broker."""
+        """MQTT bytes from the client; an error of ours costs this connection, never the broker."""
         try:
             self._broker.receive(self._connection, data, self._clock())
         except Exception:
             logger.exception("a connection is closed after an internal error")
-            self._broker.drop(self._connection, 0x80, "internal error", self._clock())
+            self._broker.drop(
+                self._connection, reason_codes.UNSPECIFIED, "internal error", self._clock()
+            )
         self._server.taken(len(data))
 
     def connection_lost(self, _: Exception | None) -> None:
         """The client is gone."""
-        self._server.left(self)
+        self._server.links.discard(self)
         self._broker.lost(self._connection, self._clock())
         self._server.schedule()
 
@@ -250,12 +241,12 @@ class ClientLink(asyncio.Protocol):
         self._server.schedule()
 
     def write(self, data: bytes) -> None:
-        """MQTT bytes to the client; one that has just gone must not cost the others anything."""
+        """MQTT bytes to the client; they are lost if it has just gone."""
         if not self._transport.is_closing():
             self._transport.write(data)
 
     def close(self) -> None:
-        """Closes after the last bytes are out, or after a while."""
+        """Closes when the last bytes are out, at the latest after `LAST_WORDS` seconds."""
         if not self._closing:
             self._closing = True
             self._transport.close()
@@ -284,9 +275,9 @@ class WebSocketLink(ClientLink):
         self._socket = WebSocket(server.broker.settings.limits.connect_packet_size)
 
     def data_received(self, data: bytes) -> None:
-        """Frames from the client; large ones only from one that is known."""
+        """Frames from the client; before its CONNECT is accepted, only small ones."""
         for payload in self._socket.receive(data):
-            self.take(payload)
+            super().data_received(payload)
             self._socket.limit(self._connection.reader.limit)
         self._drain()
 
@@ -296,7 +287,7 @@ class WebSocketLink(ClientLink):
         self._drain()
 
     def close(self) -> None:
-        """Says goodbye in WebSocket's own way first."""
+        """Sends WebSocket's own closing frame first."""
         if not self._closing:
             self._socket.close()
             self._drain()

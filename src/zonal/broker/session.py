@@ -10,11 +10,13 @@ import mqtt5
 
 from zonal.broker.message import Encodings
 from zonal.broker.outgoing import QUEUED, RELEASED, SENT, Outgoing, OutgoingJournal
+from zonal.geo import Circle
 
 if TYPE_CHECKING:
     from zonal.broker.access import User
     from zonal.broker.connection import Connection
     from zonal.broker.counters import BrokerCounters
+    from zonal.broker.message import Message
     from zonal.broker.will import Will
     from zonal.geo import Area, Point
 
@@ -54,19 +56,39 @@ class ClientSubscription:
         self.copy = Copy(self.session, self.qos, identifiers, self.retain_as_published)
         self.plain = self.group is None and not self.no_local
 
+    def passes_geo(self, message: Message) -> bool:
+        """Consumer and producer geo check, for a message that was retained."""
+        area, here = self.area, self.session.location
+        if area is not None:
+            if isinstance(area, Circle) and area.is_ego_centric:
+                if here is None:
+                    return False
+                area = area.at(here)
+            if message.location is None or not area.contains(message.location):
+                return False
+        if message.geofence is None:
+            return True
+        return here is not None and message.geofence.contains(here)
+
+    def send_retained(self, message: Message, now: float) -> None:
+        """Gives the client a retained message whose topic matches, if the places do as well."""
+        if self.passes_geo(message):
+            qos = min(self.qos, message.qos)
+            self.session.deliver(Encodings(message, now), qos, True, self.copy.identifiers)
+
 
 @dataclass(slots=True, eq=False, repr=False)
 class ClientSession:
     """Subscriptions, the messages under way both ways, and a will."""
 
     client_id: str
+    user_name: str | None
+    """Whose session it is; nobody else may continue it."""
     counters: BrokerCounters
     journal: OutgoingJournal
     maximum_queued: int
     connection: Connection | None = None
     user: User | None = None
-    user_name: str | None = None
-    """Whose session it is; nobody else may continue it."""
     durable: bool = False
     """Whether the store keeps it: it does for sessions that outlive their connection."""
     expiry: int = 0
@@ -85,14 +107,8 @@ class ClientSession:
     _next_packet_id: int = 0
     _next_number: int = 0
 
-    def deliver(
-        self,
-        encodings: Encodings,
-        qos: int,
-        retain: bool,
-        identifiers: tuple[int, ...],
-        share: str | None = None,
-    ) -> None:
+    def deliver(self, encodings: Encodings, qos: int, retain: bool, identifiers: tuple[int, ...],
+                share: str | None = None) -> None:  # fmt: skip
         """Hands the session a message: sent now, kept for later, or dropped and counted."""
         connection = self.connection
         if qos == 0:
@@ -103,9 +119,7 @@ class ClientSession:
             else:
                 self.counters.dropped += 1
             return
-        entry = Outgoing(
-            encodings.message, qos, retain=retain, identifiers=identifiers, share=share
-        )
+        entry = Outgoing(encodings.message, qos, retain, identifiers, share)
         if connection is not None and connection.quota and connection.writable and not self.queue:
             self._send(connection, entry, encodings)
         elif len(self.queue) >= self.maximum_queued:

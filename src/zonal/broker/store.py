@@ -12,12 +12,12 @@ import json
 import sqlite3
 from itertools import groupby
 from operator import itemgetter
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import mqtt5
 
 from zonal.broker.journal import Journal
-from zonal.errors import BrokerError
+from zonal.errors import BrokerError, StoreInUseError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -87,8 +87,8 @@ class Store(Journal):
             self._open(synchronous)
         except sqlite3.OperationalError as error:
             self._database.close()
-            if "locked" in str(error):
-                raise BrokerError(f"{self.path} is in use by another broker") from error
+            if error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY:
+                raise StoreInUseError(f"{self.path} is in use by another broker") from error
             raise BrokerError(f"{self.path} cannot be used: {error}") from error
         except sqlite3.DatabaseError as error:
             self._database.close()
@@ -118,8 +118,8 @@ class Store(Journal):
         finally:
             self._database.close()
 
-    def rows(self, query: str) -> list[Row]:
-        """What is stored, for recovery."""
+    def rows(self, query: str) -> list[Any]:
+        """What is stored, for recovery; each row a tuple."""
         return self._database.execute(query).fetchall()
 
     def resume_at(self, next_message: int) -> None:
@@ -144,10 +144,17 @@ class Store(Journal):
     def _change(self, statement: str, *row: object) -> None:
         self._changes.append((statement, row))
 
+    def _change_of(self, session: ClientSession, statement: str, *row: object) -> None:
+        """A change of what belongs to a session, whose client identifier begins the row."""
+        if session.durable:
+            self._changes.append((statement, (session.client_id, *row)))
+
     # The journal.
 
     def session(self, session: ClientSession) -> None:
         """Keeps a session's own facts."""
+        if not session.durable:
+            return
         location = session.location
         will = session.will
         self._change(
@@ -164,17 +171,19 @@ class Store(Journal):
             session.will_at,
         )
 
-    def end(self, client_id: str) -> None:
+    def end(self, session: ClientSession) -> None:
         """Forgets a session."""
         for statement in END:
-            self._change(statement, client_id)
+            self._change_of(session, statement)
 
     def subscribe(self, subscription: ClientSubscription) -> None:
         """Keeps a subscription."""
-        area = subscription.area
+        session, area = subscription.session, subscription.area
+        if not session.durable:
+            return
         self._change(
             PUT_SUBSCRIPTION,
-            subscription.session.client_id,
+            session.client_id,
             subscription.pattern,
             subscription.qos,
             subscription.no_local,
@@ -183,9 +192,9 @@ class Store(Journal):
             None if area is None else json.dumps(area.to_dict()),
         )
 
-    def unsubscribe(self, client_id: str, pattern: str) -> None:
+    def unsubscribe(self, session: ClientSession, pattern: str) -> None:
         """Forgets a subscription."""
-        self._change(UNSUBSCRIBE, client_id, pattern)
+        self._change_of(session, UNSUBSCRIBE, pattern)
 
     def retain(self, message: Message) -> None:
         """Keeps a retained message."""
@@ -237,26 +246,16 @@ class Store(Journal):
         if message.references == 0:
             self._change(FORGET_MESSAGE, message.key)
 
-    def received(self, client_id: str, packet_id: int, code: int) -> None:
+    def received(self, session: ClientSession, packet_id: int, code: int) -> None:
         """Keeps the identifier of a QoS 2 message that was acted upon."""
-        self._change(PUT_INCOMING, client_id, packet_id, code)
+        self._change_of(session, PUT_INCOMING, packet_id, code)
 
-    def released(self, client_id: str, packet_id: int) -> None:
+    def released(self, session: ClientSession, packet_id: int) -> None:
         """Forgets it."""
-        self._change(RELEASE, client_id, packet_id)
+        self._change_of(session, RELEASE, packet_id)
 
 
 def packet_of(message: Message) -> bytes:
-    """A message as the PUBLISH it is; its expiry is kept beside it, as a time."""
-    return mqtt5.PublishPacket(
-        message.topic,
-        message.payload,
-        qos=(mqtt5.QoS.AT_MOST_ONCE, mqtt5.QoS.AT_LEAST_ONCE, mqtt5.QoS.EXACTLY_ONCE)[message.qos],
-        retain=message.retain,
-        packet_id=1 if message.qos else None,
-        payload_format_indicator=message.payload_format,
-        content_type=message.content_type,
-        response_topic=message.response_topic,
-        correlation_data=message.correlation_data,
-        user_properties=list(message.user_properties),
-    ).write()
+    """A message as the PUBLISH it is; when it expires is kept beside it, as a time."""
+    now = message.expires_at or 0.0
+    return message.packet(now, message.qos, retain=message.retain).write()

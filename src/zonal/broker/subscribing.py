@@ -5,9 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from zonal.broker import geocontext, reason_codes
-from zonal.broker.matching import passes_geo
-from zonal.broker.message import Encodings
-from zonal.broker.reason_codes import protocol_error
+from zonal.broker.reason_codes import Refused, protocol_error
 from zonal.broker.session import ClientSession, ClientSubscription
 from zonal.broker.topics import SHARE, Pattern, parse_pattern
 from zonal.errors import GeometryError
@@ -32,18 +30,31 @@ def on_subscribe(broker: BrokerState, connection: Connection, session: ClientSes
         return
     codes, problems, fresh = [], [], []
     for asked in packet.topic_filters:
-        parsed, code, problem = _judge(broker, connection, session, asked)
-        codes.append(code)
-        if parsed is None:
-            problems.append(problem)
+        try:
+            parsed = _judge(broker, connection, session, asked.pattern)
+        except Refused as refused:
+            codes.append(refused.code)
+            problems.append(str(refused))
             continue
-        subscription = _make(session, asked, parsed, packet.subscription_id, area)
+        codes.append(int(asked.max_qos))
+        subscription = ClientSubscription(
+            session,
+            asked.pattern,
+            parsed.filter,
+            group=parsed.group,
+            qos=int(asked.max_qos),
+            no_local=asked.no_local,
+            retain_as_published=asked.retain_as_published,
+            identifier=packet.subscription_id,
+            area=area,
+        )
         replaced = _put(broker, session, subscription)
         if _wants_retained(asked, parsed, replaced=replaced):
             fresh.append(subscription)
     connection.acknowledge_subscribe(packet.packet_id, codes, "; ".join(problems))
     for subscription in fresh:
-        _send_retained(broker, subscription, now)
+        for message in broker.retained.matching(subscription.filter, now):
+            subscription.send_retained(message, now)
         if broker.on_retained_wanted is not None:
             broker.on_retained_wanted(subscription)
 
@@ -66,36 +77,22 @@ def _area(broker: BrokerState, packet: mqtt5.SubscribePacket) -> Area | None:
     return context.geofence
 
 
-def _judge(broker: BrokerState, connection: Connection, session: ClientSession,
-           asked: mqtt5.TopicFilter) -> tuple[Pattern | None, int, str]:  # fmt: skip
-    """The parts of an acceptable filter and the QoS granted, or a code and what was wrong."""
+def _judge(
+    broker: BrokerState, connection: Connection, session: ClientSession, pattern: str
+) -> Pattern:
+    """The parts of a filter that the client may subscribe to."""
     limits = broker.settings.limits
-    shown = repr(asked.pattern[:80])
-    parsed = parse_pattern(asked.pattern, limits.maximum_levels)
+    shown = repr(pattern[:80])
+    parsed = parse_pattern(pattern, limits.maximum_levels)
     if parsed is None:
-        return None, reason_codes.FILTER_INVALID, f"{shown} is no valid topic filter"
+        raise Refused(reason_codes.FILTER_INVALID, f"{shown} is no valid topic filter")
     user = connection.user
     if user is not None and not user.may_subscribe(parsed.filter, session.client_id):
-        return None, reason_codes.NOT_AUTHORIZED, f"not allowed to subscribe to {shown}"
-    known = asked.pattern in session.subscriptions
+        raise Refused(reason_codes.NOT_AUTHORIZED, f"not allowed to subscribe to {shown}")
+    known = pattern in session.subscriptions
     if not known and len(session.subscriptions) >= limits.maximum_subscriptions:
-        return None, reason_codes.QUOTA_EXCEEDED, "too many subscriptions"
-    return parsed, int(asked.max_qos), ""
-
-
-def _make(session: ClientSession, asked: mqtt5.TopicFilter, parsed: Pattern, identifier: int | None,
-          area: Area | None) -> ClientSubscription:  # fmt: skip
-    return ClientSubscription(
-        session,
-        asked.pattern,
-        parsed.filter,
-        group=parsed.group,
-        qos=int(asked.max_qos),
-        no_local=asked.no_local,
-        retain_as_published=asked.retain_as_published,
-        identifier=identifier,
-        area=area,
-    )
+        raise Refused(reason_codes.QUOTA_EXCEEDED, "too many subscriptions")
+    return parsed
 
 
 def _put(broker: BrokerState, session: ClientSession, subscription: ClientSubscription) -> bool:
@@ -106,8 +103,7 @@ def _put(broker: BrokerState, session: ClientSession, subscription: ClientSubscr
         broker.matching.add(subscription)
     else:
         broker.matching.replace(old, subscription)
-    if session.durable:
-        broker.journal.subscribe(subscription)
+    broker.journal.subscribe(subscription)
     return old is not None
 
 
@@ -117,14 +113,6 @@ def _wants_retained(asked: mqtt5.TopicFilter, parsed: Pattern, *, replaced: bool
         return False
     handling = int(asked.retain_handling)
     return handling == 0 or (handling == 1 and not replaced)
-
-
-def _send_retained(broker: BrokerState, subscription: ClientSubscription, now: float) -> None:
-    session = subscription.session
-    for message in broker.retained.matching(subscription.filter, now):
-        if passes_geo(subscription, message):
-            qos = min(subscription.qos, message.qos)
-            session.deliver(Encodings(message, now), qos, True, subscription.copy.identifiers)
 
 
 def on_unsubscribe(broker: BrokerState, connection: Connection, session: ClientSession,
@@ -145,6 +133,5 @@ def _remove(broker: BrokerState, session: ClientSession, pattern: str) -> int:
     if subscription is None:
         return reason_codes.NO_SUBSCRIPTION_EXISTED
     broker.matching.remove(subscription)
-    if session.durable:
-        broker.journal.unsubscribe(session.client_id, pattern)
+    broker.journal.unsubscribe(session, pattern)
     return reason_codes.SUCCESS

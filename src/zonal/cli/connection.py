@@ -10,7 +10,7 @@ import zenoh
 import zonal
 from zonal.cli.notation import AREA_HELP, given, parse_point
 from zonal.errors import ZonalError
-from zonal.session.router import DEFAULT_ENDPOINT
+from zonal.session import DEFAULT_ENDPOINT
 
 if TYPE_CHECKING:
     from zonal.session import Session

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from zonal.errors import GeometryError
 from zonal.geo import Area, Box, Circle, Everywhere, Point, area_from_geojson, area_from_wkt
-from zonal.keys.mgrs_grid import area_of_reference
+from zonal.keys import area_of_reference
 
 if TYPE_CHECKING:
     from collections.abc import Callable

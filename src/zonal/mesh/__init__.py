@@ -55,7 +55,7 @@ from zonal.mesh.stranded import Held
 from zonal.mesh.table import RoutingRow
 from zonal.mesh.tree import TreePlace
 from zonal.mesh.udp import Address, LineReader, UdpDriver, parse_peer
-from zonal.mesh.wire import WIRE, Codec, PacketKind, PacketReader, PacketWriter
+from zonal.mesh.wire import WIRE, Codec, FieldReader, FieldWriter, PacketKind
 
 __all__ = [  # noqa: RUF022 - in the order in which one meets them
     # A mesh to use.
@@ -91,10 +91,10 @@ __all__ = [  # noqa: RUF022 - in the order in which one meets them
     "Codec",
     "Deliver",
     "Effect",
+    "FieldReader",
+    "FieldWriter",
     "Packet",
     "PacketKind",
-    "PacketReader",
-    "PacketWriter",
     "Pub",
     "Routing",
     "Send",

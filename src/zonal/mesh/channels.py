@@ -71,7 +71,7 @@ class GraphChannel:
         self.neighbours[a] = tuple(sorted({*self.neighbours[a], b}))
         self.neighbours[b] = tuple(sorted({*self.neighbours[b], a}))
 
-    def defer(self, sender: int, now: float, attempt: int) -> float:  # noqa: ARG002 — never busy
+    def defer(self, sender: int, now: float, attempt: int) -> float:  # noqa: ARG002 - never busy
         """This medium is always free."""
         return 0.0
 
@@ -81,13 +81,13 @@ class GraphChannel:
         to: int | None,
         packet: object,
         now: float,
-        octets: int,  # noqa: ARG002 — every packet takes the same time here
+        octets: int,  # noqa: ARG002 - every packet takes the same time here
     ) -> Transmission:
         """Every hop takes the same time."""
         return Transmission(sender, to, packet, now, now + HOP_DELAY)
 
     def receivers(self, sent: Transmission) -> Sequence[int]:
-        """The neighbours, each with its own luck."""
+        """The neighbours, each with the same chance, independent of the others."""
         heard: Sequence[int] = self.neighbours[sent.sender]
         if sent.to is not None:
             heard = (sent.to,) if sent.to in heard else ()

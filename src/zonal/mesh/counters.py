@@ -9,10 +9,10 @@ from dataclasses import dataclass
 class NodeCounters:
     """What a node sent, in packets, and what became of publications.
 
-    ``control`` are packets of its routing layer, ``repeats`` hops that it tried again for want of
-    an acknowledgement, ``anew`` publications that waited for the ring and went around once more.
-    It dropped what is ``refused`` (no packet), from ``strangers`` (no link with them), ``expired``
-    (forwarded too often), ``given_up`` (no way on, nor room to wait) and ``homeless`` (its own,
+    `control` are packets of its routing layer, `repeats` hops that it tried again for want of
+    an acknowledgement, `anew` publications that waited for the ring and went around once more.
+    It dropped what is `refused` (no packet), from `strangers` (no link with them), `expired`
+    (forwarded too often), `given_up` (no way on, nor room to wait) and `homeless` (its own,
     while it had no place).
     """
 

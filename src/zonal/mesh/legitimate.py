@@ -29,7 +29,7 @@ def used_graph(nodes: Mapping[int, MeshNode]) -> Graph:
 def faults(nodes: Mapping[int, MeshNode], now: float, whole: int | None = None) -> Iterator[str]:
     """Everything that is not as it should be, from the links up; nothing: legitimate.
 
-    ``whole`` is the number of parts that the network should have fallen into.
+    `whole` is the number of parts that the network should have fallen into.
     """
     graph = used_graph(nodes)
     parts = components(graph)

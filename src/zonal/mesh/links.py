@@ -197,7 +197,7 @@ class LinkTable:
         self.used = {n.node: n for n in entries if n.kept and n.keeps_me}
 
     def _find_usual(self) -> float:
-        """The quality of the ``min_links``-th best neighbour: what can be had here.
+        """The quality of the `min_links`-th best neighbour: what can be had here.
 
         Where nobody is heard well, thresholds made for good links would leave a node with whatever
         it met first; so they sink with what there is.

@@ -28,8 +28,8 @@ class LinkReport(NamedTuple):
 class View(NamedTuple):
     """The part of a node's state that its neighbours read.
 
-    ``root``, ``depth``, ``parent`` and ``cost`` (of the way to the root) are the spanning tree;
-    ``size`` (of the subtree) is the ring's UP part; ``length``, ``positions`` and ``children`` are
+    `root`, `depth`, `parent` and `cost` (of the way to the root) are the spanning tree;
+    `size` (of the subtree) is the ring's UP part; `length`, `positions` and `children` are
     its DOWN part: the i-th child starts one after the i-th position. A root is its own parent. No
     positions: not placed yet.
     """
@@ -54,7 +54,7 @@ class Beacon(NamedTuple):
 
 
 class Sub(NamedTuple):
-    """SUB⟨r, C, P⟩ of algorithm 1, sent to tree neighbours; ``previous`` is r, None for ⊥."""
+    """SUB⟨r, C, P⟩ of algorithm 1, sent to tree neighbours; `previous` is r, None for ⊥."""
 
     sender: int
     previous: int | None
@@ -63,10 +63,10 @@ class Sub(NamedTuple):
 
 
 class Pub(NamedTuple):
-    """PUB⟨goal, ep, c, data⟩ of algorithm 2, sent to the one neighbour that owns ``goal``.
+    """PUB⟨goal, ep, c, data⟩ of algorithm 2, sent to the one neighbour that owns `goal`.
 
-    ``channels`` is one channel in the paper; several mean: whoever subscribes to any of them.
-    ``origin`` and ``serial`` name the publication, ``hop`` names this transmission, ``ttl`` bounds
+    `channels` is one channel in the paper; several mean: whoever subscribes to any of them.
+    `origin` and `serial` name the publication, `hop` names this transmission, `ttl` bounds
     how often corrupt state can make it be forwarded.
     """
 

@@ -28,9 +28,9 @@ class Place(NamedTuple):
         return self.children if self.parent == self.me else (*self.children, self.parent)
 
     def closest(self, index: int, goal: int, avoid: int | None = None) -> tuple[int, int] | None:
-        """``getPosClosestTo``: the node and position one hop on, nearest before ``goal``.
+        """`getPosClosestTo`: the node and position one hop on, nearest before `goal`.
 
-        That is a shortcut's end, or the ring's next position; ``avoid`` names a node to go around.
+        That is a shortcut's end, or the ring's next position; `avoid` names a node to go around.
         """
         position = self.positions[index]
         jump = self.reach.closest(position, goal)
@@ -59,7 +59,7 @@ class Forward(NamedTuple):
 
 
 def new_end(place: Place, index: int, end: int) -> int:
-    """``calcNewEP`` of algorithm 2: the own next position, if that comes before ``end``."""
+    """`calcNewEP` of algorithm 2: the own next position, if that comes before `end`."""
     positions = place.positions
     following = positions[(index + 1) % len(positions)]
     return following if between(following, positions[index], end, place.length) else end
@@ -68,9 +68,9 @@ def new_end(place: Place, index: int, end: int) -> int:
 def forwards(
     place: Place, next_subscriber: NextSubscriber, current: int, end: int
 ) -> Iterator[Forward]:
-    """``handlePub`` of algorithm 2: the PUBs that a publication at ``current`` turns into.
+    """`handlePub` of algorithm 2: the PUBs that a publication at `current` turns into.
 
-    The listing tests ``isBetween(nextS, curPos, newEp)``. Read to the letter that sends from own
+    The listing tests `isBetween(nextS, curPos, newEp)`. Read to the letter that sends from own
     positions *outside* the segment [curPos, ep) as well, and then figure 4 and theorem 1 fail;
     the text restricts forwarding to the segment, and so does this.
     """

@@ -89,7 +89,7 @@ class Relay:
         return min(max(usual, math.ceil(math.log(1e-3) / math.log(loss))), 4 * usual)
 
     def acknowledged(self, ack: Ack) -> None:
-        """The neighbour has it."""
+        """A hop arrived: it is not repeated any more."""
         entry = self.pending.get(ack.hop)
         if entry is not None and entry.to == ack.sender:
             del self.pending[ack.hop]

@@ -1,7 +1,7 @@
 """The virtual ring: positions by depth-first traversal, and arithmetic on them.
 
-Positions grow counter-clockwise. A subtree of ``k`` nodes that hangs below an edge takes
-``2k − 1`` consecutive positions, so a node knows where each child starts from sizes alone.
+Positions grow counter-clockwise. A subtree of `k` nodes that hangs below an edge takes
+`2k − 1` consecutive positions, so a node knows where each child starts from sizes alone.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 
 def between(test: int, left: int, right: int, length: int) -> bool:
-    """Whether ``test`` lies counter-clockwise after ``left``, up to and including ``right``.
+    """Whether `test` lies counter-clockwise after `left`, up to and including `right`.
 
-    As the paper notes, ``between(x, y, y)`` is true for any x and y: the segment is the whole ring.
+    As the paper notes, `between(x, y, y)` is true for any x and y: the segment is the whole ring.
     """
     if left == right:
         return True
@@ -24,7 +24,7 @@ def between(test: int, left: int, right: int, length: int) -> bool:
 
 
 def ring_length(nodes: int) -> int:
-    """The length of the ring over ``nodes`` nodes: 2(n − 1), and 1 for a node on its own."""
+    """The length of the ring over `nodes` nodes: 2(n − 1), and 1 for a node on its own."""
     return max(2 * (nodes - 1), 1)
 
 
@@ -43,7 +43,7 @@ def own_positions(start: int, child_sizes: Sequence[int], *, is_root: bool) -> t
 
 
 class Reach:
-    """The positions one hop away, for ``getPosClosestTo`` of algorithm 2 in logarithmic time."""
+    """The positions one hop away, for `getPosClosestTo` of algorithm 2 in logarithmic time."""
 
     __slots__ = ("length", "owners", "positions")
 
@@ -54,7 +54,7 @@ class Reach:
         self.length = length
 
     def closest(self, position: int, goal: int) -> int | None:
-        """The farthest reachable position after ``position`` and not beyond ``goal``, if any."""
+        """The farthest reachable position after `position` and not beyond `goal`, if any."""
         places = self.positions
         if not places:
             return None

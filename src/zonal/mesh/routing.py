@@ -93,13 +93,13 @@ class Psvr:
         self.wake_at = now
 
     def subscribe(self, channel: int, now: float) -> None:
-        """Algorithm 1, ``subscribe``."""
+        """Algorithm 1, `subscribe`."""
         if channel not in self.wanted:
             self.wanted.add(channel)
             self.sub_at = self.wake_at = now
 
     def unsubscribe(self, channel: int) -> None:
-        """Section 4.3: silence does the rest."""
+        """Section 4.3: others forget it when the lease is over."""
         self.wanted.discard(channel)
 
     def tick(self, now: float) -> Iterator[Effect]:
@@ -144,7 +144,7 @@ class Psvr:
         return place is not None and pub.goal in place.positions
 
     def hops(self, pub: Pub | None, channels: tuple[int, ...], now: float) -> Iterator[Forward]:
-        """Algorithm 2: ``handlePub``, or ``publish`` where there is no received PUB."""
+        """Algorithm 2: `handlePub`, or `publish` where there is no received PUB."""
         place = self._standing()
         if place is None:
             return

@@ -93,12 +93,12 @@ class MeshSubscriber:
         return iter(self._mailbox)
 
     def undeclare(self) -> None:
-        """Receive no more; the mesh forgets by itself."""
+        """Receive no more; others forget the subscription when its lease is over."""
         self._session.forget(self)
         self.close()
 
     def close(self) -> None:
-        """End whoever waits for samples."""
+        """Take no more samples; whoever iterates ends after those that are there."""
         self._mailbox.close()
 
 
@@ -195,7 +195,7 @@ class MeshSession:
         """Receive the messages of a topic that come from an area; without one, all of them.
 
         The topic may have Zenoh's wildcards (`city/*/noise`, `city/**`).
-        Messages with a geofence are heard by those inside it, or with ``fenced`` by everybody. A
+        Messages with a geofence are heard by those inside it, or with `fenced` by everybody. A
         `Circle` without a centre follows the node: call `update_position` when it moved.
         """
         if area is not None and not isinstance(area, Area):
@@ -228,7 +228,7 @@ class MeshSession:
             self._tell_wishes()
 
     def close(self) -> None:
-        """Leave the mesh without a word; it heals."""
+        """Leave the mesh; neighbours notice the silence. Does not wait for calls under way."""
         if self._closed.is_set():
             return
         self._closed.set()

@@ -88,7 +88,7 @@ class Simulation:
         return node
 
     def remove(self, node_id: int) -> None:
-        """Switch a node off without a word."""
+        """Switch a node off; its neighbours are not told."""
         del self.nodes[node_id]
         self._wake_at.pop(node_id, None)
 
@@ -141,7 +141,7 @@ class Simulation:
     def run_until(
         self, condition: Callable[[], bool], limit: float, step: float | None = None
     ) -> bool:
-        """Let time pass until the condition holds, looking every ``step``; False at the limit."""
+        """Let time pass until the condition holds, looking every `step`; False at the limit."""
         stride = self.config.period / 2 if step is None else step
         while not condition():
             if self.now >= limit:

@@ -35,7 +35,7 @@ class RoutingTable:
         self.rows.clear()
 
     def update(self, channel: int, subscriber: tuple[int, ...], now: float, lease: float) -> None:
-        """``UpdSn(c, SP)`` of algorithm 3."""
+        """`UpdSn(c, SP)` of algorithm 3."""
         rows = self.rows.get(channel)
         if rows is None or len(rows) != len(self.positions):
             rows = self._open(channel, now)
@@ -60,7 +60,7 @@ class RoutingTable:
         return rows
 
     def clean(self, now: float, write_back: float) -> None:
-        """``TIMER_CLEAN`` of algorithm 3: a stale value gives way to the temporary one.
+        """`TIMER_CLEAN` of algorithm 3: a stale value gives way to the temporary one.
 
         Beyond the listing, what only corruption can produce is put right: time stamps from the
         future, positions that are not on the ring, rows that do not fit the own positions.
@@ -84,7 +84,7 @@ class RoutingTable:
             row.temporary = None
 
     def nearest(self, channels: tuple[int, ...], index: int) -> int | None:
-        """The next subscriber of any of the channels, seen from the own position at ``index``."""
+        """The next subscriber of any of the channels, seen from the own position at `index`."""
         own, best, best_steps = self.positions[index], None, self.length + 1
         for channel in channels:
             rows = self.rows.get(channel)

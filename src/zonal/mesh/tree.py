@@ -7,7 +7,7 @@ breadth-first): the shared-memory algorithm of Dolev, Israeli and Moran
 election by bounded distance of Arora and Gouda ("Distributed reset", 1994), run over cached
 neighbour state (Herman, "Models of self-stabilization and sensor networks", 2003).
 A root that does not exist can only be claimed at ever greater depth, one more each round, and is
-forgotten at ``max_depth``; hence the tree stands after at most ``max_depth`` + diameter rounds.
+forgotten at `max_depth`; hence the tree stands after at most `max_depth` + diameter rounds.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ _OCTETS = 2048
 class LineReader:
     """Lines from a file descriptor; it reads none ahead, so that `UdpDriver.turn` can wait for it.
 
-    ``open`` says whether more can come.
+    `open` says whether more can come.
     """
 
     def __init__(self, descriptor: int) -> None:
@@ -55,7 +55,7 @@ class LineReader:
 
 
 def parse_peer(text: str) -> tuple[int, Address]:
-    """A neighbour and where it listens: ``7=127.0.0.1:4007``; without a host it is on loopback."""
+    """A neighbour and where it listens: `7=127.0.0.1:4007`; without a host it is on loopback."""
     name, _, place = text.partition("=")
     host, _, port = place.rpartition(":")
     try:
@@ -153,5 +153,5 @@ class UdpDriver:
             self.lost += 1
 
     def close(self) -> None:
-        """Leave without a word, as nodes do."""
+        """Close the socket; neighbours notice that the node is silent."""
         self.socket.close()

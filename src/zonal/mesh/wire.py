@@ -28,7 +28,7 @@ MAX_NUMBER = 2**32 - 1
 MAX_DATA = 1024
 
 
-class PacketWriter:
+class FieldWriter:
     """Appends varints, lists and blobs."""
 
     __slots__ = ("out",)
@@ -61,8 +61,8 @@ class PacketWriter:
         self.out += data
 
 
-class PacketReader:
-    """Reads what `PacketWriter` wrote, and raises `PacketError` at the first thing that is off."""
+class FieldReader:
+    """Reads what `FieldWriter` wrote, and raises `PacketError` at the first thing that is off."""
 
     __slots__ = ("at", "data", "stop")
 
@@ -106,7 +106,7 @@ class PacketReader:
         return data
 
 
-def _write_beacon(packet: Beacon, to: PacketWriter) -> None:
+def _write_beacon(packet: Beacon, to: FieldWriter) -> None:
     view = packet.view
     to.number(packet.seq)
     for value in view[:6]:
@@ -117,7 +117,7 @@ def _write_beacon(packet: Beacon, to: PacketWriter) -> None:
     to.out += bytes(link.quality << 1 | link.kept for link in view.links)
 
 
-def _read_beacon(sender: int, src: PacketReader) -> Beacon:
+def _read_beacon(sender: int, src: FieldReader) -> Beacon:
     seq, root, depth, parent, cost, size, length = (src.number() for _ in range(7))
     positions, children, nodes = src.numbers(), src.numbers(), src.numbers()
     links = []
@@ -128,18 +128,18 @@ def _read_beacon(sender: int, src: PacketReader) -> Beacon:
     return Beacon(sender, seq, view)
 
 
-def _write_sub(packet: Sub, to: PacketWriter) -> None:
+def _write_sub(packet: Sub, to: FieldWriter) -> None:
     to.number(0 if packet.previous is None else packet.previous + 1)
     to.numbers(packet.channels)
     to.numbers(packet.positions)
 
 
-def _read_sub(sender: int, src: PacketReader) -> Sub:
+def _read_sub(sender: int, src: FieldReader) -> Sub:
     previous = src.number()
     return Sub(sender, previous - 1 if previous else None, src.numbers(), src.numbers())
 
 
-def _write_pub(packet: Pub, to: PacketWriter) -> None:
+def _write_pub(packet: Pub, to: FieldWriter) -> None:
     for value in packet[1:5]:
         to.number(value)
     to.numbers(packet.channels)
@@ -148,12 +148,12 @@ def _write_pub(packet: Pub, to: PacketWriter) -> None:
     to.blob(packet.data)
 
 
-def _read_pub(sender: int, src: PacketReader) -> Pub:
+def _read_pub(sender: int, src: FieldReader) -> Pub:
     hop, goal, end, ttl = (src.number() for _ in range(4))
     return Pub(sender, hop, goal, end, ttl, src.numbers(), src.number(), src.number(), src.blob())
 
 
-def _write_ack(packet: Ack, to: PacketWriter) -> None:
+def _write_ack(packet: Ack, to: FieldWriter) -> None:
     to.number(packet.hop)
 
 
@@ -161,8 +161,8 @@ class PacketKind(NamedTuple):
     """How the packets of one type are written and read; the sender is written for all alike."""
 
     packet: type
-    write: Callable[[Any, PacketWriter], None]
-    read: Callable[[int, PacketReader], Packet]
+    write: Callable[[Any, FieldWriter], None]
+    read: Callable[[int, FieldReader], Packet]
 
 
 class Codec:
@@ -179,7 +179,7 @@ class Codec:
     def encode(self, packet: Packet) -> bytes:
         """The packet as bytes; `PacketError` where a field is out of bounds."""
         number = self._numbers[type(packet)]
-        to = PacketWriter(number)
+        to = FieldWriter(number)
         to.number(packet.sender)
         self._kinds[number].write(packet, to)
         to.out += zlib.crc32(to.out).to_bytes(4, "little")
@@ -199,7 +199,7 @@ class Codec:
         kind = self._kinds.get(data[0] & 0xF)
         if kind is None:
             raise PacketError(f"unknown kind {data[0] & 0xF}")
-        src = PacketReader(data, stop)
+        src = FieldReader(data, stop)
         packet = kind.read(src.number(), src)
         if src.at != stop:
             raise PacketError(f"{stop - src.at} octets too many")

@@ -65,6 +65,7 @@ class Interest:
         topic: a key expression without a location.
         encodings: the ways in which places of its messages may be written.
         area_cells: the bound of all areas' cells together.
+        cells_an_area: the bound of each area's own.
         coupled: with at most so many cells of areas, fenced messages from elsewhere are not asked
             for; it costs a key for each pair of area and place.
     """
@@ -75,6 +76,7 @@ class Interest:
         encodings: Iterable[Encoding],
         *,
         area_cells: int = AREA_CELLS,
+        cells_an_area: int = CELLS_AN_AREA,
         coupled: int = 0,
     ) -> None:
         self.topic = topic
@@ -87,7 +89,7 @@ class Interest:
         self._bound = area_cells
         self._coupled = coupled
         level = min((each.cell_level or 0 for each in self._by_cells), default=0)
-        self._areas = InterestCover(area_cells, cells_an_area=CELLS_AN_AREA, max_level=level)
+        self._areas = InterestCover(area_cells, cells_an_area=cells_an_area, max_level=level)
         self._places = InterestCover(PLACE_CELLS, cells_an_area=CELLS_A_PLACE)
         self._wishes: dict[Hashable, Wish] = {}
         self._anywhere = 0

@@ -13,7 +13,7 @@ from zonal.runtime import Arrivals, CallbackThreads
 from zonal.session.asker import Asker
 from zonal.session.declarations import Declarations
 from zonal.session.edge import Edge
-from zonal.session.interest import Interest
+from zonal.session.interest import CELLS_AN_AREA, Interest
 from zonal.session.recovery import Recoverer
 from zonal.session.shorthand import Shorthands
 
@@ -21,6 +21,11 @@ if TYPE_CHECKING:
     from zonal.keys import Encoding
     from zonal.session.announcements import Announcements
     from zonal.session.recovery import Recovery
+
+
+KEY_BUDGET = 1_500
+"""Zenoh takes a millisecond for each key where a session holds thousands. So from some 190 topics
+on, areas of further topics are declared with fewer cells, down to one; the edge is exact anyway."""
 
 
 class Receiving:
@@ -79,13 +84,16 @@ class Receiving:
             )
 
         return Edge(
-            Interest(topic, encodings),
+            Interest(topic, encodings, cells_an_area=self._cells_an_area()),
             declarations,
             self._announcements,
             may_repeat=history is not None,
             shorthands=Shorthands(self._session.declare_subscriber) if lasting else None,
             recoverer=recoverer,
         )
+
+    def _cells_an_area(self) -> int:
+        return max(1, min(CELLS_AN_AREA, KEY_BUDGET // (len(self._edges) + 1)))
 
     def _declare(
         self,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
 from starlette.middleware.cors import CORSMiddleware
@@ -19,6 +19,7 @@ from zonal.errors import ZonalError
 from zonal.geo import Box
 from zonal.keys import encodings
 from zonal.web.access import WebAccess
+from zonal.web.exchange import Exchange
 from zonal.web.feed import Feeds
 from zonal.web.leaflet import leaflet_folder
 from zonal.web.metrics import Metrics
@@ -26,10 +27,10 @@ from zonal.web.openapi import document, document_page
 from zonal.web.overlay import cover_of, grid_of, routers
 from zonal.web.parameters import read_parameters
 from zonal.web.problem import Problem, problem_of
-from zonal.web.rest import Rest, send_problem
+from zonal.web.rest import Rest
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
+    from collections.abc import AsyncIterator
 
     from starlette.requests import Request
     from starlette.types import ASGIApp, Receive, Scope, Send
@@ -59,7 +60,11 @@ class Application:
         self._rest = Rest(
             session, self.feeds, self.access, self.metrics, options.limits, self.connections
         )
-        self._pages: ASGIApp = Starlette(routes=self._routes(), lifespan=self._lifespan)
+        self._pages: ASGIApp = Starlette(
+            routes=self._routes(),
+            lifespan=self._lifespan,
+            exception_handlers={ZonalError: _show_problem},
+        )
         self._app: ASGIApp = self._dispatch
         if options.cors_origins:
             self._app = CORSMiddleware(
@@ -78,15 +83,16 @@ class Application:
             await self._pages(scope, receive, send)
             return
         path: str = scope["path"]
-        if path.startswith(RESERVED) or path in {"/", "/metrics"}:
-            try:
-                self.access.check_host(dict(scope["headers"]))
-            except Problem as problem:
-                await send_problem(problem, scope, send)
-            else:
-                await self._pages(scope, receive, send)
+        request = Exchange(scope, receive, send)
+        if not (path.startswith(RESERVED) or path in {"/", "/metrics"}):
+            await self._rest.answer(request)
+            return
+        try:
+            self.access.check_host(request.headers)
+        except Problem as problem:
+            await request.respond_problem(problem)
         else:
-            await self._rest(scope, receive, send)
+            await self._pages(scope, receive, send)
 
     @contextlib.asynccontextmanager
     async def _lifespan(self, _: Starlette) -> AsyncIterator[None]:
@@ -95,19 +101,16 @@ class Application:
         await self.feeds.close()
 
     def _routes(self) -> list[Route | Mount]:
-        def get(path: str, answer: Callable[[Request], Awaitable[Response]]) -> Route:
-            return Route(path, _with_problems(answer), methods=["GET"])
-
         return [
-            get("/", self._page),
-            get("/metrics", self._metrics_page),
-            get("/-/view", self._view),
-            get("/-/grid", self._grid),
-            get("/-/cover", self._cover),
-            get("/-/routers", self._routers),
-            get("/-/layers/{number:int}", self._layer),
-            get("/-/openapi.json", self._openapi),
-            get("/-/docs", self._docs),
+            Route("/", self._page),
+            Route("/metrics", self._metrics_page),
+            Route("/-/view", self._view),
+            Route("/-/grid", self._grid),
+            Route("/-/cover", self._cover),
+            Route("/-/routers", self._routers),
+            Route("/-/layers/{number:int}", self._layer),
+            Route("/-/openapi.json", self._openapi),
+            Route("/-/docs", self._docs),
             Mount("/-/leaflet", StaticFiles(directory=leaflet_folder())),
             Mount("/-/page", StaticFiles(directory=PAGE)),
         ]
@@ -129,22 +132,9 @@ class Application:
         view = self.options.view
         return JSONResponse(
             {
-                "title": view.title,
+                **asdict(view),
                 "version": zonal.__version__,
-                "topics": view.topics,
                 "center": [view.latitude, view.longitude],
-                "zoom": view.zoom,
-                "value": view.value,
-                "unit": view.unit,
-                "scale": view.scale,
-                "events": view.events,
-                "alerts": view.alerts,
-                "notices": view.notices,
-                "heard": view.heard,
-                "zones": view.zones,
-                "history": view.history,
-                "tiles": view.tiles,
-                "attribution": view.tiles_attribution,
                 "layers": [name for name, _ in view.layers],
                 "encodings": [encoding.name for encoding in encodings()],
                 "meter": self._meter is not None,
@@ -177,23 +167,14 @@ class Application:
         return FileResponse(layers[number][1], media_type="application/geo+json")
 
     async def _openapi(self, _: Request) -> Response:
-        return Response(json.dumps(document(self.access)), media_type="application/json")
+        return JSONResponse(document(self.access))
 
     async def _docs(self, _: Request) -> Response:
         return HTMLResponse(document_page(document(self.access)), headers=self._page_headers())
 
 
-def _with_problems(answer: Callable[[Request], Awaitable[Response]]) -> Any:
-    async def answered(request: Request) -> Response:
-        try:
-            return await answer(request)
-        except ZonalError as error:
-            problem = problem_of(error)
-            assert problem is not None
-            return Response(
-                problem.body(request.url.path),
-                status_code=problem.status,
-                media_type="application/problem+json",
-            )
-
-    return answered
+async def _show_problem(request: Request, error: Exception) -> Response:
+    problem = problem_of(error)
+    assert problem is not None
+    body = problem.body(request.url.path)
+    return Response(body, problem.status, media_type="application/problem+json")

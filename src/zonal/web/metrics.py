@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from zonal.keys import read_key
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from zonal.geo import Area
 
 PLAIN = "plain"
 """The encoding of messages without a location key."""
@@ -66,14 +68,6 @@ class Metrics:
                 self._topics.add(topic)
         self._values[name][topic, encoding] += by  # type: ignore[assignment]
 
-    def value(self, name: str, *labels: str) -> float:
-        """What a counter says now."""
-        return self._values[name][labels]
-
-    def total(self, name: str) -> float:
-        """The sum over all labels."""
-        return sum(self._values[name].values())
-
     def to_text(self) -> str:
         """The page that Prometheus reads."""
         self.before_reading()
@@ -108,3 +102,10 @@ def _number(value: float) -> str:
 def encoding_of_key(key: str) -> str:
     """The encoding that a key on the wire is written in."""
     return read_key(key).location.partition("/")[0][1:] or PLAIN
+
+
+def label_of_encodings(encodings: Sequence[str], area: Area | None) -> str:
+    """The encodings that a query or subscription uses: those it names, else the default."""
+    if not encodings:
+        return "all" if area is None else "s2"
+    return "+".join(encodings)

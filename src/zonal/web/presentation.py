@@ -97,7 +97,7 @@ def to_html(samples: Iterable[Sample], failures: Iterable[ReplyFailure]) -> byte
 def to_event(sample: Sample) -> bytes:
     """One server-sent event; its name is PUT or DELETE."""
     name = "DELETE" if sample.kind == zenoh.SampleKind.DELETE else "PUT"
-    return f"event: {name}\ndata: {_encode(sample_to_dict(sample))}\n\n".encode()
+    return event(name, sample_to_dict(sample))
 
 
 def event(name: str, data: Any) -> bytes:

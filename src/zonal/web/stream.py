@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections import deque
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from zonal.web.presentation import event
 
@@ -77,6 +77,14 @@ class Stream:
     def _rouse(self) -> None:
         if self._wake is not None and not self._wake.done():
             self._wake.set_result(None)
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> bytes:
+        if data := await self.take():
+            return data
+        raise StopAsyncIteration
 
     async def take(self) -> bytes:
         """All events that wait, waiting for the first; empty when the stream was closed."""

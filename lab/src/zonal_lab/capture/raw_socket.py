@@ -6,7 +6,7 @@ import socket
 import struct
 import threading
 import time
-from dataclasses import dataclass
+from typing import NamedTuple
 
 _ETHERNET = 14
 _IPV4, _TCP = 0x0800, 6
@@ -15,13 +15,11 @@ _OUTGOING = 4
 _QUIET_S = 0.3
 
 
-@dataclass
-class Carried:
-    """Frames with a TCP payload that left the card, their bytes, and the payload's alone."""
+class Frame(NamedTuple):
+    """A frame with a TCP payload that left the card: its bytes, and the payload's alone."""
 
-    frames: int = 0
-    frame_bytes: int = 0
-    payload_bytes: int = 0
+    frame_bytes: int
+    payload_bytes: int
 
 
 def tcp_payload(frame: bytes) -> int:
@@ -37,7 +35,7 @@ def tcp_payload(frame: bytes) -> int:
 
 
 class Capture:
-    """Counts in a thread of its own, from `start` to `stop`."""
+    """Takes note of frames in a thread of its own, until `stop`."""
 
     def __init__(self, device: str) -> None:
         self._socket = socket.socket(
@@ -45,7 +43,7 @@ class Capture:
         )
         self._socket.bind((device, 0))
         self._socket.settimeout(0.05)
-        self._carried = Carried()
+        self._frames: list[Frame] = []
         self._last = time.monotonic()
         self._over = False
         self._thread = threading.Thread(target=self._read, daemon=True)
@@ -60,16 +58,14 @@ class Capture:
             payload = tcp_payload(frame) if address[2] == _OUTGOING else 0
             if payload:
                 self._last = time.monotonic()
-                self._carried.frames += 1
-                self._carried.frame_bytes += len(frame)
-                self._carried.payload_bytes += payload
+                self._frames.append(Frame(len(frame), payload))
 
-    def stop(self) -> Carried:
-        """What was carried, once the card has been quiet for a moment."""
+    def stop(self) -> list[Frame]:
+        """All frames, once the card has been quiet for a moment."""
         deadline = time.monotonic() + 5
         while time.monotonic() < min(deadline, self._last + _QUIET_S):
             time.sleep(0.02)
         self._over = True
         self._thread.join()
         self._socket.close()
-        return self._carried
+        return self._frames

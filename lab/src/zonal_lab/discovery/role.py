@@ -11,29 +11,29 @@ import zenoh
 
 import zonal
 from zonal.geo import Circle, Point
-from zonal_lab.emulation.role import EndRole, serve
+from zonal_lab.emulation import EndRole, serve
 
 if TYPE_CHECKING:
-    from zonal_lab.emulation.role import Answer
+    from zonal_lab.emulation import Answer
 
-TOPIC = "lab/meeting"
+TOPIC = "lab/discovery"
 AT = Point(45.4642, 9.1900)
 _BEACON_S = 0.01
 
 
-class MeetingRole(EndRole):
-    """Any node of a meeting."""
+class DiscoveryRole(EndRole):
+    """Any node: it publishes, passes on, or waits for its first message."""
 
     def __init__(self) -> None:
         super().__init__()
         self._beacon: threading.Thread | None = None
 
     def orders(self) -> dict[str, Answer]:
-        """What it is told to do."""
+        """Route, beacon, discover."""
         return {
             "route": self._route,
             "beacon": self._start_beacon,
-            "meet": self._meet,
+            "discover": self._discover,
         }
 
     def _route(self, config: dict[str, Any]) -> dict[str, Any]:
@@ -54,7 +54,7 @@ class MeetingRole(EndRole):
         self._beacon.start()
         return {}
 
-    def _meet(self, config: dict[str, Any], patience_s: float) -> dict[str, Any]:
+    def _discover(self, config: dict[str, Any], patience_s: float) -> dict[str, Any]:
         """From nothing to the first message: open, declare an area, wait."""
         begun = time.monotonic()
         session = zonal.open(zenoh.Config.from_json5(json.dumps(config)), position=AT)
@@ -78,4 +78,4 @@ class MeetingRole(EndRole):
 
 
 if __name__ == "__main__":
-    serve(MeetingRole())
+    serve(DiscoveryRole())

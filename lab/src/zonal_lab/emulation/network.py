@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Self
 from zonal_lab.emulation.cpu import CpuGroups
 from zonal_lab.emulation.machine import examine_machine
 from zonal_lab.emulation.namespaces import Namespace
-from zonal_lab.emulation.relay import Direction, Port
+from zonal_lab.emulation.port import Direction, Port
 from zonal_lab.emulation.runs import RunRecord, remove_leftovers
 from zonal_lab.emulation.worker import Worker
 from zonal_lab.errors import EmulationError
@@ -125,8 +125,9 @@ class EmulatedNetwork:
         if not nodes:
             return
         ports = [self._port(node) for node in nodes]
-        command = [sys.executable, "-m", "zonal_lab.emulation.relay"]
-        self._relay = self._start("relay", self._switch, command)
+        self._relay = self._start(
+            "relay", self._switch, [sys.executable, "-m", "zonal_lab.emulation.relay"]
+        )
         self._relay.say({"ports": [port.to_json() for port in ports]})
         self._relay.hear(20)
         self._switch.batch("ip", [f"link set p{node.id} master br0 up" for node in nodes])
@@ -188,6 +189,10 @@ class EmulatedNetwork:
     def start(self, node: Node, command: Sequence[str]) -> Worker:
         """Start a process in a node; it ends with the network."""
         return self._start(node.name, self._spaces[node.id], command)
+
+    def start_role(self, node: Node, module: str) -> Worker:
+        """Start a Python module as a process in a node; it ends with the network."""
+        return self.start(node, [sys.executable, "-m", module])
 
     def run(self, node: Node, *argv: str) -> str:
         """Run a short command in a node and return what it printed."""

@@ -1,6 +1,6 @@
-"""Measures what a link really gives: numbered, stamped UDP packets from one node to another.
+"""Sends or receives numbered, stamped UDP packets: `python -m zonal_lab.emulation.probe`.
 
-Runs in the nodes as `python -m zonal_lab.emulation.probe`; all nodes share the machine's clock.
+A process in each of two nodes, which share the machine's clock.
 """
 
 from __future__ import annotations
@@ -10,68 +10,13 @@ import socket
 import struct
 import sys
 import time
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from zonal_lab.emulation.network import EmulatedNetwork
-    from zonal_lab.emulation.topology import Node
+from typing import Any
 
 _SO_TIMESTAMPNS = 35  # Linux; Python has no name for it
 _TIMESPEC = struct.Struct("@ll")
 _NOTE_BYTES = socket.CMSG_SPACE(_TIMESPEC.size)
 _STAMP = struct.Struct("!Qq")
 _UDP_IP_ETHERNET_BYTES = 8 + 20 + 14
-PORT = 7400
-
-
-@dataclass(frozen=True)
-class LinkMeasure:
-    """What arrived of what was sent."""
-
-    sent: int
-    received: int
-    mbit: float
-    delay_mean_ms: float
-    delay_max_ms: float
-
-    @property
-    def loss(self) -> float:
-        """The share of packets that did not arrive."""
-        return 1 - self.received / self.sent
-
-
-def measure_link(
-    network: EmulatedNetwork,
-    source: Node,
-    sink: Node,
-    *,
-    packets: int,
-    packet_bytes: int = 1000,
-    rate_mbit: float,
-    port: int = PORT,
-) -> LinkMeasure:
-    """Send packets from one node to another at a rate and see what arrives, when."""
-    command = [sys.executable, "-m", "zonal_lab.emulation.probe"]
-    receiver = network.start(sink, command)
-    receiver.ask({"do": "receive", "port": port, "bytes": packet_bytes}, 20)
-    sender = network.start(source, command)
-    sent = sender.ask(
-        {
-            "do": "send",
-            "to": sink.address,
-            "port": port,
-            "packets": packets,
-            "bytes": packet_bytes,
-            "rate_mbit": rate_mbit,
-        },
-        60,
-    )
-    receiver.say({"do": "stop"})
-    measure = LinkMeasure(sent=sent["sent"], **receiver.hear(20))
-    sender.end()
-    receiver.end()
-    return measure
 
 
 def _send(order: dict[str, Any]) -> dict[str, int]:

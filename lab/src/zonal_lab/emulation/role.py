@@ -1,4 +1,4 @@
-"""What every role shares: orders in, answers out, and Zenoh configurations without discovery."""
+"""What every role in a node shares: orders in, answers out, one JSON object a line."""
 
 from __future__ import annotations
 
@@ -9,12 +9,9 @@ from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-import zenoh
-
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
-READY_KEY = "lab/ready"
 Answer: TypeAlias = "Callable[..., dict[str, Any]]"
 
 
@@ -57,27 +54,6 @@ def serve(role: Role) -> None:
         except Exception as error:  # noqa: BLE001 - whatever failed, the lab must hear of it
             answer = {"error": f"{type(error).__name__}: {error}"}
         print(json.dumps(answer), flush=True)
-
-
-def node_config(
-    mode: str, *, listen: Sequence[str] = (), connect: Sequence[str] = ()
-) -> zenoh.Config:
-    """Zenoh's defaults with a static network: nobody is discovered, links are kept trying."""
-    return zenoh.Config.from_json5(
-        json.dumps(
-            {
-                "mode": mode,
-                "listen": {"endpoints": list(listen)},
-                "connect": {
-                    "endpoints": list(connect),
-                    "timeout_ms": -1 if mode == "router" else 20_000,
-                    "exit_on_failure": mode != "router",
-                    "retry": {"period_init_ms": 100, "period_max_ms": 500},
-                },
-                "scouting": {"multicast": {"enabled": False}, "gossip": {"enabled": False}},
-            }
-        )
-    )
 
 
 def read_counters() -> dict[str, float]:

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from zonal_lab.errors import TopologyError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
-Role = Literal["router", "publisher", "subscriber"]
-ROLES: tuple[Role, ...] = get_args(Role)
+RoleName = Literal["router", "publisher", "subscriber"]
+ROLES: tuple[RoleName, ...] = get_args(RoleName)
 MAX_NODE_ID = 250
 
 
@@ -50,7 +50,7 @@ class Node:
     """A node of an emulated network."""
 
     id: int
-    role: Role
+    role: RoleName
     card: Card
     routers: tuple[int, ...] = ()
     at: tuple[float, float] | None = None
@@ -120,7 +120,13 @@ class Topology:
     def __getitem__(self, node_id: int) -> Node:
         return self._by_id[node_id]
 
-    def with_role(self, role: Role) -> tuple[Node, ...]:
+    @property
+    def traces(self) -> list[str]:
+        """The names of the packet traces that shape cards."""
+        cards = [node.card for node in self.nodes]
+        return sorted({each for card in cards for each in (card.trace_out, card.trace_in) if each})
+
+    def with_role(self, role: RoleName) -> tuple[Node, ...]:
         """The nodes of one role, in the order of the file."""
         return tuple(node for node in self.nodes if node.role == role)
 
@@ -130,6 +136,18 @@ class Topology:
             return False
         south, west, north, east = subscriber.area
         return south <= publisher.at[0] <= north and west <= publisher.at[1] <= east
+
+
+def hosts_in_a_row(name: str, cards: Sequence[Card], title: str = "") -> Topology:
+    """Hosts numbered from 1, each linked to the one before it; a card for each.
+
+    What runs in them is the experiment's business; as nodes of a topology they are routers.
+    """
+    nodes = tuple(
+        Node(number, "router", card, (number - 1,) if number > 1 else ())
+        for number, card in enumerate(cards, 1)
+    )
+    return Topology(name, nodes, title)
 
 
 def parse_topology(text: str, source: str = "topology") -> Topology:
@@ -160,7 +178,7 @@ def load_topology(path: Path) -> Topology:
 
 
 def layout(name: str) -> Topology:
-    """One of the layouts that come with Zonal: zoning, near-field, far-field, pair."""
+    """One of the layouts that come with the lab: zoning, near-field, far-field, pair."""
     folder = resources.files("zonal_lab.emulation") / "layouts"
     file = folder / f"{name}.toml"
     if not file.is_file():
@@ -182,7 +200,7 @@ def _card(name: str, entry: Mapping[str, Any]) -> Card:
         raise TopologyError(f"card {name!r}: {error}") from error
 
 
-def _node(role: Role, entry: Mapping[str, Any], cards: Mapping[str, Card], source: str) -> Node:
+def _node(role: RoleName, entry: Mapping[str, Any], cards: Mapping[str, Card], source: str) -> Node:
     where = f"{source}: {role} {entry.get('id', '?')}"
     known = {"id", "card", "links", "router", "at", "area", "rate_hz", "measured"}
     _known(entry, known, where)

@@ -1,4 +1,4 @@
-"""Cellular packet-delivery traces in Mahimahi's format, and a made-up one for want of a real.
+"""Cellular packet-delivery traces in Mahimahi's format, and a made-up one where none is given.
 
 One line per delivery opportunity, in milliseconds since the start; each carries 1500 bytes; the
 last time stamp is the period after which the trace starts again (Netravali et al., ATC 2015).
@@ -94,12 +94,28 @@ def made_up_lte(seed: int = 1, seconds: int = 180) -> Trace:
     return Trace("made-up-lte", np.array([*times, seconds * 1000], dtype=np.int64))
 
 
-def find_trace(name: str, folders: tuple[Path, ...]) -> Trace:
-    """The named trace from the first folder that has it; `made-up-lte` is always there."""
-    if name == "made-up-lte":
-        return made_up_lte()
-    for folder in folders:
-        if (folder / name).is_file():
-            return read_trace(folder / name)
-    looked = ", ".join(map(str, folders)) or "no folder"
-    raise TraceError(f"trace {name} is in none of: {looked}; --traces names a folder that has it")
+def trace_file(name: str, folder: Path | None, scratch: Path) -> Path:
+    """The file of a recorded trace in a folder; without a folder a made-up LTE link, in `scratch`.
+
+    A folder that lacks the trace is a `TraceError`: nothing is made up where something was asked.
+    """
+    if folder is None:
+        made_up = scratch / "made-up-lte.trace"
+        write_trace(made_up_lte(), made_up)
+        return made_up
+    if not (folder / name).is_file():
+        raise TraceError(f"{folder} has no trace {name}")
+    return folder / name
+
+
+def describe_trace(name: str, folder: Path | None) -> str:
+    """What `trace_file` gives, for people: the recorded trace, or that it is made up."""
+    if folder is None:
+        trace = made_up_lte()
+        return (
+            f"made up in place of {name} ({trace.mean_mbit:.1f} Mbit/s on average); "
+            "--traces names a folder of recorded ones"
+        )
+    trace = read_trace(folder / name)
+    seconds = trace.period_ms / 1000
+    return f"{name}, recorded, {trace.mean_mbit:.1f} Mbit/s on average over {seconds:g} s"

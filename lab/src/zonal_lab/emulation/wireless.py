@@ -1,4 +1,4 @@
-"""A made-up Wi-Fi link in the format of Mahimahi's traces, for want of a recorded one."""
+"""A made-up Wi-Fi link in the format of Mahimahi's traces."""
 
 from __future__ import annotations
 

@@ -1,15 +1,15 @@
-"""A process inside a node that takes orders and answers, one JSON object a line."""
+"""A process that takes orders and answers, one JSON object a line."""
 
 from __future__ import annotations
 
 import contextlib
 import json
 import select
-import subprocess
 import tempfile
 import time
 from typing import TYPE_CHECKING, Any
 
+from zonal.runtime import ChildProcess
 from zonal_lab.errors import EmulationError
 
 if TYPE_CHECKING:
@@ -17,18 +17,17 @@ if TYPE_CHECKING:
 
 
 class Worker:
-    """Starts the process and speaks with it; never waits longer than asked."""
+    """Starts a process and speaks with it; never waits longer than asked.
+
+    Args:
+        name: what errors call it.
+        command: the program and its arguments.
+    """
 
     def __init__(self, name: str, command: Sequence[str]) -> None:
         self.name = name
         self._complaints = tempfile.TemporaryFile()  # noqa: SIM115 - closed in end()
-        self._process = subprocess.Popen(  # noqa: S603 - commands are built by the lab
-            list(command),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._complaints,
-            start_new_session=True,  # Ctrl-C reaches the lab, which then ends its workers in order
-        )
+        self._process = ChildProcess(command, stdin=True, stderr=self._complaints)
         self._heard = b""
 
     @property
@@ -37,19 +36,16 @@ class Worker:
         return self._process.pid
 
     def say(self, order: dict[str, Any]) -> None:
-        """Give an order."""
-        stdin = self._process.stdin
-        assert stdin is not None
+        """Give an order; an `EmulationError` when the process has ended."""
         try:
-            stdin.write(json.dumps(order).encode() + b"\n")
-            stdin.flush()
+            self._process.stdin.write(json.dumps(order).encode() + b"\n")
+            self._process.stdin.flush()
         except OSError as error:
             raise EmulationError(f"{self.name} has ended: {self._last_words()}") from error
 
     def hear(self, patience_s: float) -> dict[str, Any]:
-        """The next answer; an error when the process ends, fails or keeps silent."""
+        """The next answer; an `EmulationError` when the process ends, fails or keeps silent."""
         stdout = self._process.stdout
-        assert stdout is not None
         deadline = time.monotonic() + patience_s
         while b"\n" not in self._heard:
             ready, _, _ = select.select([stdout], [], [], max(deadline - time.monotonic(), 0))
@@ -78,10 +74,7 @@ class Worker:
         return text[-800:] or "it said nothing"
 
     def end(self) -> None:
-        """End the process and wait for its end."""
+        """Kill the process and what it started, and wait for its end; nothing when done before."""
+        self._process.end(grace_s=0)
         with contextlib.suppress(OSError):
-            self._process.kill()
-        self._process.wait()
-        for stream in (self._process.stdin, self._process.stdout, self._complaints):
-            with contextlib.suppress(OSError):
-                stream.close()  # type: ignore[union-attr] # pipes were asked for
+            self._complaints.close()

@@ -1,4 +1,4 @@
-"""Pieces of report pages that several evaluations share: verdicts, tables, how it was run."""
+"""Pieces of pages: verdicts, tables, pictures, what was run and how."""
 
 from __future__ import annotations
 
@@ -13,32 +13,22 @@ if TYPE_CHECKING:
 
     from _typeshed import DataclassInstance
 
-    from zonal_lab.location.claims import Verdict
+    from zonal_lab.experiment.verdicts import Verdict
 
 
-def write_page(
-    lines: Iterable[str], folder: Path, name: str, rows: Sequence[DataclassInstance] = ()
-) -> Path:
-    """Write a page, and beside it the rows that it shows as JSON; return the page's path."""
-    folder.mkdir(parents=True, exist_ok=True)
-    if rows:
-        text = json.dumps([asdict(row) for row in rows], indent=1)
-        (folder / f"{name}.json").write_text(text + "\n", encoding="utf-8")
-    page = folder / f"{name}.md"
-    page.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return page
-
-
-def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    """A Markdown table."""
+def table(
+    header: Sequence[str], rows: Iterable[Sequence[str]], *, right: int | None = None
+) -> Iterator[str]:
+    """A Markdown table; the columns from the n-th on are aligned to the right."""
     yield f"| {' | '.join(header)} |"
-    yield "|" + " --- |" * len(header)
+    first = len(header) if right is None else right
+    yield "|" + " --- |" * first + " ---: |" * (len(header) - first)
     for row in rows:
         yield f"| {' | '.join(row)} |"
     yield ""
 
 
-def verdicts(title: str, judged: Iterable[Verdict]) -> Iterator[str]:
+def verdict_table(title: str, judged: Iterable[Verdict]) -> Iterator[str]:
     """Claims with a verdict and the numbers behind it."""
     yield f"## {title}"
     yield ""
@@ -51,8 +41,40 @@ def verdicts(title: str, judged: Iterable[Verdict]) -> Iterator[str]:
     )
 
 
+def picture(title: str, file: str) -> Iterator[str]:
+    """A picture that lies beside the page."""
+    yield f"![{title}]({file})"
+    yield ""
+
+
+def write_rows(rows: Sequence[DataclassInstance], path: Path) -> None:
+    """The rows that a page shows, as JSON beside it."""
+    text = json.dumps([asdict(row) for row in rows], indent=1)
+    path.write_text(text + "\n", encoding="utf-8")
+
+
+def what_was_run(manifest: dict[str, Any], loads: Sequence[float]) -> Iterator[str]:
+    """When and of which code, how long, how busy the machine, on which data, what failed."""
+    changed = {True: "", False: ", with changes", None: ""}[manifest["clean"]]
+    line = f"Run on {manifest['started'][:10]} from commit {manifest['commit']}{changed}"
+    for each in manifest.get("continued_by", ()):
+        line += f", continued from {each}"
+    if "minutes" in manifest:
+        line += f", in {manifest['minutes']:g} minutes"
+    yield (
+        f"{line}; the machine's load was {min(loads):g} to {max(loads):g} on {manifest['cores']} "
+        "cores."
+    )
+    yield ""
+    more = [f"- {kind[:1].upper()}{kind[1:]}: {words}." for kind, words in manifest["data"].items()]
+    if failures := manifest.get("failures"):
+        more.append(f"- Cases that failed, each tried again once: {'; '.join(failures)}.")
+    if more:
+        yield from (*more, "")
+
+
 def how_it_was_run(manifest: dict[str, Any]) -> Iterator[str]:
-    """The manifest, folded away."""
+    """The manifest."""
     yield "## How it was run"
     yield ""
     yield "```json"

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from zonal_lab.emulation.machine import examine_machine
-from zonal_lab.emulation.signals import ending_in_order
+from zonal_lab.emulation import ending_in_order, examine_machine
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

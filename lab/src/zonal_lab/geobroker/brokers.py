@@ -5,19 +5,18 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import shutil
 import socket
-import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Self, get_args
 
+from zonal.runtime import ChildProcess
 from zonal_lab.errors import EmulationError
+from zonal_lab.systems import geo_broker_command, mosquitto_command
 
 if TYPE_CHECKING:
-    from types import TracebackType
+    from collections.abc import Callable
 
 System = Literal["geo", "no-geo", "mosquitto", "federated"]
 SYSTEMS: tuple[System, ...] = get_args(System)
@@ -27,7 +26,7 @@ TITLES: dict[System, str] = {
     "mosquitto": "Mosquitto, clients filter",
     "federated": "two federated geo brokers",
 }
-_BROKER = "from zonal.cli.broker import app; app()"
+_HOST = "127.0.0.1"
 _PATIENCE_S = 30.0
 
 
@@ -38,7 +37,7 @@ class Brokers:
         self.system = system
         self._closing = contextlib.ExitStack()
         self._folder = Path(self._closing.enter_context(tempfile.TemporaryDirectory()))
-        self._processes: list[subprocess.Popen[bytes]] = []
+        self._processes: list[ChildProcess] = []
         self.ports: list[int] = []
 
     @property
@@ -51,7 +50,7 @@ class Brokers:
             if self.system == "mosquitto":
                 self._start_mosquitto()
             elif self.system == "federated":
-                meeting = f"tcp/127.0.0.1:{free_port()}"
+                meeting = f"tcp/{_HOST}:{free_port()}"
                 self._start_broker("--listen", meeting, "--zenoh-mode", "peer")
                 self._start_broker("--connect", meeting, "--zenoh-mode", "peer")
             else:
@@ -61,12 +60,7 @@ class Brokers:
             raise
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._closing.close()
 
     def cpu_seconds(self) -> float:
@@ -74,55 +68,44 @@ class Brokers:
         return sum(_cpu_seconds(process.pid) for process in self._processes)
 
     def _start_broker(self, *options: str) -> None:
-        command = [sys.executable, "-c", _BROKER, "--port", "0", "--sys-interval", "0", *options]
-        process, said = self._start(command)
-        deadline = time.monotonic() + _PATIENCE_S
-        while not (found := re.search(r"mqtt://[^:]+:(\d+)", said.read_text(errors="replace"))):
-            if process.poll() is not None or time.monotonic() > deadline:
-                raise EmulationError(f"the broker did not start: {said.read_text()[-800:]}")
-            time.sleep(0.05)
-        self.ports.append(int(found[1]))
+        said = self._start(geo_broker_command(_HOST, 0, *options))
+        self.ports.append(self._wait(lambda: _port_in(said), said))
 
     def _start_mosquitto(self) -> None:
-        program = shutil.which("mosquitto") or "/usr/sbin/mosquitto"
         port = free_port()
-        settings = self._folder / "mosquitto.conf"
-        settings.write_text(f"listener {port} 127.0.0.1\nallow_anonymous true\n")
-        process, _ = self._start([program, "-c", str(settings)])
-        deadline = time.monotonic() + _PATIENCE_S
-        while not _answers(port):
-            if process.poll() is not None or time.monotonic() > deadline:
-                raise EmulationError("mosquitto did not start: apt-get install mosquitto")
-            time.sleep(0.05)
-        self.ports.append(port)
+        try:
+            said = self._start(mosquitto_command(_HOST, port, self._folder))
+        except FileNotFoundError as error:
+            raise EmulationError("there is no mosquitto: apt-get install mosquitto") from error
+        self.ports.append(self._wait(lambda: port if _answers(port) else None, said))
 
-    def _start(self, command: list[str]) -> tuple[subprocess.Popen[bytes], Path]:
-        """A process and the file of what it says: a pipe that nobody reads would hold it up."""
+    def _start(self, command: list[str]) -> Path:
+        """Start a process; the file of what it says: a pipe that nobody reads would hold it up."""
         said = self._folder / f"{len(self._processes)}.log"
         with said.open("wb") as file:
-            process = subprocess.Popen(  # noqa: S603 - commands are built here
-                command, stdout=file, stderr=subprocess.STDOUT
-            )
+            process = ChildProcess(command, stdout=file, stderr=file)
         self._processes.append(process)
-        self._closing.callback(_end, process)
-        return process, said
+        self._closing.callback(process.end)
+        return said
 
-    def complaints(self) -> str:
-        """What the system's processes have said, for those who look for a reason."""
-        return "\n".join(file.read_text(errors="replace") for file in self._folder.glob("*.log"))
+    def _wait(self, port: Callable[[], int | None], said: Path) -> int:
+        """The port of the process that was started last, once it serves."""
+        deadline = time.monotonic() + _PATIENCE_S
+        while (found := port()) is None:
+            if self._processes[-1].has_ended or time.monotonic() > deadline:
+                words = said.read_text(errors="replace")[-800:]
+                raise EmulationError(f"{self.system} did not start: {words or 'it said nothing'}")
+            time.sleep(0.05)
+        return found
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
-    process.terminate()
-    try:
-        process.wait(10)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
+def _port_in(said: Path) -> int | None:
+    found = re.search(r"mqtt://[^:]+:(\d+)", said.read_text(errors="replace"))
+    return int(found[1]) if found else None
 
 
 def _answers(port: int) -> bool:
-    with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+    with contextlib.suppress(OSError), socket.create_connection((_HOST, port), 1):
         return True
     return False
 
@@ -130,7 +113,7 @@ def _answers(port: int) -> bool:
 def free_port() -> int:
     """A port that nobody listens on at the moment."""
     with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
+        found.bind((_HOST, 0))
         return int(found.getsockname()[1])
 
 

@@ -1,4 +1,4 @@
-"""Journeys for clients: traces of the pipeline's workload job, or made-up walks."""
+"""Journeys for clients: traces of the workload job, or made-up walks."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _MOST_STEPS = 20_000
+SEED = 7
+"""Of the made-up walks."""
 _CENTRE = (39.9, 116.4)
 
 
@@ -60,19 +62,19 @@ class Journey:
 
 
 def run_workload_job(geolife: Path, clients: int) -> pa.Table:
-    """The trace of travelling clients by the pipeline's workload job, on Spark."""
-    from zonal.pipeline.spark import open_spark
-    from zonal_lab.geobroker.workload import assign
-    from zonal_lab.geobroker.workload import geolife as trajectories
+    """The trace of travelling clients by the workload job, on Spark."""
+    from zonal.pipeline.jobs import open_spark
+    from zonal_lab.jobs import assign
+    from zonal_lab.jobs import geolife as trajectories
 
     spark = open_spark("local[2]", app="zonal-lab", conf={"spark.sql.shuffle.partitions": "4"})
     trace = assign(trajectories(spark, geolife), clients).where(f"step < {_MOST_STEPS}")
     return trace.toArrow()
 
 
-def journeys(count: int, trace: pa.Table | None) -> list[Journey]:
+def journeys_for(count: int, trace: pa.Table | None, *, seed: int = SEED) -> list[Journey]:
     """So many journeys, always the same; where trajectories run out, they are begun elsewhere."""
-    found = made_up_walks(count) if trace is None else from_trace(trace)[:count]
+    found = made_up_walks(count, seed=seed) if trace is None else from_trace(trace)[:count]
     known = len(found)
     for number in range(known, count):
         first = found[number % known]
@@ -100,7 +102,7 @@ def from_trace(trace: pa.Table) -> list[Journey]:
     ]
 
 
-def made_up_walks(count: int, *, steps: int = 600, seed: int = 7) -> list[Journey]:
+def made_up_walks(count: int, *, steps: int = 600, seed: int = SEED) -> list[Journey]:
     """Walks and rides in Beijing with Geolife's rhythm: a place every one to five seconds."""
     random = np.random.default_rng(seed)
     found = []

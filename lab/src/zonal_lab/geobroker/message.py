@@ -5,12 +5,10 @@ from __future__ import annotations
 import struct
 from typing import NamedTuple
 
-from zonal.geo import EARTH_RADIUS_M
+from zonal_lab.index import RADIUS_M
 
-TOPIC = "data"
 SIZE = 750
 RADIUS_DEGREES = 0.01
-RADIUS_M = EARTH_RADIUS_M * RADIUS_DEGREES * 3.141592653589793 / 180
 _FORM = struct.Struct(">IIqdd")
 
 

@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-import matplotlib as mpl
-
-mpl.use("Agg")
-
-import matplotlib.pyplot as plt
 import numpy as np
 
+from zonal_lab.experiment import new_figure, panels, save_figure
 from zonal_lab.geobroker.brokers import SYSTEMS, TITLES
 from zonal_lab.geobroker.plan import KINDS
+from zonal_lab.geobroker.samples import read_latencies
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from matplotlib.axes import Axes
 
-    from zonal_lab.geobroker.results import CaseFigures, UseCaseResults
+    from zonal_lab.experiment import Results
+    from zonal_lab.geobroker.samples import CaseFigures
 
-COLOURS = {"geo": "#d62728", "no-geo": "#ff7f0e", "mosquitto": "#7f7f7f", "federated": "#1f77b4"}
+_COLOURS = {"geo": "#d62728", "no-geo": "#ff7f0e", "mosquitto": "#7f7f7f", "federated": "#1f77b4"}
 _OPERATIONS = {
     "connect": "#9467bd",
     "ping": "#8c564b",
@@ -31,18 +29,12 @@ _OPERATIONS = {
 }
 
 
-def draw_over_time(results: UseCaseResults, rows: list[CaseFigures], path: Path) -> None:
+def draw_over_time(results: Results, rows: list[CaseFigures], path: Path) -> None:
     """Mean latency of every operation by second, one panel a system."""
-    figure, axes = plt.subplots(
-        1,
-        len(rows),
-        figsize=(3.6 * len(rows), 3.4),
-        sharey=True,
-        layout="constrained",
-        squeeze=False,
-    )
-    for axis, row in zip(axes[0], rows, strict=True):
-        table = results.latencies(row)
+    figure = new_figure(3.6 * len(rows), 3.4)
+    axes = panels(figure, 1, len(rows), sharey=True)
+    for axis, row in zip(axes, rows, strict=True):
+        table = read_latencies(results, row)
         names = table["operation"].to_numpy(zero_copy_only=False)
         for name, colour in _OPERATIONS.items():
             mine = names == name
@@ -55,13 +47,11 @@ def draw_over_time(results: UseCaseResults, rows: list[CaseFigures], path: Path)
             )
         axis.set_yscale("log")
         axis.set_xlabel("second")
-        axis.set_title(TITLES[row.system], fontsize=9)  # type: ignore[index] # a system
-        axis.spines[["top", "right"]].set_visible(False)
-    axes[0][0].set_ylabel("mean latency (ms)")
-    axes[0][-1].legend(fontsize=7)
+        axis.set_title(TITLES[row.system], fontsize=9)
+    axes[0].set_ylabel("mean latency (ms)")
+    axes[-1].legend(fontsize=7)
     figure.suptitle(f"{rows[0].clients} {KINDS[rows[0].kind]} clients", fontsize=10)
-    figure.savefig(path, dpi=110)
-    plt.close(figure)
+    save_figure(figure, path)
 
 
 def _line(axis: Axes, seconds: np.ndarray, took: np.ndarray, name: str, colour: str) -> None:
@@ -78,7 +68,8 @@ def _line(axis: Axes, seconds: np.ndarray, took: np.ndarray, name: str, colour: 
 
 def draw_growth(rows: list[CaseFigures], path: Path) -> None:
     """Publish latency, deliveries a second and processor use by the number of clients."""
-    figure, axes = plt.subplots(1, 3, figsize=(12, 3.4), layout="constrained")
+    figure = new_figure(12, 3.4)
+    axes = panels(figure, 1, 3)
     for system in SYSTEMS:
         mine = sorted(
             (row for row in rows if row.system == system and row.kind == "travel"),
@@ -87,7 +78,7 @@ def draw_growth(rows: list[CaseFigures], path: Path) -> None:
         if not mine:
             continue
         clients = [row.clients for row in mine]
-        style = {"color": COLOURS[system], "marker": "o", "label": TITLES[system]}
+        style: dict[str, Any] = {"color": _COLOURS[system], "marker": "o", "label": TITLES[system]}
         axes[0].plot(clients, [row.latencies["publish"]["mean"] for row in mine], **style)
         axes[1].plot(clients, [row.deliveries / row.seconds for row in mine], **style)
         axes[2].plot(clients, [row.broker_cpu_s / row.seconds for row in mine], **style)
@@ -98,9 +89,7 @@ def draw_growth(rows: list[CaseFigures], path: Path) -> None:
     ):
         axis.set_title(title, fontsize=10)
         axis.set_xlabel("clients")
-        axis.spines[["top", "right"]].set_visible(False)
     axes[0].set_yscale("log")
     axes[1].set_yscale("log")
     axes[0].legend(fontsize=7)
-    figure.savefig(path, dpi=110)
-    plt.close(figure)
+    save_figure(figure, path)

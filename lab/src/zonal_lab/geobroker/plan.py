@@ -1,4 +1,4 @@
-"""What is to be travelled: systems × numbers of clients, travelling and teleporting."""
+"""What is to be run: systems × numbers of clients, travelling and teleporting; two parts beside."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from itertools import product
 from typing import TYPE_CHECKING, Literal
 
 from zonal_lab.errors import PlanError
+from zonal_lab.experiment import require_known
 from zonal_lab.geobroker.brokers import SYSTEMS
+from zonal_lab.geobroker.journeys import SEED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,17 +30,34 @@ class UseCase:
 
     @property
     def name(self) -> str:
-        """A name that sorts and serves as a file name."""
+        """System, clients and kind."""
         return case_name(self.system, self.clients, self.kind)
 
 
+@dataclass(frozen=True)
+class IndexCase:
+    """The index alone: the paper's figures 7 and 8."""
+
+    name: str = "index"
+
+
+@dataclass(frozen=True)
+class MatchingCase:
+    """Everything matches: what the checks of places cost where they filter nothing."""
+
+    name: str = "everything-matches"
+
+
+GeobrokerCase = UseCase | IndexCase | MatchingCase
+
+
 def case_name(system: str, clients: int, kind: str) -> str:
-    """The name of a case's files."""
+    """The name of a use case's files."""
     return f"{system}-{clients:05}" + ("-teleport" if kind == "teleport" else "")
 
 
 @dataclass(frozen=True)
-class UseCasePlan:
+class GeobrokerPlan:
     """A whole evaluation; the paper's own is 25 minutes a case."""
 
     seconds: float = 1500.0
@@ -53,22 +72,32 @@ class UseCasePlan:
     """For each point of the index experiments (figures 7 and 8); 0 leaves them out."""
     matching_seconds: float = 0.0
     """For each round in which everything matches; 0 leaves it out."""
+    matching_rounds: int = 5
+    seed: int = SEED
 
     def __post_init__(self) -> None:
         if not self.clients or min(self.clients) < 1 or self.seconds <= 0 or self.processes < 1:
             raise PlanError("a use case needs clients, seconds and processes above 0")
         if self.teleport and (min(self.teleport) < 1 or self.teleport_seconds <= 0):
             raise PlanError("teleporting needs clients and seconds above 0")
-        if unknown := set(self.systems) - set(SYSTEMS):
-            raise PlanError(f"unknown systems {sorted(unknown)}; there are {', '.join(SYSTEMS)}")
+        require_known("system", self.systems, SYSTEMS)
 
-    def cases(self) -> Iterator[UseCase]:
-        """All cases, the small ones first; travelling before teleporting."""
+    def cases(self) -> Iterator[GeobrokerCase]:
+        """The parts beside first, then the small use cases; travelling before teleporting."""
+        if self.index_seconds:
+            yield IndexCase()
+        if self.matching_seconds:
+            yield MatchingCase()
         for clients, system in product(self.clients, self.systems):
             yield UseCase(system, clients)
         for clients, system in product(self.teleport, self.systems):
             yield UseCase(system, clients, "teleport")
 
+    @property
+    def most_clients(self) -> int:
+        """The largest number of clients in any use case."""
+        return max(*self.clients, *self.teleport, 1)
+
     def length_s(self, case: UseCase) -> float:
-        """How long a case takes, without connecting and draining."""
+        """How long a use case takes, without connecting and draining."""
         return self.seconds if case.kind == "travel" else self.teleport_seconds

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 import tempfile
 import time
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from zonal_lab.emulation.worker import Worker
+from zonal_lab.emulation import Worker
 from zonal_lab.geobroker.brokers import Brokers
 from zonal_lab.geobroker.roles.travellers import write_journeys
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from zonal_lab.geobroker.journeys import Journey
-    from zonal_lab.geobroker.plan import UseCase, UseCasePlan
+    from zonal_lab.geobroker.plan import GeobrokerPlan, UseCase
 
 _DRAIN_S = 20.0
 
@@ -45,7 +46,7 @@ class Travelled:
     load: float
 
 
-def travel(case: UseCase, plan: UseCasePlan, ways: list[Journey]) -> Travelled:
+def run_use_case(case: UseCase, plan: GeobrokerPlan, ways: list[Journey]) -> Travelled:
     """Run one case from start to end."""
     with (
         tempfile.TemporaryDirectory(prefix="zonal-lab-") as folder,
@@ -82,7 +83,7 @@ def _started(workers: contextlib.ExitStack, number: int) -> Worker:
 
 
 def _measured(
-    case: UseCase, plan: UseCasePlan, brokers: Brokers, crew: list[Worker], path: Path
+    case: UseCase, plan: GeobrokerPlan, brokers: Brokers, crew: list[Worker], path: Path
 ) -> Travelled:
     length_s = plan.length_s(case)
     before = brokers.cpu_seconds()
@@ -111,7 +112,7 @@ def _measured(
         **{name: _total(answers, name) for name in ("received", "relevant", "late", "unfinished")},
         clients_cpu_s=sum(float(each["cpu_seconds"]) for each in answers),
         broker_cpu_s=used,
-        load=float(Path("/proc/loadavg").read_text(encoding="ascii").split()[0]),
+        load=os.getloadavg()[0],
     )
 
 

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, cast
 
 import mqtt5
 
-from zonal_lab.geobroker.message import RADIUS_DEGREES, SIZE, TOPIC, Report, circle, read_report
+from zonal_lab.geobroker.message import RADIUS_DEGREES, SIZE, Report, circle, read_report
+from zonal_lab.index import TOPIC
 
 if TYPE_CHECKING:
     from zonal_lab.geobroker.journeys import Journey

@@ -1,1 +1,11 @@
-"""Zenoh against MQTT: echoes through emulated hosts, after Barón 2024, chapter 5."""
+"""The experiment `latency`: round trips of Zenoh and MQTT, after Barón 2024, section 5.2.
+
+- `plan`, `trial`: scenarios × stacks; `scenarios`: the emulated hosts; `stacks`: what is compared;
+  `hosts` with its `roles` and `ends`: one case on the hosts of a scenario.
+- `samples`, `summary`: the raw data, and medians from it; `claims`, `page`, `pictures`: what the
+  page says and shows.
+"""
+
+from zonal_lab.latency.experiment import EXPERIMENT
+
+__all__ = ["EXPERIMENT"]

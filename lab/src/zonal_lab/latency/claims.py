@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from zonal_lab.experiment import Verdict
 from zonal_lab.latency.scenarios import SCENARIOS
-from zonal_lab.location.claims import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from zonal_lab.latency.summary import EchoFigures, EchoSummary
+    from zonal_lab.latency.summary import LatencySummary, RoundTrips
 
 MOST_RATIO = 1.15
 _ZENOH = ("zenoh-best-effort", "zenoh-reliable")
@@ -18,10 +18,10 @@ _SESSION = ("session-best-effort", "session-reliable")
 _MQTT = ("mqtt-0", "mqtt-1", "mqtt-2")
 
 
-class EchoJudge:
+class LatencyJudge:
     """Reads claims off a summary; a claim without its runs is left out."""
 
-    def __init__(self, summary: EchoSummary) -> None:
+    def __init__(self, summary: LatencySummary) -> None:
         self._summary = summary
 
     def figures(self) -> Iterator[Verdict]:
@@ -116,5 +116,5 @@ class EchoJudge:
         return self._summary.median("gamma", stack) - self._summary.median("beta", stack)
 
 
-def _range(row: EchoFigures) -> str:
+def _range(row: RoundTrips) -> str:
     return f"{row.median_range[0]:.3f} to {row.median_range[1]:.3f}"

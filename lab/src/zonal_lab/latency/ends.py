@@ -13,9 +13,8 @@ import zenoh
 
 import zonal
 from zonal.geo import Circle, Point
-from zonal_lab.emulation.role import node_config
-from zonal_lab.latency.mqtt_end import MqttEnd
 from zonal_lab.latency.stacks import stack
+from zonal_lab.systems import MqttEnd, guarantees, node_config
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
 # The ends stand a few hundred metres apart, and each wants what happens within two kilometres.
 NEAR, FAR = Point(45.4642, 9.1900), Point(45.4668, 9.1905)
 REACH_M = 2000.0
+TOPICS = ("lab/latency/out", "lab/latency/back")
 
 
 class End(Protocol):
@@ -40,26 +40,21 @@ class End(Protocol):
 def open_end(name: str, where: dict[str, Any], hear: Callable[[bytes], None], *, near: bool) -> End:
     """Open one end of a stack; `where` says how it reaches the network."""
     chosen = stack(name)
-    topics = ("lab/echo/out", "lab/echo/back")
-    to, back = topics if near else topics[::-1]
+    to, back = TOPICS if near else TOPICS[::-1]
+    at = NEAR if near else FAR
     if chosen.family in {"mqtt", "broker"}:
-        return MqttEnd(chosen, where, hear, to, back, NEAR if near else FAR, REACH_M)
+        host, port = where["broker"]
+        geo = chosen.family == "broker"
+        return MqttEnd((host, port), hear, to, back, at, REACH_M, qos=chosen.qos, geo=geo)
     config = node_config(where["mode"], listen=where["listen"], connect=where["connect"])
     if chosen.family == "session":
-        return SessionEnd(chosen, config, hear, to, back, NEAR if near else FAR)
+        return SessionEnd(chosen, config, hear, to, back, at)
     return ZenohEnd(chosen, config, hear, to, back)
 
 
-def guarantees(chosen: Stack) -> dict[str, Any]:
-    """Zenoh's words for what a stack guarantees: {best effort, drop} or {reliable, block}."""
-    return {
-        "reliability": zenoh.Reliability.RELIABLE
-        if chosen.reliable
-        else zenoh.Reliability.BEST_EFFORT,
-        "congestion_control": zenoh.CongestionControl.BLOCK
-        if chosen.reliable
-        else zenoh.CongestionControl.DROP,
-    }
+def _guarantees(chosen: Stack) -> dict[str, Any]:
+    """What Barón 2024 compares: {best effort, drop} and {reliable, block}."""
+    return guarantees(reliable=chosen.reliable, block=chosen.reliable)
 
 
 class ZenohEnd:
@@ -74,7 +69,7 @@ class ZenohEnd:
         back: str,
     ) -> None:
         self._session = zenoh.open(config)
-        self._publisher = self._session.declare_publisher(to, **guarantees(chosen))
+        self._publisher = self._session.declare_publisher(to, **_guarantees(chosen))
         self._session.declare_subscriber(back, lambda sample: hear(sample.payload.to_bytes()))
 
     def send(self, payload: bytes) -> None:
@@ -99,7 +94,7 @@ class SessionEnd:
         at: Point,
     ) -> None:
         self._session = zonal.open(config, position=at)
-        self._publisher = self._session.declare_publisher(to, location=at, **guarantees(chosen))
+        self._publisher = self._session.declare_publisher(to, location=at, **_guarantees(chosen))
         self._session.declare_subscriber(
             back,
             lambda sample: hear(sample.payload.to_bytes()),

@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 import contextlib
-import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from zonal.broker import set_password
-from zonal_lab.latency.mqtt_end import PASSWORD, USER
 from zonal_lab.latency.stacks import stack
+from zonal_lab.systems import (
+    BROKER_PORT,
+    MOSQUITTO_PORT,
+    ROUTER,
+    ZENOH_PORT,
+    geo_broker_command,
+    mosquitto_command,
+    write_passwords,
+)
 
 if TYPE_CHECKING:
-    from zonal_lab.emulation.network import EmulatedNetwork
-    from zonal_lab.emulation.topology import Node
-    from zonal_lab.emulation.worker import Worker
-    from zonal_lab.latency.plan import EchoCase
+    from zonal_lab.emulation import EmulatedNetwork, Node, Worker
+    from zonal_lab.latency.plan import LatencyCase
     from zonal_lab.latency.scenarios import Scenario
 
-ZENOH_PORT, FEDERATION_PORT, MOSQUITTO_PORT, BROKER_PORT = 7447, 7448, 1883, 1884
-_BROKER = "from zonal.cli.broker import app; app()"
+FEDERATION_PORT = 7448
+_ROLES = "zonal_lab.latency.roles"
 _PATIENCE_S = 40.0
 # A lost echo is given up after this long; no link here holds a message back for longer.
 _LOST_AFTER_S = 15.0
@@ -32,13 +36,13 @@ _STRETCH_MS = 5000
 class Echoes:
     """What one case gave: round trips (None: lost), and what the near end's card carried."""
 
-    case: EchoCase
+    case: LatencyCase
     rtt_ns: list[int | None]
     near_bytes: int
     near_cpu_s: float
 
 
-class EchoHosts:
+class Hosts:
     """Routers, brokers and the two ends of a scenario; they stand as long as the network does."""
 
     def __init__(self, network: EmulatedNetwork, scenario: Scenario) -> None:
@@ -47,8 +51,8 @@ class EchoHosts:
         self._nodes = network.topology.nodes
         self._closing = contextlib.ExitStack()
         self._folder = Path(self._closing.enter_context(tempfile.TemporaryDirectory()))
-        self._near = self._role(self._nodes[0], "latency.roles.near")
-        self._far = self._role(self._nodes[-1], "latency.roles.far")
+        self._near = network.start_role(self._nodes[0], f"{_ROLES}.near")
+        self._far = network.start_role(self._nodes[-1], f"{_ROLES}.far")
         self._bridge: Worker | None = None
         self._start_middles(self._nodes[1:-1])
 
@@ -56,26 +60,22 @@ class EchoHosts:
         """Remove the files of the brokers; their processes end with the network."""
         self._closing.close()
 
-    def _role(self, node: Node, module: str) -> Worker:
-        return self._network.start(node, [sys.executable, "-m", f"zonal_lab.{module}"])
-
     # ---- routers and brokers --------------------------------------------------------------
 
     def _start_middles(self, nodes: tuple[Node, ...]) -> None:
         if not nodes:
             return
-        mosquitto = self._folder / "mosquitto.conf"
-        mosquitto.write_text(f"listener {MOSQUITTO_PORT} 0.0.0.0\nallow_anonymous true\n")
-        set_password(self._folder / "passwords", USER, PASSWORD.encode())
+        passwords = write_passwords(self._folder)
         for before, node in zip((None, *nodes[:-1]), nodes, strict=True):
             self._start_router(node, before)
-            self._network.start(node, ["mosquitto", "-c", str(mosquitto)])
-            self._start_broker(node, before, federated=len(nodes) > 1)
+            mosquitto = mosquitto_command(node.address, MOSQUITTO_PORT, self._folder)
+            self._network.start(node, mosquitto)
+            self._start_broker(node, before, passwords, federated=len(nodes) > 1)
         if len(nodes) > 1:
-            self._bridge = self._role(nodes[0], "latency.roles.bridge")
+            self._bridge = self._network.start_role(nodes[0], f"{_ROLES}.bridge")
 
     def _start_router(self, node: Node, before: Node | None) -> None:
-        router = self._role(node, "roles.router")
+        router = self._network.start_role(node, ROUTER)
         order = {
             "do": "open",
             "listen": f"tcp/{node.address}:{ZENOH_PORT}",
@@ -83,21 +83,22 @@ class EchoHosts:
         }
         router.ask(order, _PATIENCE_S)
 
-    def _start_broker(self, node: Node, before: Node | None, *, federated: bool) -> None:
+    def _start_broker(
+        self, node: Node, before: Node | None, passwords: Path, *, federated: bool
+    ) -> None:
         """Our geo broker; several of them are one over Zenoh, without a bridge client."""
-        options = ["--host", node.address, "--port", str(BROKER_PORT), "--sys-interval", "0"]
-        options += ["--passwords", str(self._folder / "passwords")]
+        options = ["--passwords", str(passwords)]
         if federated and before is None:
             options += ["--listen", f"tcp/{node.address}:{FEDERATION_PORT}"]
             options += ["--zenoh-mode", "peer"]
         elif before is not None:
             options += ["--connect", f"tcp/{before.address}:{FEDERATION_PORT}"]
             options += ["--zenoh-mode", "peer"]
-        self._network.start(node, [sys.executable, "-c", _BROKER, *options])
+        self._network.start(node, geo_broker_command(node.address, BROKER_PORT, *options))
 
     # ---- one case -------------------------------------------------------------------------
 
-    def run(self, case: EchoCase, count: int, size: int) -> Echoes:
+    def run(self, case: LatencyCase, count: int, size: int) -> Echoes:
         """Open both ends, make sure that the way stands, echo, close."""
         chosen = stack(case.stack)
         bridged = self._bridge is not None and chosen.family == "mqtt"
@@ -115,7 +116,7 @@ class EchoHosts:
                 each.ask({"do": "close"}, _PATIENCE_S)
         return echoes
 
-    def _measure(self, case: EchoCase, count: int, size: int) -> Echoes:
+    def _measure(self, case: LatencyCase, count: int, size: int) -> Echoes:
         before = self._near.ask({"do": "read"}, 10)
         order = {"do": "echo", "count": count, "size": size, "lost_after_s": _LOST_AFTER_S}
         answer = self._near.ask(order, 60 + count * _LOST_AFTER_S)
@@ -130,7 +131,7 @@ class EchoHosts:
         self._bridge.ask({"do": "open", "brokers": brokers, "qos": qos}, _PATIENCE_S)
 
     def _near_place(self) -> dict[str, dict[str, Any]]:
-        """The near end is a peer, in every scenario of Barón 2024."""
+        """The near end is a peer, in every scenario of the thesis."""
         return self._place(self._nodes[1], mode="peer", listen=[])
 
     def _far_place(self) -> dict[str, dict[str, Any]]:

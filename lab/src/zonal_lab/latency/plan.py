@@ -1,4 +1,4 @@
-"""What is to be echoed: scenarios × stacks, in rounds."""
+"""What is to be measured: scenarios × stacks, in rounds of echoes."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from zonal_lab.errors import PlanError
+from zonal_lab.experiment import in_turn, require_known
 from zonal_lab.latency.scenarios import LINKS, SCENARIOS, scenario
 from zonal_lab.latency.stacks import STACKS, stack
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class EchoCase:
+class LatencyCase:
     """One round of echoes of one stack in one scenario."""
 
     scenario: str
@@ -25,12 +26,12 @@ class EchoCase:
 
     @property
     def name(self) -> str:
-        """A name that sorts and serves as a file name."""
+        """Scenario, stack and round."""
         return f"{self.scenario}-{self.stack}-{self.round}"
 
 
 @dataclass(frozen=True)
-class EchoPlan:
+class LatencyPlan:
     """A whole evaluation; that of Barón 2024 is 1,000 echoes a case.
 
     Echoes are spread over rounds, in which the stacks take turns: what disturbs the machine
@@ -46,6 +47,7 @@ class EchoPlan:
     links: Links = "wifi"
     scenarios: tuple[str, ...] = tuple(SCENARIOS)
     stacks: tuple[str, ...] = tuple(STACKS)
+    seed: int = 1
 
     def __post_init__(self) -> None:
         least = min(self.echoes, self.acknowledged_echoes, self.delayed_echoes)
@@ -55,29 +57,21 @@ class EchoPlan:
             )
         if self.echoes // self.rounds >= 0xFFFF or self.size < 2:
             raise PlanError("a round takes fewer than 65,535 echoes of 2 bytes or more")
-        if self.links not in LINKS:
-            raise PlanError(f"unknown links {self.links!r}; there are {', '.join(LINKS)}")
-        for name in self.scenarios:
-            scenario(name)
-        for name in self.stacks:
-            stack(name)
+        require_known("links", (self.links,), LINKS)
+        require_known("scenario", self.scenarios, tuple(SCENARIOS))
+        require_known("stack", self.stacks, tuple(STACKS))
 
-    def echoes_of(self, case: EchoCase) -> int:
+    def echoes_of(self, case: LatencyCase) -> int:
         """Echoes of one round of a stack in a scenario."""
         count = self.echoes if stack(case.stack).qos == 0 else self.acknowledged_echoes
         if scenario(case.scenario).delay_ms > 0:
             count = self.delayed_echoes
         return count // self.rounds
 
-    def cases(self, name: str) -> Iterator[EchoCase]:
-        """The cases of one scenario; every round begins with another stack."""
-        present = [each for each in self.stacks if stack(each).fits(scenario(name))]
-        for number in range(self.rounds):
-            shift = number % max(len(present), 1)
-            for each in present[shift:] + present[:shift]:
-                yield EchoCase(name, each, number)
-
-    @property
-    def count(self) -> int:
-        """How many cases that is."""
-        return sum(1 for name in self.scenarios for _ in self.cases(name))
+    def cases(self) -> Iterator[LatencyCase]:
+        """The cases, one scenario after the other; every round begins with another stack."""
+        for name in self.scenarios:
+            present = [each for each in self.stacks if stack(each).fits(scenario(name))]
+            for number in range(self.rounds):
+                for each in in_turn(present, number):
+                    yield LatencyCase(name, each, number)

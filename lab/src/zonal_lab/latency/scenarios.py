@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, get_args
 
-from zonal_lab.emulation.topology import Card, Node, Topology
+from zonal_lab.emulation import Card, Topology, hosts_in_a_row
 from zonal_lab.errors import PlanError
 
 if TYPE_CHECKING:
@@ -15,6 +15,7 @@ Links = Literal["wifi", "lte", "wired"]
 LINKS: tuple[Links, ...] = get_args(Links)
 LTE_TRACE = "TMobile-LTE-driving.down"
 DELAY_MS = 200.0
+_WIFI = "wifi-"
 
 
 @dataclass(frozen=True)
@@ -35,12 +36,8 @@ class Scenario:
 
     def topology(self, links: Links) -> Topology:
         """The hosts with their cards; host 1 is the near end, the last one the far end."""
-        # The roles of a topology are the other evaluation's: here a host is a host.
-        nodes = tuple(
-            Node(number, "router", self._card(number, links), (number - 1,) if number > 1 else ())
-            for number in range(1, self.hosts + 1)
-        )
-        return Topology(self.name, nodes, self.title)
+        cards = [self._card(number, links) for number in range(1, self.hosts + 1)]
+        return hosts_in_a_row(self.name, cards, self.title)
 
     def _card(self, number: int, links: Links) -> Card:
         delay = self.delay_ms if number == self.hosts else 0.0
@@ -54,7 +51,12 @@ def trace_names(number: int, links: Links) -> tuple[str, str]:
     """The traces of a host's card; every Wi-Fi card has a channel history of its own."""
     if links == "lte":
         return LTE_TRACE, LTE_TRACE
-    return f"wifi-{2 * number}", f"wifi-{2 * number + 1}"
+    return f"{_WIFI}{2 * number}", f"{_WIFI}{2 * number + 1}"
+
+
+def wifi_seed(name: str) -> int:
+    """The seed of the made-up Wi-Fi trace of this name."""
+    return int(name.removeprefix(_WIFI))
 
 
 _ALL = (

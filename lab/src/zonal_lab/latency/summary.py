@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from zonal_lab.latency.results import round_trips_ms
+from zonal_lab.latency.samples import round_trips_ms
 from zonal_lab.latency.scenarios import SCENARIOS
 from zonal_lab.latency.stacks import STACKS
 
@@ -34,7 +34,7 @@ THEIRS: dict[tuple[str, str], float] = {
 
 
 @dataclass(frozen=True)
-class EchoFigures:
+class RoundTrips:
     """The round trips of one stack in one scenario, in milliseconds."""
 
     scenario: str
@@ -50,13 +50,13 @@ class EchoFigures:
     round_trips: NDArray[np.float64]
 
 
-class EchoSummary:
+class LatencySummary:
     """All figures of one evaluation."""
 
     def __init__(self, echoes: pa.Table) -> None:
         self._figures = {(row.scenario, row.stack): row for row in _figures(echoes)}
 
-    def get(self, scenario: str, stack: str) -> EchoFigures | None:
+    def get(self, scenario: str, stack: str) -> RoundTrips | None:
         """The figures of a case, if it was run."""
         return self._figures.get((scenario, stack))
 
@@ -64,7 +64,7 @@ class EchoSummary:
         """The scenarios that were run, in the order of Barón 2024."""
         return [name for name in SCENARIOS if any(key[0] == name for key in self._figures)]
 
-    def stacks(self, scenario: str) -> list[EchoFigures]:
+    def stacks(self, scenario: str) -> list[RoundTrips]:
         """The stacks that were run in a scenario."""
         return [row for name in STACKS if (row := self.get(scenario, name)) is not None]
 
@@ -76,14 +76,14 @@ class EchoSummary:
         return found.median
 
 
-def _figures(echoes: pa.Table) -> Iterator[EchoFigures]:
+def _figures(echoes: pa.Table) -> Iterator[RoundTrips]:
     for scenario in SCENARIOS:
         for stack in STACKS:
             times, lost = round_trips_ms(echoes, scenario, stack)
             if len(times) == 0:
                 continue
             low, first, middle, third, high = np.percentile(times, (0.5, 25, 50, 75, 99.5))
-            yield EchoFigures(
+            yield RoundTrips(
                 scenario=scenario,
                 stack=stack,
                 count=len(times),

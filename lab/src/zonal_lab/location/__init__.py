@@ -1,1 +1,13 @@
-"""The evaluation of location-aware Zenoh: techniques by scenario, transport and processor share."""
+"""The experiment `location`: after Visotto 2023, chapter 7, and Visotto and Mottola 2024.
+
+- `plan`, `trial`: techniques × scenarios × transports × shares of the processor; `techniques`: how
+  a place travels with a message; `scene` with its `roles`, `message` and `pacing`: one case on a
+  network; `false_positives`: section 7.8.
+- `samples`: the raw data; `summary`, `spark_summary`: figures from it, in this process or on Spark;
+  `floor`: what the clients' trace alone costs.
+- `claims`, `page`, `pictures`: what the page says and shows.
+"""
+
+from zonal_lab.location.experiment import EXPERIMENT
+
+__all__ = ["EXPERIMENT"]

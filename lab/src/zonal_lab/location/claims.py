@@ -2,39 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from zonal_lab.location import reasons
+from zonal_lab.experiment import OURS, Verdict, change, changes, judged
 from zonal_lab.location.summary import Condition
 from zonal_lab.location.techniques import BASELINES, BLOOM_PROBABILITY, LOCATION_AWARE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator
 
     from zonal_lab.location.summary import Summary, Totals
 
-THESIS_LOCATION_AWARE = ("json", "mgrs", "bloom")
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """A claim, whether it holds here, and the numbers that say so."""
-
-    source: str
-    claim: str
-    holds: bool
-    because: str
-    otherwise: str = ""
-
-    @property
-    def explanation(self) -> str:
-        """The numbers, and where the claim does not hold, why."""
-        return (
-            self.because
-            if self.holds or not self.otherwise
-            else f"{self.because}. {self.otherwise}"
-        )
+PUBLISHED_LOCATION_AWARE = ("json", "mgrs", "bloom")
 
 
 class Judge:
@@ -59,34 +38,36 @@ class Judge:
 
     def verdicts(self) -> Iterator[Verdict]:
         """All claims whose runs are there, those of Visotto 2023 first."""
-        for judge in (
-            self._zoning_latency,
-            self._zoning_throughput,
-            self._zoning_deviation,
-            self._near_costs,
-            self._near_mgrs_best,
-            self._near_throughput,
-            self._far_topic,
-            self._far_payload,
-            self._far_order,
-            self._far_deviation,
-            self._cpu_near,
-            self._cpu_far,
-            self._udp_latency,
-            self._udp_loss,
-            self._udp_mgrs,
-        ):
-            yield from _if_there(judge)
+        return judged(
+            (
+                self._zoning_latency,
+                self._zoning_throughput,
+                self._zoning_deviation,
+                self._near_costs,
+                self._near_mgrs_best,
+                self._near_throughput,
+                self._far_topic,
+                self._far_payload,
+                self._far_order,
+                self._far_deviation,
+                self._cpu_near,
+                self._cpu_far,
+                self._udp_latency,
+                self._udp_loss,
+                self._udp_mgrs,
+            )
+        )
 
     def figures(self) -> Iterator[Verdict]:
         """Our own figures to reach, on TCP with full routers."""
-        for judge in (
-            self._figure_zoning,
-            self._figure_near,
-            self._figure_far,
-            self._figure_unwanted,
-        ):
-            yield from _if_there(judge)
+        return judged(
+            (
+                self._figure_zoning,
+                self._figure_near,
+                self._figure_far,
+                self._figure_unwanted,
+            )
+        )
 
     # ---- our figures ----------------------------------------------------------------------
 
@@ -94,33 +75,30 @@ class Judge:
         best = min(self._get("zoning", name).mean_ms for name in BASELINES)
         ours = {name: self._get("zoning", name).mean_ms for name in LOCATION_AWARE}
         return Verdict(
-            "ours",
+            OURS,
             "Zoning: mean latency at least 90 % below both baselines for every encoding",
             all(value <= 0.1 * best for value in ours.values()),
-            f"against the better baseline ({best:.1f} ms): {_changes(ours, best)}",
-            otherwise=reasons.FIGURE_ZONING,
+            f"against the better baseline ({best:.1f} ms): {changes(ours, best)}",
         )
 
     def _figure_near(self) -> Verdict:
         base = self._get("near-field", "PAYLOAD").mean_ms
         ours = {name: self._get("near-field", name).mean_ms for name in ("s2", "mgrs")}
         return Verdict(
-            "ours",
+            OURS,
             "Near-field: s2 and mgrs at most 10 % above PAYLOAD",
             all(value <= 1.1 * base for value in ours.values()),
-            f"against PAYLOAD ({base:.1f} ms): {_changes(ours, base)}",
-            otherwise=reasons.FIGURE_NEAR,
+            f"against PAYLOAD ({base:.1f} ms): {changes(ours, base)}",
         )
 
     def _figure_far(self) -> Verdict:
         best = min(self._get("far-field", name).mean_ms for name in BASELINES)
         ours = {name: self._get("far-field", name).mean_ms for name in LOCATION_AWARE}
         return Verdict(
-            "ours",
+            OURS,
             "Far-field: every encoding below both baselines",
             all(value < best for value in ours.values()),
-            f"against the better baseline ({best:.1f} ms): {_changes(ours, best)}",
-            otherwise=reasons.FIGURE_FAR,
+            f"against the better baseline ({best:.1f} ms): {changes(ours, best)}",
         )
 
     def _figure_unwanted(self) -> Verdict:
@@ -135,7 +113,7 @@ class Judge:
         listed = ", ".join(f"{name} {count}" for name, count in counts.items())
         allowed = BLOOM_PROBABILITY * self._summary.for_others("bloom")
         return Verdict(
-            "ours",
+            OURS,
             "Sessions that do not match receive nothing with s2, mgrs and json, and with bloom "
             "only what its probability allows",
             not any(counts[name] for name in ("s2", "mgrs", "json")) and counts["bloom"] <= allowed,
@@ -143,21 +121,21 @@ class Judge:
             f"{BLOOM_PROBABILITY:.0%} allows bloom {allowed:.0f})",
         )
 
-    # ---- Visotto 2023, section 7.3 ----------------------------------------------------------
+    # ---- Visotto 2023, section 7.3 --------------------------------------------------------
 
     def _zoning_latency(self) -> Verdict:
-        ours = {n: self._get("zoning", n).mean_ms for n in THESIS_LOCATION_AWARE}
+        ours = {n: self._get("zoning", n).mean_ms for n in PUBLISHED_LOCATION_AWARE}
         bases = {n: self._get("zoning", n).mean_ms for n in BASELINES}
         return Verdict(
             "7.3, figure 7.2",
             "Zoning: location-aware latency about 50 % below both baselines",
             max(ours.values()) <= 0.5 * min(bases.values()),
             f"TOPIC {bases['TOPIC']:.1f} ms, PAYLOAD {bases['PAYLOAD']:.1f} ms; from the better: "
-            f"{_changes(ours, min(bases.values()))}",
+            f"{changes(ours, min(bases.values()))}",
         )
 
     def _zoning_throughput(self) -> Verdict:
-        ours = min(self._get("zoning", n).throughput_hz for n in THESIS_LOCATION_AWARE)
+        ours = min(self._get("zoning", n).throughput_hz for n in PUBLISHED_LOCATION_AWARE)
         bases = max(self._get("zoning", n).throughput_hz for n in BASELINES)
         return Verdict(
             "7.3, figure 7.3",
@@ -165,47 +143,43 @@ class Judge:
             ours > bases,
             f"the lowest location-aware one is {ours:.2f} msg/s, the best baseline {bases:.2f} "
             "(20 are sent)",
-            otherwise=reasons.ZONING_THROUGHPUT,
         )
 
     def _zoning_deviation(self) -> Verdict:
-        ours = max(self._get("zoning", n).std_ms for n in THESIS_LOCATION_AWARE)
+        ours = max(self._get("zoning", n).std_ms for n in PUBLISHED_LOCATION_AWARE)
         bases = min(self._get("zoning", n).std_ms for n in BASELINES)
         return Verdict(
             "7.3, figure 7.4; paper",
             "Zoning: the baselines' latency deviates about 53 % more",
             bases >= 1.5 * ours,
             f"the steadiest baseline {bases:.1f} ms, the least steady encoding {ours:.1f} ms: "
-            f"{_change(bases, ours)}",
-            otherwise=reasons.ZONING_DEVIATION,
+            f"{change(bases, ours)}",
         )
 
     # ---- 7.4 ------------------------------------------------------------------------------
 
     def _near_costs(self) -> Verdict:
         base = self._get("near-field", "PAYLOAD").mean_ms
-        ours = {n: self._get("near-field", n).mean_ms for n in THESIS_LOCATION_AWARE}
+        ours = {n: self._get("near-field", n).mean_ms for n in PUBLISHED_LOCATION_AWARE}
         return Verdict(
             "7.4, figure 7.6",
             "Near-field: location-aware latency is higher, up to +70 %",
             min(ours.values()) > base,
-            f"against PAYLOAD ({base:.1f} ms): {_changes(ours, base)}",
-            otherwise=reasons.NEAR_COSTS,
+            f"against PAYLOAD ({base:.1f} ms): {changes(ours, base)}",
         )
 
     def _near_mgrs_best(self) -> Verdict:
-        ours = {n: self._get("near-field", n).mean_ms for n in THESIS_LOCATION_AWARE}
+        ours = {n: self._get("near-field", n).mean_ms for n in PUBLISHED_LOCATION_AWARE}
         others = min(ours["json"], ours["bloom"])
         return Verdict(
             "7.4, figure 7.7",
             "Near-field: MGRS is the best encoding, 40 % below the other two",
             ours["mgrs"] <= 0.65 * others,
             f"mgrs {ours['mgrs']:.1f} ms, json {ours['json']:.1f} ms, bloom {ours['bloom']:.1f} ms",
-            otherwise=reasons.NEAR_MGRS_BEST,
         )
 
     def _near_throughput(self) -> Verdict:
-        ours = {n: self._get("near-field", n).throughput_hz for n in THESIS_LOCATION_AWARE}
+        ours = {n: self._get("near-field", n).throughput_hz for n in PUBLISHED_LOCATION_AWARE}
         base = self._get("near-field", "PAYLOAD").throughput_hz
         return Verdict(
             "7.4, figure 7.8",
@@ -218,45 +192,41 @@ class Judge:
 
     def _far_topic(self) -> Verdict:
         base = self._get("far-field", "TOPIC").mean_ms
-        ours = {n: self._get("far-field", n).mean_ms for n in THESIS_LOCATION_AWARE}
+        ours = {n: self._get("far-field", n).mean_ms for n in PUBLISHED_LOCATION_AWARE}
         return Verdict(
             "7.5, figure 7.12; paper",
             "Far-field: 55 % lower latency than TOPIC",
             max(ours.values()) <= 0.45 * base,
-            f"TOPIC {base:.1f} ms: {_changes(ours, base)}",
-            otherwise=reasons.FAR_TOPIC,
+            f"TOPIC {base:.1f} ms: {changes(ours, base)}",
         )
 
     def _far_payload(self) -> Verdict:
         base = self._get("far-field", "PAYLOAD").mean_ms
-        ours = {n: self._get("far-field", n).mean_ms for n in THESIS_LOCATION_AWARE}
+        ours = {n: self._get("far-field", n).mean_ms for n in PUBLISHED_LOCATION_AWARE}
         return Verdict(
             "7.5, figure 7.12; paper",
             "Far-field: 20 % lower latency than PAYLOAD",
             max(ours.values()) <= 0.8 * base,
-            f"PAYLOAD {base:.1f} ms: {_changes(ours, base)}",
-            otherwise=reasons.FAR_PAYLOAD,
+            f"PAYLOAD {base:.1f} ms: {changes(ours, base)}",
         )
 
     def _far_order(self) -> Verdict:
-        ours = {n: self._get("far-field", n).mean_ms for n in THESIS_LOCATION_AWARE}
+        ours = {n: self._get("far-field", n).mean_ms for n in PUBLISHED_LOCATION_AWARE}
         return Verdict(
             "7.5",
             "Far-field: MGRS first, then Bloom, then Base64",
             ours["mgrs"] < ours["bloom"] < ours["json"],
             ", ".join(f"{n} {v:.1f} ms" for n, v in sorted(ours.items(), key=lambda e: e[1])),
-            otherwise=reasons.FAR_ORDER,
         )
 
     def _far_deviation(self) -> Verdict:
-        ours = max(self._get("far-field", n).std_ms for n in THESIS_LOCATION_AWARE)
+        ours = max(self._get("far-field", n).std_ms for n in PUBLISHED_LOCATION_AWARE)
         bases = min(self._get("far-field", n).std_ms for n in BASELINES)
         return Verdict(
             "7.5, figure 7.14",
             "Far-field: the baselines' latency deviates more",
             bases > ours,
             f"the steadiest baseline {bases:.1f} ms, the least steady encoding {ours:.1f} ms",
-            otherwise=reasons.FAR_DEVIATION,
         )
 
     # ---- 7.6 ------------------------------------------------------------------------------
@@ -264,12 +234,12 @@ class Judge:
     def _cpu_near(self) -> Verdict:
         slower = [
             self._like("near-field", n, cpu=20).mean_ms / self._like("near-field", n).mean_ms
-            for n in (*BASELINES, *THESIS_LOCATION_AWARE)
+            for n in (*BASELINES, *PUBLISHED_LOCATION_AWARE)
         ]
         rates = [
             self._like("near-field", n, cpu=20).throughput_hz
             / self._like("near-field", n).throughput_hz
-            for n in (*BASELINES, *THESIS_LOCATION_AWARE)
+            for n in (*BASELINES, *PUBLISHED_LOCATION_AWARE)
         ]
         return Verdict(
             "7.6, figures 7.15 to 7.17",
@@ -277,13 +247,12 @@ class Judge:
             min(slower) > 1 and min(rates) > 0.95,
             f"latency × {min(slower):.2f} to {max(slower):.2f}, throughput × {min(rates):.2f} to "
             f"{max(rates):.2f}",
-            otherwise=reasons.CPU_NEAR,
         )
 
     def _cpu_far(self) -> Verdict:
         change = {
             n: self._like("far-field", n, cpu=20).mean_ms / self._like("far-field", n).mean_ms
-            for n in (*BASELINES, *THESIS_LOCATION_AWARE)
+            for n in (*BASELINES, *PUBLISHED_LOCATION_AWARE)
         }
         heavy = min(change["json"], change["bloom"])
         light = max(change[n] for n in (*BASELINES, "mgrs"))
@@ -292,7 +261,6 @@ class Judge:
             "Routers at 20 %, far-field: Base64 and Bloom suffer more than the others",
             heavy > light,
             ", ".join(f"{n} × {v:.2f}" for n, v in change.items()),
-            otherwise=reasons.CPU_FAR,
         )
 
     # ---- 7.7 ------------------------------------------------------------------------------
@@ -301,7 +269,7 @@ class Judge:
         ratios = {
             f"{s} {n}": self._like(s, n, "udp").mean_ms / self._like(s, n).mean_ms
             for s in ("near-field", "far-field")
-            for n in (*BASELINES, *THESIS_LOCATION_AWARE)
+            for n in (*BASELINES, *PUBLISHED_LOCATION_AWARE)
         }
         lower = sum(ratio < 1 for ratio in ratios.values())
         return Verdict(
@@ -310,33 +278,31 @@ class Judge:
             lower == len(ratios),
             f"lower in {lower} of {len(ratios)}: "
             + ", ".join(f"{k} × {v:.2f}" for k, v in ratios.items()),
-            otherwise=reasons.UDP_LATENCY,
         )
 
     def _udp_loss(self) -> Verdict:
         udp = {
-            n: self._like("near-field", n, "udp").loss for n in (*BASELINES, *THESIS_LOCATION_AWARE)
+            n: self._like("near-field", n, "udp").loss
+            for n in (*BASELINES, *PUBLISHED_LOCATION_AWARE)
         }
-        tcp = {n: self._like("near-field", n).loss for n in (*BASELINES, *THESIS_LOCATION_AWARE)}
+        tcp = {n: self._like("near-field", n).loss for n in (*BASELINES, *PUBLISHED_LOCATION_AWARE)}
         return Verdict(
             "7.7, figure 7.22",
             "UDP: messages are lost, most with Base64 and Bloom",
             sum(udp.values()) > sum(tcp.values()) and min(udp["json"], udp["bloom"]) > udp["mgrs"],
             "lost over UDP (TCP): " + ", ".join(f"{n} {udp[n]:.1%} ({tcp[n]:.1%})" for n in udp),
-            otherwise=reasons.UDP_LOSS,
         )
 
     def _udp_mgrs(self) -> Verdict:
         rates = {
             n: self._like("far-field", n, "udp", 20).throughput_hz
-            for n in (*BASELINES, *THESIS_LOCATION_AWARE)
+            for n in (*BASELINES, *PUBLISHED_LOCATION_AWARE)
         }
         return Verdict(
             "7.7, figure 7.25",
             "UDP and routers at 20 %, far-field: MGRS keeps the highest throughput",
             rates["mgrs"] >= 0.99 * max(rates.values()),
             ", ".join(f"{n} {v:.0f} msg/s" for n, v in rates.items()),
-            otherwise=reasons.UDP_MGRS,
         )
 
 
@@ -345,22 +311,3 @@ def _find(summary: Summary, condition: Condition, technique: str) -> Totals:
     if found is None:
         raise LookupError(f"{condition.slug} {technique}")
     return found
-
-
-def _if_there(judge: Callable[[], Verdict]) -> Iterator[Verdict]:
-    try:
-        yield judge()
-    except LookupError:
-        return  # the plan left these runs out
-
-
-def _change(value: float, base: float) -> str:
-    if base == 0:
-        return "from nothing"
-    return f"{100 * value / base - 100:+.0f} %".replace("-", "−")
-
-
-def _changes(values: Mapping[Any, float], base: float) -> str:
-    return ", ".join(
-        f"{name} {value:.1f} ms ({_change(value, base)})" for name, value in values.items()
-    )

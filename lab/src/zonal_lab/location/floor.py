@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from zonal_lab.emulation.lane import NS_PER_MS, TraceGate
+from zonal_lab.emulation import NS_PER_MS, TraceGate
 
 if TYPE_CHECKING:
-    from zonal_lab.emulation.trace import Trace
+    from zonal_lab.emulation import Trace
 
 _PACKET_BYTES = 150
 

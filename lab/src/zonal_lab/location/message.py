@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 _FORMAT = struct.Struct("!HHIq")
 MESSAGE_BYTES = _FORMAT.size
+READY_KEY = "lab/ready"
+"""The plain key by which a publisher asks who is there."""
 MEASURED = 0
 PROBE = 1
 

@@ -1,17 +1,13 @@
-"""Pictures of an evaluation: the charts of Visotto 2023, chapter 7, with our numbers."""
+"""Pictures of the evaluation: the charts of Visotto 2023, chapter 7, with our numbers."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import matplotlib as mpl
-
-mpl.use("Agg")
-
-import matplotlib.pyplot as plt
-import numpy as np
 import pyarrow.parquet as pq
 
+from zonal_lab.experiment import grouped_bars, new_figure, panels, save_figure
+from zonal_lab.location.samples import SAMPLES
 from zonal_lab.location.techniques import TECHNIQUES
 
 if TYPE_CHECKING:
@@ -20,7 +16,7 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
-    from zonal_lab.experiment.results import Results
+    from zonal_lab.experiment import Results
     from zonal_lab.location.summary import Condition, SubscriberFigures, Summary
 
 COLOURS = {
@@ -35,21 +31,21 @@ COLOURS = {
 
 def draw_condition(summary: Summary, condition: Condition, path: Path) -> None:
     """Latency, throughput and deviation at the measured subscribers, one bar a technique."""
-    figure, axes = plt.subplots(1, 3, figsize=(13, 3.8), layout="constrained")
-    panels: list[tuple[str, Callable[[SubscriberFigures], float]]] = [
+    figure = new_figure(13, 3.8)
+    shown: list[tuple[str, Callable[[SubscriberFigures], float]]] = [
         ("mean latency (ms)", lambda row: row.mean_ms),
         ("throughput (msg/s)", lambda row: row.throughput_hz),
         ("latency standard deviation (ms)", lambda row: row.std_ms),
     ]
-    for axis, (title, value) in zip(axes, panels, strict=True):
+    axes = panels(figure, 1, 3)
+    for axis, (title, value) in zip(axes, shown, strict=True):
         _bars(axis, summary, condition, value)
         axis.set_title(title, fontsize=10)
     figure.legend(
         *axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=6, fontsize=8
     )
     figure.suptitle(condition.title, fontsize=11)
-    figure.savefig(path, dpi=110)
-    plt.close(figure)
+    save_figure(figure, path)
 
 
 def _bars(
@@ -58,20 +54,16 @@ def _bars(
     condition: Condition,
     value: Callable[[SubscriberFigures], float],
 ) -> None:
-    present = [name for name in TECHNIQUES if summary.of(condition, name)]
-    width = 0.8 / max(len(present), 1)
-    subscribers: list[int] = []
-    for index, name in enumerate(present):
-        rows = sorted(summary.of(condition, name), key=lambda row: row.subscriber)
-        subscribers = [row.subscriber for row in rows]
-        places = np.arange(len(rows)) + (index - (len(present) - 1) / 2) * width
-        bars = axis.bar(
-            places, [value(row) for row in rows], width, color=COLOURS[name], label=name
-        )
+    rows = {
+        name: sorted(found, key=lambda row: row.subscriber)
+        for name in TECHNIQUES
+        if (found := summary.of(condition, name))
+    }
+    labels = [f"S{row.subscriber}" for row in next(reversed(rows.values()), [])]
+    series = {name: [value(row) for row in mine] for name, mine in rows.items()}
+    for bars in grouped_bars(axis, series, labels, COLOURS):
         axis.bar_label(bars, fmt=_short, fontsize=5.5, rotation=90, padding=2)
-    axis.set_xticks(range(len(subscribers)), [f"S{each}" for each in subscribers])
     axis.margins(y=0.18)
-    axis.spines[["top", "right"]].set_visible(False)
 
 
 def _short(value: float) -> str:
@@ -82,9 +74,10 @@ def draw_over_time(
     results: Results, condition: Condition, subscriber: int, path: Path, names: tuple[str, ...]
 ) -> None:
     """The latency of single messages of one run over time (Visotto 2023, figure 7.10)."""
-    figure, axis = plt.subplots(figsize=(8, 3.4), layout="constrained")
+    figure = new_figure(8, 3.4)
+    (axis,) = panels(figure, 1, 1)
     for name in names:
-        file = results.folder / "samples" / f"{condition.slug}-{name}-0.parquet"
+        file = results.folder / SAMPLES / f"{condition.slug}-{name}-0.parquet"
         if not file.exists():
             continue
         table = pq.read_table(file, columns=["subscriber", "sent_ns", "received_ns"])
@@ -98,24 +91,22 @@ def draw_over_time(
     axis.set_ylabel("latency (ms)")
     axis.set_title(f"single messages at S{subscriber}: {condition.title}", fontsize=10)
     axis.legend(fontsize=8, markerscale=5)
-    axis.spines[["top", "right"]].set_visible(False)
-    figure.savefig(path, dpi=110)
-    plt.close(figure)
+    save_figure(figure, path)
 
 
 def draw_links(summary: Summary, conditions: list[Condition], path: Path) -> None:
     """What all routers' cards sent together, by condition and technique."""
-    figure, axis = plt.subplots(figsize=(11, 3.8), layout="constrained")
-    width = 0.8 / len(TECHNIQUES)
-    for index, name in enumerate(TECHNIQUES):
-        totals = [summary.totals(condition, name) for condition in conditions]
-        values = [each.router_mbit if each else 0.0 for each in totals]
-        places = np.arange(len(conditions)) + (index - (len(TECHNIQUES) - 1) / 2) * width
-        axis.bar(places, values, width, color=COLOURS[name], label=name)
-    axis.set_xticks(range(len(conditions)), [each.slug for each in conditions], rotation=20)
-    axis.tick_params(axis="x", labelsize=7)
+    figure = new_figure(11, 3.8)
+    (axis,) = panels(figure, 1, 1)
+    series = {
+        name: [
+            totals.router_mbit if (totals := summary.totals(condition, name)) else 0.0
+            for condition in conditions
+        ]
+        for name in TECHNIQUES
+    }
+    grouped_bars(axis, series, [each.slug for each in conditions], COLOURS)
+    axis.tick_params(axis="x", labelsize=7, rotation=20)
     axis.set_ylabel("sent by all routers (Mbit/s)")
     figure.legend(loc="outside upper center", ncols=6, fontsize=8)
-    axis.spines[["top", "right"]].set_visible(False)
-    figure.savefig(path, dpi=110)
-    plt.close(figure)
+    save_figure(figure, path)

@@ -7,10 +7,11 @@ from itertools import product
 from typing import TYPE_CHECKING, Literal, get_args
 
 from zonal_lab.errors import PlanError
+from zonal_lab.experiment import in_turn, require_known
 from zonal_lab.location.techniques import TECHNIQUES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from zonal_lab.location.techniques import TechniqueName
 
@@ -24,7 +25,7 @@ FINE_BLOOM_IN = ("far-field", "tcp", 100)
 
 
 @dataclass(frozen=True)
-class Case:
+class LocationCase:
     """One run of one technique under one set of conditions."""
 
     scenario: str
@@ -35,18 +36,25 @@ class Case:
 
     @property
     def name(self) -> str:
-        """A name that sorts and serves as a file name."""
+        """Conditions, technique and round."""
         conditions = f"{self.scenario}-{self.transport}-{self.cpu_percent}"
         return f"{conditions}-{self.technique}-{self.round}"
 
 
 @dataclass(frozen=True)
-class Plan:
+class FalsePositivesCase:
+    """The false positives of Bloom filters (section 7.8), which need no emulated network."""
+
+    name: str = "false-positives"
+
+
+@dataclass(frozen=True)
+class LocationPlan:
     """A whole evaluation; that of Visotto 2023 is 12 rounds of 180 s.
 
     `variant_seconds` shortens the runs over UDP and with slow routers (sections 7.6 and 7.7), of
-    which there are three times as many. Queues take tens of seconds to fill, so conditions of
-    different length are compared by the first `variant_seconds` of each.
+    which there are three times as many. Conditions of different length are compared by the first
+    `variant_seconds` of each.
     """
 
     rounds: int = 12
@@ -57,6 +65,7 @@ class Plan:
     techniques: tuple[TechniqueName, ...] = TECHNIQUES
     client_links: Literal["trace", "plain"] = "trace"
     variant_seconds: float | None = None
+    seed: int = 1
 
     def __post_init__(self) -> None:
         if self.rounds < 1 or self.seconds <= 0:
@@ -68,36 +77,31 @@ class Plan:
                 f"variants last up to the {self.seconds:g} s of the others, not "
                 f"{self.variant_seconds:g} s"
             )
-        _among("technique", self.techniques, TECHNIQUES)
-        _among("transport", self.transports, TRANSPORTS)
+        require_known("technique", self.techniques, TECHNIQUES)
+        require_known("transport", self.transports, TRANSPORTS)
         for percent in self.cpu_percents:
             if not 1 <= percent <= 100:
                 raise PlanError(f"cpu must be a percentage from 1 to 100, not {percent}")
 
-    def cases(self, scenario: str) -> Iterator[Case]:
+    def cases(self) -> Iterator[LocationCase | FalsePositivesCase]:
+        """The cases, one network after the other, then the false positives."""
+        for scenario in self.scenarios:
+            yield from self.cases_of(scenario)
+        if "bloom" in self.techniques:
+            yield FalsePositivesCase()
+
+    def cases_of(self, scenario: str) -> Iterator[LocationCase]:
         """The cases on one network; techniques take turns, so that all meet the same machine."""
         conditions = product(range(self.rounds), self.transports, self.cpu_percents)
         for number, transport, percent in conditions:
-            # Every round begins with another technique: none is always first.
-            shift = number % len(self.techniques)
-            turn: tuple[str, ...] = self.techniques[shift:] + self.techniques[:shift]
+            turn: list[str] = list(in_turn(self.techniques, number))
             if (scenario, transport, percent) == FINE_BLOOM_IN and "bloom" in turn:
-                turn = (*turn, FINE_BLOOM)
+                turn.append(FINE_BLOOM)
             for name in turn:
-                yield Case(scenario, transport, percent, name, number)
+                yield LocationCase(scenario, transport, percent, name, number)
 
-    def seconds_of(self, case: Case) -> float:
+    def seconds_of(self, case: LocationCase) -> float:
         """How long a case lasts."""
         if self.variant_seconds is None or (case.transport, case.cpu_percent) == ("tcp", 100):
             return self.seconds
         return self.variant_seconds
-
-    @property
-    def count(self) -> int:
-        """How many runs that is."""
-        return sum(1 for scenario in self.scenarios for _ in self.cases(scenario))
-
-
-def _among(what: str, given: Sequence[str], known: Sequence[str]) -> None:
-    if not given or (unknown := [each for each in given if each not in known]):
-        raise PlanError(f"unknown {what}: {given and unknown}; there are {', '.join(known)}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+import os
 import tempfile
 import time
 from dataclasses import dataclass, field
@@ -11,19 +11,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from zonal_lab.errors import EmulationError
+from zonal_lab.emulation import wait_until
+from zonal_lab.systems import ROUTER, ZENOH_PORT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from zonal_lab.emulation.network import EmulatedNetwork
-    from zonal_lab.emulation.topology import Node, Topology
-    from zonal_lab.emulation.worker import Worker
-    from zonal_lab.location.plan import Case, Transport
+    from zonal_lab.emulation import EmulatedNetwork, Node, Topology, Worker
+    from zonal_lab.location.plan import LocationCase, Transport
 
-PORT = 7447
+_ROLES = "zonal_lab.location.roles"
 _SETUP_PATIENCE_S = 40.0
 # A queue is empty when nothing has come for this long, and is given up after that long.
 _QUIET_S = 0.6
@@ -31,10 +30,10 @@ _DRAIN_S = 15.0
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What one case gave: messages at the measured subscribers, and counts at every node."""
+class SceneRun:
+    """What one case gave: messages at the subscribers, and counts at every node."""
 
-    case: Case
+    case: LocationCase
     seconds: float
     sent: dict[int, int]
     # publisher, number, sent_ns, received_ns; one row a wanted message, by subscriber
@@ -56,10 +55,10 @@ class Scene:
         self.topology: Topology = network.topology
         self._workers: dict[int, Worker] = {}
         for node in self.topology.nodes:
-            command = [sys.executable, "-m", f"zonal_lab.location.roles.{node.role}"]
-            self._workers[node.id] = network.start(node, command)
+            module = ROUTER if node.role == "router" else f"{_ROLES}.{node.role}"
+            self._workers[node.id] = network.start_role(node, module)
 
-    def run(self, case: Case, seconds: float, *, skip_ms: int = 0) -> Outcome:
+    def run(self, case: LocationCase, seconds: float, *, skip_ms: int = 0) -> SceneRun:
         """Open all sessions, publish for so long, collect, close all sessions."""
         begun = time.monotonic()
         self._open(case)
@@ -90,7 +89,7 @@ class Scene:
 
     # ---- opening and closing --------------------------------------------------------------
 
-    def _open(self, case: Case) -> None:
+    def _open(self, case: LocationCase) -> None:
         for node in self._routers():
             if case.cpu_percent < 100 or self._network.limits_cpu:
                 self._network.limit_cpu(node, self._workers[node.id], 1.0)
@@ -122,7 +121,7 @@ class Scene:
             self._routers(),
             lambda node: {
                 "do": "open",
-                "listen": f"{transport}/{node.address}:{PORT}",
+                "listen": f"{transport}/{node.address}:{ZENOH_PORT}",
                 "connect": [self._endpoint(transport, each) for each in node.routers],
             },
             _SETUP_PATIENCE_S,
@@ -136,10 +135,10 @@ class Scene:
             seen = self._ask_all(self._routers(), lambda _: {"do": "linked"}, 10)
             return all(seen[each]["routers"] == len(near) for each, near in neighbours.items())
 
-        _wait(linked, _SETUP_PATIENCE_S, "the routers did not link up")
+        wait_until(linked, _SETUP_PATIENCE_S, "the routers did not link up")
 
     def _endpoint(self, transport: Transport, router: int) -> str:
-        return f"{transport}/{self.topology[router].address}:{PORT}"
+        return f"{transport}/{self.topology[router].address}:{ZENOH_PORT}"
 
     def _await_routes(self) -> None:
         """Probe until every subscriber has heard every publisher that it is to hear."""
@@ -157,7 +156,7 @@ class Scene:
                 for each, answer in answers.items()
             )
 
-        _wait(heard, _SETUP_PATIENCE_S, "not every subscriber hears its publishers")
+        wait_until(heard, _SETUP_PATIENCE_S, "not every subscriber hears its publishers")
 
     def _close(self) -> None:
         for role in ("publisher", "subscriber", "router"):
@@ -165,7 +164,9 @@ class Scene:
 
     # ---- the measured part ----------------------------------------------------------------
 
-    def _measure(self, case: Case, seconds: float, skip_ms: int, setup_s: float) -> Outcome:
+    def _measure(
+        self, case: LocationCase, seconds: float, skip_ms: int, setup_s: float
+    ) -> SceneRun:
         if case.cpu_percent < 100:
             for node in self._routers():
                 share = case.cpu_percent / 100
@@ -188,7 +189,7 @@ class Scene:
         after = self._ask_all(self.topology.nodes, lambda _: {"do": "read"}, 10)
         notes = [] if self._quiet() else [f"queues were not empty after {_DRAIN_S:g} s"]
         messages, counts = self._collect()
-        return Outcome(
+        return SceneRun(
             case=case,
             seconds=seconds,
             sent={each: int(kept["sent"]) for each, kept in pace.items()},
@@ -197,7 +198,7 @@ class Scene:
             unwanted={each: count["unwanted"] for each, count in counts.items()},
             pace=pace,
             nodes={each: _difference(before[each], after[each]) for each in after},
-            load=_load(),
+            load=os.getloadavg()[0],
             setup_s=setup_s,
             notes=notes,
         )
@@ -230,18 +231,5 @@ class Scene:
         return messages, counts
 
 
-def _wait(condition: Callable[[], bool], patience_s: float, otherwise: str) -> None:
-    deadline = time.monotonic() + patience_s
-    while not condition():
-        if time.monotonic() > deadline:
-            raise EmulationError(f"{otherwise} within {patience_s:g} s")
-        time.sleep(0.05)
-
-
 def _difference(before: Mapping[str, float], after: Mapping[str, float]) -> dict[str, float]:
     return {name: after[name] - before[name] for name in after}
-
-
-def _load() -> float:
-    """The machine's load, one minute's average: more than its cores means others disturb."""
-    return float(Path("/proc/loadavg").read_text(encoding="ascii").split()[0])

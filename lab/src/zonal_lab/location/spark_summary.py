@@ -1,11 +1,11 @@
-"""The figures of an evaluation, computed by the pipeline's summary job on Spark."""
+"""The figures of an evaluation, computed by the summary job on Spark."""
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from zonal.errors import ZonalError
+from zonal_lab.location.samples import NODES, SAMPLES
 from zonal_lab.location.summary import (
     Key,
     SubscriberFigures,
@@ -17,9 +17,9 @@ from zonal_lab.location.summary import (
 )
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
-    from zonal_lab.experiment.results import Results
+    from zonal_lab.experiment import Results
     from zonal_lab.location.summary import Limits
 
 _GROUP = ("scenario", "transport", "cpu_percent", "subscriber")
@@ -31,33 +31,34 @@ def summarize_by_spark(results: Results, first_s: float | None = None) -> Summar
 
     Latencies are pooled over the rounds of a subscriber; throughput is the mean of its rounds.
     """
-    job = import_module("zonal_lab.experiment.summary_job").summarize
+    from zonal.pipeline.jobs import open_spark
+    from zonal_lab.jobs import summarize
+
     # Millions of rows and some hundred groups: more partitions would only cost start-up. Exact
     # percentiles hold the values of a group in memory.
     conf = {"spark.sql.shuffle.partitions": "8", "spark.driver.memory": "4g"}
-    spark: SparkSession = import_module("zonal.pipeline.spark").open_spark(
-        app="zonal-lab", conf=conf
-    )
-    nodes = results.nodes()
+    spark = open_spark(app="zonal-lab", conf=conf)
+    nodes = results.table(NODES)
     limits = None if first_s is None else first_messages(nodes, first_s)
     expected = expected_messages(nodes, first_s)
-    samples = spark.read.parquet(*map(str, results.samples()))
+    samples = spark.read.parquet(*map(str, results.samples(SAMPLES)))
     samples = _first(samples.where(_measured(measured_subscribers(nodes))), limits)
-    pooled = {_key(row): row for row in job(_messages(samples)).collect()}
+    pooled = {_key(row): row for row in summarize(_messages(samples)).collect()}
     rates = _rates(samples)
     doubles = doubled_messages(results, limits)
     rows = [
         _figures(key, row, expected[key], rates[key], doubles[key])
         for key, row in sorted(pooled.items())
     ]
-    return Summary(rows, nodes, computed_by="the pipeline's summary job on Spark")
+    return Summary(rows, nodes, computed_by="the summary job on Spark")
 
 
 def spark_is_there() -> bool:
-    """Whether the pipeline with its summary job is installed and finds a Java."""
+    """Whether Spark is installed and finds a Java."""
     try:
-        import_module("zonal_lab.experiment.summary_job")
-        import_module("zonal.pipeline.spark").check_java()
+        from zonal.pipeline.jobs import check_java
+
+        check_java()
     except (ImportError, ZonalError):
         return False
     return True

@@ -11,14 +11,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from zonal_lab.errors import PlanError
-from zonal_lab.experiment.results import CASE_COLUMNS
+from zonal_lab.location.samples import CASE_COLUMNS, NODES, SAMPLES
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from numpy.typing import NDArray
 
-    from zonal_lab.experiment.results import Results
+    from zonal_lab.experiment import Results
 
 
 class Condition(NamedTuple):
@@ -165,10 +165,10 @@ class Summary:
 
 def summarize(results: Results, first_s: float | None = None) -> Summary:
     """Compute the figures of all finished runs, or of the first seconds of each."""
-    nodes = results.nodes()
+    nodes = results.table(NODES)
     limits = None if first_s is None else first_messages(nodes, first_s)
     grouped: dict[str, list[Path]] = defaultdict(list)
-    for path in results.samples():
+    for path in results.samples(SAMPLES):
         grouped[path.stem.rpartition("-")[0]].append(path)  # all rounds of a technique together
     expected, measured = expected_messages(nodes, first_s), measured_subscribers(nodes)
     rows = [
@@ -248,7 +248,7 @@ def _first(samples: pa.Table, limits: Limits | None) -> pa.Table:
 def doubled_messages(results: Results, limits: Limits | None = None) -> dict[Key, int]:
     """How many messages came more than once, by subscriber."""
     doubled: dict[Key, int] = defaultdict(int)
-    for path in results.samples():
+    for path in results.samples(SAMPLES):
         columns_read = [*CASE_COLUMNS, *_IDENTITY[:1], *_IDENTITY[2:]]
         table = _first(pq.read_table(path, columns=columns_read), limits)
         if table.num_rows == 0:

@@ -144,7 +144,7 @@ FIGURES = {
 class Recorded(NamedTuple):
     """How figure 11 is run.
 
-    ``trace`` has the links, from ``start`` seconds on; without one they are made up, and the
+    `trace` has the links, from `start` seconds on; without one they are made up, and the
     sentence says so.
     """
 

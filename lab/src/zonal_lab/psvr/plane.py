@@ -23,7 +23,7 @@ def random_points(nodes: int, side: float, rng: random.Random) -> Points:
 
 
 def geometric(points: Mapping[int, tuple[float, float]], reach: float) -> Graph:
-    """Nodes within ``reach`` of each other are neighbours."""
+    """Nodes within `reach` of each other are neighbours."""
     names = sorted(points)
     near = (
         (a, b)

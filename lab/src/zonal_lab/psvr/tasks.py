@@ -50,9 +50,9 @@ CHANNEL = 1
 def message_gain(task: Row) -> Row:
     """Figure 7: messages of PSVR, [14], T_D and T_S for the same publications on one G(n, p).
 
-    ``psvr`` has the shortcuts of the paper's figure 4 and any node as its root, ``wide`` all the
-    shortcuts there are, ``hub`` moreover a root with many links. ``td`` takes of several possible
-    parents the one first reached, ``td_any`` any.
+    `psvr` has the shortcuts of the paper's figure 4 and any node as its root, `wide` all the
+    shortcuts there are, `hub` moreover a root with many links. `td` takes of several possible
+    parents the one first reached, `td_any` any.
     """
     rng = random.Random(task["seed"])
     graph = connected_gnp(task["n"], task["p"], rng)

@@ -1,1 +1,11 @@
-"""Reliability and congestion control: five megabytes at once, after Barón 2024, section 5.3."""
+"""The experiment `reliability`: five megabytes at once, after Barón 2024, section 5.3.
+
+- `plan`, `trial`: sizes × guarantees × transports × stacks; `hosts` with its `roles` and `ends`:
+  one case between two hosts.
+- `samples`: the raw data and figures from it; `claims`, `page`, `pictures`: what the page says and
+  shows.
+"""
+
+from zonal_lab.reliability.experiment import EXPERIMENT
+
+__all__ = ["EXPERIMENT"]

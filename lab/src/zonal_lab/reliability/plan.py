@@ -1,18 +1,20 @@
-"""What is to be burst: sizes × guarantees × transports × stacks, and a paced, lossy part."""
+"""What is to be sent: sizes × guarantees × transports × stacks, and a paced, lossy part."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
 from zonal_lab.errors import PlanError
+from zonal_lab.experiment import require_known
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-BurstStack = Literal["zenoh", "session", "recovery"]
-STACKS: tuple[BurstStack, ...] = ("zenoh", "session", "recovery")
+ReliabilityStack = Literal["zenoh", "session", "recovery"]
+STACKS: tuple[ReliabilityStack, ...] = get_args(ReliabilityStack)
+TRANSPORTS = ("tcp", "udp")
 TITLES: dict[str, str] = {
     "zenoh": "Zenoh",
     "session": "zonal session",
@@ -25,10 +27,10 @@ PACED_HZ, PACED_COUNT, PACED_SIZE, LINK_LOSS = 2000.0, 4000, 1000, 0.01
 
 
 @dataclass(frozen=True)
-class BurstCase:
-    """One way of sending; `rate_hz` of 0 means without pauses."""
+class ReliabilityCase:
+    """One way of sending; `rate_hz` of 0 means a burst, without pauses."""
 
-    stack: BurstStack
+    stack: ReliabilityStack
     transport: str
     reliable: bool
     block: bool
@@ -50,7 +52,7 @@ class BurstCase:
 
     @property
     def name(self) -> str:
-        """A name that sorts and serves as a file name."""
+        """Pace, transport, size, guarantees and stack."""
         words = ("reliable" if self.reliable else "best-effort", "block" if self.block else "drop")
         pace = "burst"
         if self.rate_hz:
@@ -59,31 +61,40 @@ class BurstCase:
 
 
 @dataclass(frozen=True)
-class BurstPlan:
-    """A whole evaluation; that of Barón 2024 takes 100 samples of every case."""
+class ReliabilityPlan:
+    """A whole evaluation; that of Barón 2024 takes 100 samples of every case.
+
+    Without sizes there are no bursts, the paced part alone.
+    """
 
     samples: int = 100
     sizes: tuple[int, ...] = tuple(BURSTS)
-    transports: tuple[str, ...] = ("tcp", "udp")
-    stacks: tuple[BurstStack, ...] = STACKS
+    transports: tuple[str, ...] = TRANSPORTS
+    stacks: tuple[ReliabilityStack, ...] = STACKS
     rate_mbit: float = 100.0
+    seed: int = 1
 
     def __post_init__(self) -> None:
         if self.samples < 1:
             raise PlanError(f"a plan needs samples above 0, not {self.samples}")
-        if unknown := set(self.sizes) - set(BURSTS):
-            raise PlanError(f"unknown sizes {sorted(unknown)}; there are {sorted(BURSTS)}")
-        if unknown_stacks := set(self.stacks) - set(STACKS):
-            raise PlanError(f"unknown stacks {sorted(unknown_stacks)}; there are {list(STACKS)}")
+        if self.sizes:
+            require_known("size", self.sizes, tuple(BURSTS))
+        require_known("transport", self.transports, TRANSPORTS)
+        require_known("stack", self.stacks, STACKS)
 
-    def bursts(self) -> Iterator[BurstCase]:
+    def cases(self) -> Iterator[ReliabilityCase]:
+        """Bursts on a clean wire, then the paced part, also on one that loses frames."""
+        yield from self.bursts()
+        yield from self.paced()
+
+    def bursts(self) -> Iterator[ReliabilityCase]:
         """The cases of Barón 2024; recovery is shown where Zenoh promises most: reliable, block."""
         for size, transport, stack in product(self.sizes, self.transports, self.stacks):
             for reliable, block in product((False, True), repeat=2):
                 if stack != "recovery" or (reliable and block):
-                    yield BurstCase(stack, transport, reliable, block, size)
+                    yield ReliabilityCase(stack, transport, reliable, block, size)
 
-    def paced(self) -> Iterator[BurstCase]:
+    def paced(self) -> Iterator[ReliabilityCase]:
         """What recovery changes: a rate that the link carries, losing nothing or some frames."""
         for loss, transport, stack in product((0.0, LINK_LOSS), self.transports, self.stacks):
-            yield BurstCase(stack, transport, True, True, PACED_SIZE, PACED_HZ, loss)
+            yield ReliabilityCase(stack, transport, True, True, PACED_SIZE, PACED_HZ, loss)

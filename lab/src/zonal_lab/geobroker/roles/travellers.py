@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import uvloop
 
-from zonal_lab.emulation.role import cpu_seconds, serve
+from zonal_lab.emulation import cpu_seconds, serve
 from zonal_lab.geobroker.journeys import Journey
 from zonal_lab.geobroker.traveller import Notes, Traveller
 
 if TYPE_CHECKING:
-    from zonal_lab.emulation.role import Answer
+    from zonal_lab.emulation import Answer
 
 _CONNECT_S = 60.0
 _QUIET_S = 1.0

@@ -1,4 +1,4 @@
-"""A client of two MQTT brokers that carries messages across: `python -m …echo.roles.bridge`.
+"""Carries messages between two MQTT brokers: `python -m zonal_lab.latency.roles.bridge`.
 
 As in scenario γ of Barón 2024 (5.2.3), where one host is broker and bridge client at once.
 """
@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 import paho.mqtt.client as paho
 from paho.mqtt.enums import CallbackAPIVersion
 
-from zonal_lab.emulation.role import EndRole, serve
+from zonal_lab.emulation import EndRole, serve
 from zonal_lab.errors import EmulationError
-from zonal_lab.latency.mqtt_end import join
+from zonal_lab.latency.ends import TOPICS
+from zonal_lab.systems import join
 
 if TYPE_CHECKING:
-    from zonal_lab.emulation.role import Answer
+    from zonal_lab.emulation import Answer
 
-_WAYS = ("lab/echo/out", "lab/echo/back")
 _PATIENCE_S = 20.0
 
 
@@ -30,14 +30,12 @@ class BridgeRole(EndRole):
         self._clients: list[paho.Client] = []
 
     def orders(self) -> dict[str, Answer]:
-        """What it is told to do."""
-        return {
-            "open": self._open,
-        }
+        """Open: connect to both brokers."""
+        return {"open": self._open}
 
     def _open(self, brokers: list[tuple[str, int]], qos: int) -> dict[str, Any]:
         self._clients = [paho.Client(CallbackAPIVersion.VERSION2) for _ in brokers]
-        for topic, client, other in zip(_WAYS, self._clients, self._clients[::-1], strict=True):
+        for topic, client, other in zip(TOPICS, self._clients, self._clients[::-1], strict=True):
             self._cross(client, other, topic, qos)
         for client, (host, port) in zip(self._clients, brokers, strict=True):
             self._join(client, host, port)

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from zonal_lab.emulation.role import EndRole, serve
+from zonal_lab.emulation import EndRole, serve
 from zonal_lab.latency.ends import open_end
 
 if TYPE_CHECKING:
-    from zonal_lab.emulation.role import Answer
+    from zonal_lab.emulation import Answer
 
 
 class FarRole(EndRole):
     """Answers every message with its number."""
 
     def orders(self) -> dict[str, Answer]:
-        """What it is told to do."""
-        return {
-            "open": self._open,
-        }
+        """Open."""
+        return {"open": self._open}
 
     def _open(self, stack: str, where: dict[str, Any]) -> dict[str, Any]:
         self._end = open_end(stack, where, self._hear, near=False)

@@ -6,12 +6,12 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any
 
-from zonal_lab.emulation.role import EndRole, serve
+from zonal_lab.emulation import EndRole, serve
 from zonal_lab.errors import EmulationError
 from zonal_lab.latency.ends import open_end
 
 if TYPE_CHECKING:
-    from zonal_lab.emulation.role import Answer
+    from zonal_lab.emulation import Answer
 
 _PATIENCE_S = 20.0
 _PROBE_S = 0.5
@@ -34,7 +34,7 @@ class NearRole(EndRole):
         self._over = threading.Event()
 
     def orders(self) -> dict[str, Answer]:
-        """What it is told to do."""
+        """Open, probe, echo."""
         return {
             "open": self._open,
             "probe": self._probe,

@@ -1,1 +1,1 @@
-"""What runs inside the nodes: stock router, publisher, subscriber, each a process that obeys."""
+"""The processes in the nodes besides routers: publisher and subscriber."""

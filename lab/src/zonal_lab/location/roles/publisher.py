@@ -6,13 +6,14 @@ import time
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from zonal_lab.emulation.role import READY_KEY, EndRole, node_config, serve
-from zonal_lab.location.message import MEASURED, PROBE, Message
+from zonal_lab.emulation import EndRole, serve
+from zonal_lab.location.message import MEASURED, PROBE, READY_KEY, Message
 from zonal_lab.location.pacing import send_paced
 from zonal_lab.location.techniques import technique
+from zonal_lab.systems import node_config
 
 if TYPE_CHECKING:
-    from zonal_lab.emulation.role import Answer
+    from zonal_lab.emulation import Answer
     from zonal_lab.location.techniques import Send
 
 
@@ -25,7 +26,7 @@ class PublisherRole(EndRole):
         self._id = 0
 
     def orders(self) -> dict[str, Answer]:
-        """What it is told to do."""
+        """Open, probe, publish."""
         return {
             "open": self._open,
             "probe": self._probe,

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import zenoh
 
-from zonal_lab.emulation.role import READY_KEY, EndRole, node_config, serve
-from zonal_lab.location.message import PROBE, unpack_message
+from zonal_lab.emulation import EndRole, serve
+from zonal_lab.location.message import PROBE, READY_KEY, unpack_message
 from zonal_lab.location.techniques import technique
+from zonal_lab.systems import node_config
 
 if TYPE_CHECKING:
-    from zonal_lab.emulation.role import Answer
+    from zonal_lab.emulation import Answer
     from zonal_lab.location.techniques import Inlet
 
 
@@ -38,7 +39,7 @@ class SubscriberRole(EndRole):
         self._base = 0
 
     def orders(self) -> dict[str, Answer]:
-        """What it is told to do."""
+        """Open, tell who was heard, count from a mark on, and keep what came."""
         return {
             "open": self._open,
             "heard": self._heard,

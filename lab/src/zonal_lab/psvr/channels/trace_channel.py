@@ -60,7 +60,7 @@ class TraceChannel(GraphChannel):
         )
 
     def best_ways(self, origin: int, now: float) -> dict[int, float]:
-        """To each node, the share of packets that survives the best way from ``origin``.
+        """To each node, the share of packets that survives the best way from `origin`.
 
         No routing delivers more without repeating packets or sending several copies.
         """

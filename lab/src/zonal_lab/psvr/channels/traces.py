@@ -29,7 +29,7 @@ def _open(path: Path) -> TextIO:
 
 
 def read_trace(path: Path) -> LinkSeries:
-    """The links of a recording, by its name: ``.k7`` or ``.k7.gz``, else the Intel Lab's table."""
+    """The links of a recording, by its name: `.k7` or `.k7.gz`, else the Intel Lab's table."""
     return read_k7(path) if ".k7" in path.suffixes else read_intel_lab(path)
 
 
@@ -37,8 +37,8 @@ def read_k7(path: Path, *, channel: int | None = None, nodes: int | None = None)
     """Delivery ratio of each directed link over time, in seconds from the first measurement.
 
     A measurement is one burst of a source on one radio channel; who is not listed for it heard
-    nothing. Without ``channel`` a link's ratio is the mean of the last value on every channel, as a
-    node sees it that hops over all of them. ``nodes`` takes only the first so many.
+    nothing. Without `channel` a link's ratio is the mean of the last value on every channel, as a
+    node sees it that hops over all of them. `nodes` takes only the first so many.
     """
     bursts = _bursts(path, channel, nodes)
     heard: dict[int, set[int]] = defaultdict(set)
@@ -98,7 +98,7 @@ def _rows(path: Path) -> Iterator[tuple[datetime, int, int, int, float]]:
 
 def write_k7(path: Path, ratios: Mapping[tuple[int, int], float], *, sweeps: int = 3) -> None:
     """A small trace in the same format, for where the recorded one is not at hand."""
-    rng, start = random.Random(1), datetime(2018, 1, 11, 16, 0)  # noqa: DTZ001 — k7 has no zone
+    rng, start = random.Random(1), datetime(2018, 1, 11, 16, 0)  # noqa: DTZ001 - k7 has no zone
     names = {name for pair in ratios for name in pair}
     head = {"location": "made", "node_count": len(names), "channels": [11], "tx_length": 100}
     lines = [json.dumps(head), _HEADER]

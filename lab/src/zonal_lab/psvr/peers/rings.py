@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def places(graph: Graph, layout: Layout, *, wide: bool = False) -> dict[int, Place]:
-    """Each node's place; ``wide`` with all shortcuts there are, else with those of figure 4."""
+    """Each node's place; `wide` with all shortcuts there are, else with those of figure 4."""
     found = {
         node: Place(
             node,

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import random
     from collections.abc import Iterator
 
-    from zonal.mesh import MeshConfig, Packet, PacketReader, PacketWriter, Pub
+    from zonal.mesh import FieldReader, FieldWriter, MeshConfig, Packet, Pub
 
 
 class Interest(NamedTuple):
@@ -20,11 +20,11 @@ class Interest(NamedTuple):
     channels: tuple[int, ...]
 
 
-def _write(packet: Interest, to: PacketWriter) -> None:
+def _write(packet: Interest, to: FieldWriter) -> None:
     to.numbers(packet.channels)
 
 
-def _read(sender: int, src: PacketReader) -> Interest:
+def _read(sender: int, src: FieldReader) -> Interest:
     return Interest(sender, src.numbers())
 
 
@@ -88,11 +88,11 @@ class Shen:
         if channels != known:
             yield from self._tell(not_to=packet.sender)
 
-    def fits(self, pub: Pub) -> bool:  # noqa: ARG002 — a branch is a branch
+    def fits(self, pub: Pub) -> bool:  # noqa: ARG002 - a branch is a branch
         """Tree routing needs a tree, no more."""
         return self.place is not None
 
-    def hops(self, pub: Pub | None, channels: tuple[int, ...], now: float) -> Iterator[Forward]:  # noqa: ARG002 — the interface has a clock, tree routing needs none
+    def hops(self, pub: Pub | None, channels: tuple[int, ...], now: float) -> Iterator[Forward]:  # noqa: ARG002 - the interface has a clock, tree routing needs none
         """Into every branch with a subscriber, except where the publication came from."""
         wanted = frozenset(channels)
         for branch, (_, there) in self.branches.items():

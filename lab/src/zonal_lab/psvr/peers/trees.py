@@ -43,7 +43,7 @@ def depths(tree: Tree) -> dict[int, int]:
         path = []
         while node not in known and tree[node] != node:
             path.append(node)
-            node = tree[node]  # noqa: PLW2901 — climbs from each node towards the root
+            node = tree[node]  # noqa: PLW2901 - climbs from each node towards the root
         depth = known.setdefault(node, 0)
         for below in reversed(path):
             depth += 1
@@ -95,7 +95,7 @@ class SourceTrees:
     """T_D: a breadth-first tree from each publisher, pruned to its subscribers.
 
     The paper leaves open which of several possible parents a node takes. The first reached (the
-    default) bundles the ways in few nodes and so needs fewest messages; with ``ties`` it is any.
+    default) bundles the ways in few nodes and so needs fewest messages; with `ties` it is any.
     """
 
     def __init__(

@@ -1,1 +1,1 @@
-"""The two peers of a burst."""
+"""The processes in the two nodes: sender and receiver."""

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from zonal_lab.emulation.role import EndRole, serve
-from zonal_lab.reliability.peers import Peer
+from zonal_lab.emulation import EndRole, serve
+from zonal_lab.reliability.ends import ReliabilityEnd
 from zonal_lab.reliability.roles.sender import PROBE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from zonal_lab.emulation.role import Answer
+    from zonal_lab.emulation import Answer
 
 
 class ReceiverRole(EndRole):
@@ -24,7 +24,7 @@ class ReceiverRole(EndRole):
         self._copies = 0
 
     def orders(self) -> dict[str, Answer]:
-        """What it is told to do."""
+        """Open, forget what came, count it."""
         return {
             "open": self._open,
             "forget": self._forget,
@@ -32,7 +32,7 @@ class ReceiverRole(EndRole):
         }
 
     def _open(self, stack: str, listen: list[str]) -> dict[str, Any]:
-        self._end = Peer(stack, listen, [])
+        self._end = ReliabilityEnd(stack, listen, [])
         self._answer = self._end.answer_outlet()
         self._end.hear_data(self._hear)
         return {}

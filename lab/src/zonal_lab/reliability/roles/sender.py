@@ -6,14 +6,14 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any
 
-from zonal_lab.emulation.role import EndRole, serve
+from zonal_lab.emulation import EndRole, serve
 from zonal_lab.errors import EmulationError
-from zonal_lab.reliability.peers import Peer
+from zonal_lab.reliability.ends import ReliabilityEnd
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from zonal_lab.emulation.role import Answer
+    from zonal_lab.emulation import Answer
 
 PROBE = 0xFFFF
 _PATIENCE_S = 20.0
@@ -30,18 +30,18 @@ class SenderRole(EndRole):
         self._probed = threading.Event()
 
     def orders(self) -> dict[str, Answer]:
-        """What it is told to do."""
+        """Open, probe, send, tell the answers."""
         return {
             "open": self._open,
             "probe": self._probe,
-            "burst": self._burst,
+            "send": self._send,
             "answers": self._answers,
         }
 
     def _open(
         self, stack: str, connect: list[str], reliable: bool, block: bool, cache: int
     ) -> dict[str, Any]:
-        self._end = Peer(stack, [], connect)
+        self._end = ReliabilityEnd(stack, [], connect)
         self._end.hear_answers(self._hear)
         self._put = self._end.data_outlet(reliable=reliable, block=block, cache=cache)
         return {}
@@ -65,7 +65,7 @@ class SenderRole(EndRole):
         elif number < len(self._answered) and not self._answered[number]:
             self._answered[number] = at
 
-    def _burst(self, count: int, size: int, rate_hz: float) -> dict[str, Any]:
+    def _send(self, count: int, size: int, rate_hz: float) -> dict[str, Any]:
         assert self._put is not None
         self._answered, self._sent = [0] * count, [0] * count
         padding = bytes(size - 2)

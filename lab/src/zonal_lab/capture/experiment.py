@@ -1,0 +1,35 @@
+"""The experiment `capture`: the options of its run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from zonal_lab.experiment import Experiment, Results, Trial
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+
+def _trial(
+    *,
+    quick: Annotated[bool, typer.Option(help="50 messages of each kind")] = False,
+    messages: Annotated[int, typer.Option(help="messages of each kind")] = 500,
+    size: Annotated[int, typer.Option(help="bytes of payload")] = 64,
+) -> Trial[Any]:
+    """Plain Zenoh, every encoding and MQTT: bytes per message, by a raw socket (as root)."""
+    from zonal_lab.capture.plan import CapturePlan
+    from zonal_lab.capture.trial import CaptureTrial
+
+    return CaptureTrial(CapturePlan(50 if quick else messages, size))
+
+
+def _page(results: Results, folder: Path, name: str) -> Iterable[str]:
+    from zonal_lab.capture.page import page
+
+    return page(results, folder, name)
+
+
+EXPERIMENT = Experiment("capture", "Bytes per message on the wire", _trial, _page)

@@ -1,0 +1,107 @@
+"""How the cases of `capture` are run: between two emulated hosts, brokers on the second."""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from zonal_lab.capture.plan import CaptureCase
+from zonal_lab.emulation import Card, EmulatedNetwork, hosts_in_a_row, wait_until
+from zonal_lab.errors import EmulationError
+from zonal_lab.experiment import Outcome, Trial
+from zonal_lab.systems import (
+    BROKER_PORT,
+    MOSQUITTO_PORT,
+    ZENOH_PORT,
+    geo_broker_command,
+    mosquitto_command,
+    write_passwords,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from zonal_lab.capture.plan import CapturePlan
+    from zonal_lab.emulation import Worker
+
+FRAMES = "frames"
+"""The kind of the raw samples in the results."""
+_PATIENCE_S = 40.0
+
+
+class CaptureTrial(Trial[CaptureCase]):
+    """Bytes on the wire with the options set."""
+
+    def __init__(self, plan: CapturePlan) -> None:
+        super().__init__(plan)
+        self._plan = plan
+
+    @contextlib.contextmanager
+    def stage(self, case: CaptureCase) -> Iterator[Callable[[CaptureCase], Outcome]]:
+        """Two hosts, Mosquitto and our broker on the second."""
+        del case
+        topology = hosts_in_a_row("capture", [Card(), Card()])
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            EmulatedNetwork(topology, seed=self._plan.seed) as network,
+        ):
+            _start_brokers(network, Path(folder))
+            yield lambda each: self._run(network, each)
+
+    def _run(self, network: EmulatedNetwork, case: CaptureCase) -> Outcome:
+        sender, receiver = (
+            network.start_role(node, "zonal_lab.capture.role") for node in network.topology.nodes
+        )
+        there = network.topology.nodes[1].address
+        endpoint = f"tcp/{there}:{ZENOH_PORT}"
+        if not case.is_mqtt:
+            receiver.ask({"do": "listen", "case": asdict(case), "listen": endpoint}, _PATIENCE_S)
+        order = {"do": "open", "case": asdict(case), "connect": endpoint}
+        broker = (there, BROKER_PORT if case.geo else MOSQUITTO_PORT)
+        sender.ask({**order, "broker": broker}, _PATIENCE_S)
+        before = 0 if case.is_mqtt else self._first_heard(sender, receiver)
+        send = {"do": "send", "count": self._plan.messages, "size": self._plan.size}
+        frames = sender.ask(send, _PATIENCE_S)["frames"]
+        heard = 0 if case.is_mqtt else _heard(receiver) - before
+        for worker in (sender, receiver):
+            with contextlib.suppress(EmulationError):
+                worker.ask({"do": "close"}, 10)
+            worker.end()
+        return Outcome({"heard": heard}, {FRAMES: frame_table(frames)})
+
+    def _first_heard(self, sender: Worker, receiver: Worker) -> int:
+        """Send until the receiver hears: nothing leaves before a subscriber is known."""
+
+        def reaches() -> bool:
+            sender.ask({"do": "send", "count": 1, "size": self._plan.size}, _PATIENCE_S)
+            return _heard(receiver) > 0
+
+        wait_until(reaches, _PATIENCE_S, "the subscriber heard nothing")
+        return _heard(receiver)
+
+
+def _heard(receiver: Worker) -> int:
+    return int(receiver.ask({"do": "heard"}, _PATIENCE_S)["heard"])
+
+
+def _start_brokers(network: EmulatedNetwork, folder: Path) -> None:
+    host = network.topology.nodes[1]
+    network.start(host, mosquitto_command(host.address, MOSQUITTO_PORT, folder))
+    passwords = ("--passwords", str(write_passwords(folder)))
+    network.start(host, geo_broker_command(host.address, BROKER_PORT, *passwords))
+
+
+def frame_table(frames: list[tuple[int, int]]) -> pa.Table:
+    """One row a frame with a TCP payload that left the sender's card: its bytes, the payload's."""
+    whole, payload = zip(*frames, strict=True) if frames else ((), ())
+    return pa.table(
+        {
+            "frame_bytes": pa.array(whole, pa.int32()),
+            "payload_bytes": pa.array(payload, pa.int32()),
+        }
+    )

@@ -1,0 +1,60 @@
+"""Measures what an emulated link really gives, by packets from one node to another."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from zonal_lab.emulation.network import EmulatedNetwork
+    from zonal_lab.emulation.topology import Node
+
+PORT = 7400
+
+
+@dataclass(frozen=True)
+class LinkMeasure:
+    """What arrived of what was sent."""
+
+    sent: int
+    received: int
+    mbit: float
+    delay_mean_ms: float
+    delay_max_ms: float
+
+    @property
+    def loss(self) -> float:
+        """The share of packets that did not arrive."""
+        return 1 - self.received / self.sent
+
+
+def measure_link(
+    network: EmulatedNetwork,
+    source: Node,
+    sink: Node,
+    *,
+    packets: int,
+    packet_bytes: int = 1000,
+    rate_mbit: float,
+    port: int = PORT,
+) -> LinkMeasure:
+    """Send packets from one node to another at a rate and see what arrives, when."""
+    receiver = network.start_role(sink, "zonal_lab.emulation.probe")
+    receiver.ask({"do": "receive", "port": port, "bytes": packet_bytes}, 20)
+    sender = network.start_role(source, "zonal_lab.emulation.probe")
+    sent = sender.ask(
+        {
+            "do": "send",
+            "to": sink.address,
+            "port": port,
+            "packets": packets,
+            "bytes": packet_bytes,
+            "rate_mbit": rate_mbit,
+        },
+        60,
+    )
+    receiver.say({"do": "stop"})
+    measure = LinkMeasure(sent=sent["sent"], **receiver.hear(20))
+    sender.end()
+    receiver.end()
+    return measure

@@ -1,0 +1,50 @@
+"""The subscription index beside its peers: what GeoBroker's authors did with theirs.
+
+- `alternatives`: an R-tree and a packed tree behind the index' own interface.
+- `workload`: trajectories, and the geofence operations at their places.
+- `throughput`, `pictures`: the paper's figures 7 and 8, and what it says about them.
+"""
+
+from zonal_lab.index.alternatives import RTreeFences, STRTreeFences
+from zonal_lab.index.pictures import draw_geo_or_not, draw_granularity
+from zonal_lab.index.throughput import (
+    WAYS,
+    break_even,
+    geo_claims,
+    granularity_claims,
+    sweep_clients,
+    sweep_granularity,
+)
+from zonal_lab.index.workload import (
+    RADIUS_M,
+    TOPIC,
+    Trajectory,
+    Workload,
+    arrivals,
+    circle_at,
+    geobroker_workload,
+    load_trajectories,
+    scattered_circles,
+)
+
+__all__ = [
+    "RADIUS_M",
+    "TOPIC",
+    "WAYS",
+    "RTreeFences",
+    "STRTreeFences",
+    "Trajectory",
+    "Workload",
+    "arrivals",
+    "break_even",
+    "circle_at",
+    "draw_geo_or_not",
+    "draw_granularity",
+    "geo_claims",
+    "geobroker_workload",
+    "granularity_claims",
+    "load_trajectories",
+    "scattered_circles",
+    "sweep_clients",
+    "sweep_granularity",
+]

@@ -1,0 +1,84 @@
+"""The raw samples of a case as tables: one row a message at a subscriber, one row a node."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+if TYPE_CHECKING:
+    from zonal_lab.emulation import Topology
+    from zonal_lab.location.plan import LocationCase
+    from zonal_lab.location.scene import SceneRun
+
+SAMPLES, NODES = "samples", "nodes"
+"""The kinds of raw samples in the results."""
+CASE_COLUMNS = ("scenario", "transport", "cpu_percent", "technique", "round")
+SAMPLE_SCHEMA = pa.schema(
+    [
+        ("scenario", pa.string()),
+        ("transport", pa.string()),
+        ("cpu_percent", pa.int16()),
+        ("technique", pa.string()),
+        ("round", pa.int16()),
+        ("subscriber", pa.int16()),
+        ("publisher", pa.int16()),
+        ("number", pa.int64()),
+        ("sent_ns", pa.int64()),
+        ("received_ns", pa.int64()),
+    ]
+)
+
+
+def _case_columns(case: LocationCase, rows: int) -> dict[str, pa.Array]:
+    return {
+        name: pa.repeat(pa.scalar(getattr(case, name), SAMPLE_SCHEMA.field(name).type), rows)
+        for name in CASE_COLUMNS
+    }
+
+
+def sample_table(run: SceneRun) -> pa.Table:
+    """One row a wanted message, of every subscriber."""
+    kept = [
+        np.column_stack([np.full(len(rows), subscriber), rows])
+        for subscriber, rows in run.messages.items()
+    ]
+    rows = np.concatenate(kept) if kept else np.zeros((0, 5), dtype=np.int64)
+    columns: dict[str, Any] = _case_columns(run.case, len(rows))
+    for index, name in enumerate(("subscriber", "publisher", "number", "sent_ns", "received_ns")):
+        columns[name] = pa.array(rows[:, index]).cast(SAMPLE_SCHEMA.field(name).type)
+    return pa.table(columns, schema=SAMPLE_SCHEMA)
+
+
+def node_table(run: SceneRun, topology: Topology) -> pa.Table:
+    """One row a node: what its card carried, its processor used and its session received."""
+    rows = []
+    for node in topology.nodes:
+        expected = sum(
+            run.sent[publisher.id]
+            for publisher in topology.with_role("publisher")
+            if topology.wants(node, publisher)
+        )
+        rows.append(
+            {
+                "node": node.id,
+                "role": node.role,
+                "measured": node.measured,
+                "seconds": run.seconds,
+                **{name: float(value) for name, value in run.nodes[node.id].items()},
+                "sent": run.sent.get(node.id, 0),
+                "expected": expected,
+                "received": run.received.get(node.id, 0),
+                "unwanted": run.unwanted.get(node.id, 0),
+                "kept": len(run.messages.get(node.id, ())),
+                "late_mean_us": run.pace.get(node.id, {}).get("late_mean_us", 0.0),
+                "late_p99_us": run.pace.get(node.id, {}).get("late_p99_us", 0.0),
+                "load": run.load,
+                "notes": "; ".join(run.notes),
+            }
+        )
+    table = pa.Table.from_pylist(rows)
+    for index, (name, column) in enumerate(_case_columns(run.case, len(rows)).items()):
+        table = table.add_column(index, name, column)
+    return table

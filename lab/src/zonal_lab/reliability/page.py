@@ -1,0 +1,88 @@
+"""The page on reliability: losses and round trips of bursts, and what recovery changes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from zonal_lab.experiment import picture, table, verdict_table
+from zonal_lab.reliability.claims import our_figures, published_claims
+from zonal_lab.reliability.pictures import draw_bursts
+from zonal_lab.reliability.plan import LINK_LOSS, PACED_COUNT, PACED_HZ, TITLES
+from zonal_lab.reliability.samples import read_figures
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+    from typing import Any
+
+    from zonal_lab.experiment import Results
+    from zonal_lab.reliability.samples import Figures, Spread
+
+
+def page(results: Results, folder: Path, name: str) -> Iterator[str]:
+    """The page's lines; its picture goes into the folder."""
+    found = read_figures(results)
+    bursts = {case: each for case, each in found.items() if not case.rate_hz}
+    paced = {case: each for case, each in found.items() if case.rate_hz}
+    draw_bursts(bursts, folder / f"{name}.png")
+    yield from _introduction(results.manifest()["plan"])
+    yield from verdict_table("Figures to reach", our_figures(bursts, paced))
+    yield from verdict_table("The claims of Barón 2024 (section 5.3)", published_claims(bursts))
+    yield from picture("losses and round trips", f"{name}.png")
+    yield "## Bursts"
+    yield ""
+    yield from _figures(bursts)
+    yield "## At a rate that the link carries"
+    yield ""
+    yield f"{PACED_COUNT} messages of 1000 bytes at {PACED_HZ:g} a second; reliable, block."
+    yield ""
+    for loss in (0.0, LINK_LOSS):
+        yield f"The link loses {loss:.0%} of all frames:"
+        yield ""
+        yield from _figures({case: each for case, each in paced.items() if case.link_loss == loss})
+
+
+def _introduction(plan: dict[str, Any]) -> Iterator[str]:
+    yield (
+        "Five megabytes in messages of 1000, 500 and 100 bytes, without pauses, between two peers; "
+        f"{plan['samples']} samples a case (Barón 2024: 100). The receiver answers every message "
+        "with 2 bytes; a round trip ends with the answer. Two network namespaces on one machine, "
+        f"their cards at {plan['rate_mbit']:g} Mbit/s (a Raspberry Pi 3's Ethernet), nothing lost "
+        "by the link itself. *Recovery*: our session with a publisher's memory and a subscriber's "
+        "recovery, which asks again for numbers that are missing."
+    )
+    yield ""
+
+
+def _figures(found: Figures) -> Iterator[str]:
+    yield from table(
+        (
+            *("", "transport", "guarantees", "bytes", "lost, mean", "least – most"),
+            *("doubled", "median round trip (ms)", "99 % lie in", "longest"),
+        ),
+        (
+            (
+                TITLES[case.stack],
+                case.transport.upper(),
+                case.guarantees,
+                str(case.size),
+                f"{np.mean(each.lost):.2%}",
+                f"{min(each.lost):.2%} – {max(each.lost):.2%}",
+                str(each.copies),
+                *_round_trips(each.round_trips),
+            )
+            for case, each in sorted(found.items(), key=lambda pair: pair[0].name)
+        ),
+    )
+
+
+def _round_trips(spread: Spread | None) -> tuple[str, str, str]:
+    if spread is None:
+        return ("–", "–", "–")
+    return (
+        f"{spread.median:.1f}",
+        f"{spread.p0_5:.1f} – {spread.p99_5:.1f}",
+        f"{spread.longest:.1f}",
+    )

@@ -1,0 +1,50 @@
+"""How the cases of `reliability` are run: between two emulated hosts."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING
+
+from zonal_lab.emulation import Card, EmulatedNetwork, hosts_in_a_row
+from zonal_lab.experiment import Outcome, Trial
+from zonal_lab.reliability.hosts import Hosts
+from zonal_lab.reliability.plan import ReliabilityCase
+from zonal_lab.reliability.samples import ROUND_TRIPS, round_trip_table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Iterator
+
+    from zonal_lab.reliability.plan import ReliabilityPlan
+
+
+class ReliabilityTrial(Trial[ReliabilityCase]):
+    """Bursts and paced messages with the options set."""
+
+    def __init__(self, plan: ReliabilityPlan) -> None:
+        super().__init__(plan)
+        self._plan = plan
+
+    def group_of(self, case: ReliabilityCase) -> Hashable:
+        """Hosts for the bursts, for the paced part, and for the link that loses frames."""
+        return bool(case.rate_hz), case.link_loss
+
+    @contextlib.contextmanager
+    def stage(self, case: ReliabilityCase) -> Iterator[Callable[[ReliabilityCase], Outcome]]:
+        """A sender and a receiver on one wire."""
+        rate = self._plan.rate_mbit
+        cards = [Card(rate_mbit=rate), Card(rate_mbit=rate, loss=case.link_loss)]
+        topology = hosts_in_a_row("reliability", cards)
+        with EmulatedNetwork(topology, seed=self._plan.seed) as network:
+            hosts = Hosts(network)
+            yield lambda each: self._run(hosts, each)
+
+    def _run(self, hosts: Hosts, case: ReliabilityCase) -> Outcome:
+        sent = hosts.run(case, self._plan.samples)
+        return Outcome(
+            {
+                "lost": [1 - each.received / case.count for each in sent],
+                "copies": sum(each.copies for each in sent),
+                "seconds": [each.seconds for each in sent],
+            },
+            {ROUND_TRIPS: round_trip_table(sent)},
+        )

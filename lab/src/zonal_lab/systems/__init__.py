@@ -1,0 +1,37 @@
+"""The messaging systems that experiments compare, used as their manuals show.
+
+- `nodes`: Zenoh's configuration and guarantees in an emulated network; `router`: the process of a
+  stock Zenoh router.
+- `brokers`: the commands that start Mosquitto and our geo broker.
+- `mqtt`: a client of either broker.
+"""
+
+from zonal_lab.systems.brokers import (
+    BROKER_PORT,
+    MOSQUITTO_PORT,
+    PASSWORD,
+    USER,
+    geo_broker_command,
+    mosquitto_command,
+    mosquitto_version,
+    write_passwords,
+)
+from zonal_lab.systems.mqtt import MqttEnd, join
+from zonal_lab.systems.nodes import ROUTER, ZENOH_PORT, guarantees, node_config
+
+__all__ = [
+    "BROKER_PORT",
+    "MOSQUITTO_PORT",
+    "PASSWORD",
+    "ROUTER",
+    "USER",
+    "ZENOH_PORT",
+    "MqttEnd",
+    "geo_broker_command",
+    "guarantees",
+    "join",
+    "mosquitto_command",
+    "mosquitto_version",
+    "node_config",
+    "write_passwords",
+]

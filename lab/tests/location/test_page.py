@@ -1,0 +1,189 @@
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from zonal_lab.emulation import Topology, layout
+from zonal_lab.experiment import Outcome, Results
+from zonal_lab.location import EXPERIMENT
+from zonal_lab.location.claims import Judge
+from zonal_lab.location.false_positives import EXPECTED, FalsePositives
+from zonal_lab.location.page import grade
+from zonal_lab.location.plan import FalsePositivesCase, LocationCase, LocationPlan
+from zonal_lab.location.samples import NODES, SAMPLES, node_table, sample_table
+from zonal_lab.location.scene import SceneRun
+from zonal_lab.location.spark_summary import spark_is_there, summarize_by_spark
+from zonal_lab.location.summary import (
+    Condition,
+    SubscriberFigures,
+    Totals,
+    greatest_difference_ms,
+    summarize,
+)
+from zonal_lab.location.techniques import BASELINES, TECHNIQUES
+
+PLAN = LocationPlan(rounds=2, seconds=1.0, transports=("tcp",), cpu_percents=(100,))
+# Latencies in milliseconds, so that what the report should say is known.
+LATENCY = {"TOPIC": 100.0, "PAYLOAD": 60.0, "json": 5.0, "mgrs": 4.0, "bloom": 4.5, "s2": 3.0}
+
+
+def outcome(case: LocationCase, topology: Topology, lost: int = 0, doubled: int = 0) -> Outcome:
+    """What a run would give in which every message takes as long as LATENCY says."""
+    latency_ns = round(LATENCY.get(case.technique, 4.5) * 1e6)
+    sent = {node.id: int(node.rate_hz) for node in topology.with_role("publisher")}
+    messages = {}
+    for subscriber in topology.with_role("subscriber"):
+        rows = [
+            (publisher.id, number, number * 1_000_000, number * 1_000_000 + latency_ns)
+            for publisher in topology.with_role("publisher")
+            if topology.wants(subscriber, publisher)
+            for number in range(sent[publisher.id] - lost)
+        ]
+        rows += rows[:doubled]
+        messages[subscriber.id] = np.array(rows, dtype=np.int64).reshape(-1, 4)
+    everything = sum(sent.values())
+    received = {
+        each: everything if case.technique in BASELINES else len(rows)
+        for each, rows in messages.items()
+    }
+    counters = {
+        "received_bytes": 10_000.0,
+        "received_packets": 10.0,
+        "sent_bytes": 625_000.0,
+        "sent_packets": 10.0,
+        "cpu_seconds": 0.1,
+    }
+    run = SceneRun(
+        case=case,
+        seconds=1.0,
+        sent=sent,
+        messages=messages,
+        received=received,
+        unwanted={each: received[each] - len(rows) for each, rows in messages.items()},
+        pace={each: {"late_mean_us": 50.0, "late_p99_us": 90.0} for each in sent},
+        nodes={node.id: dict(counters) for node in topology.nodes},
+        load=0.5,
+    )
+    return Outcome({}, {SAMPLES: sample_table(run), NODES: node_table(run, topology)})
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Results:
+    made = Results(tmp_path / "results")
+    made.begin("location", PLAN)
+    for scenario in PLAN.scenarios:
+        topology = layout(scenario)
+        for case in PLAN.cases_of(scenario):
+            made.add(case, outcome(case, topology))
+    return made
+
+
+def test_the_summary_gives_back_known_latencies(results: Results) -> None:
+    summary = summarize(results)
+    for condition in summary.conditions():
+        for name in TECHNIQUES:
+            totals = summary.totals(condition, name)
+            assert totals is not None
+            assert totals.mean_ms == pytest.approx(LATENCY[name])
+            assert totals.std_ms == pytest.approx(0, abs=1e-6)
+            assert totals.loss == 0
+            assert totals.busiest_mbit == pytest.approx(5.0)
+    near = summary.totals(Condition("near-field", "tcp", 100), "PAYLOAD")
+    assert near is not None
+    # Three sessions that want nothing receive all 3,200 messages, in both rounds.
+    assert near.unwanted == 3 * 3200 * 2
+    # Equation 7.2 divides the number of messages by the time from the first to the last.
+    assert near.throughput_hz == pytest.approx(3200 / 3.199)
+
+
+def test_loss_and_doubles_are_counted(tmp_path: Path) -> None:
+    results = Results(tmp_path)
+    results.begin("location", LocationPlan(rounds=1, seconds=1, scenarios=("near-field",)))
+    topology = layout("near-field")
+    case = LocationCase("near-field", "udp", 100, "s2", 0)
+    results.add(case, outcome(case, topology, lost=320, doubled=5))
+    totals = summarize(results).totals(Condition("near-field", "udp", 100), "s2")
+    assert totals is not None
+    assert totals.loss == pytest.approx(0.1)
+    assert totals.doubles == 15
+
+
+@pytest.mark.slow
+def test_sparks_figures_are_the_same(results: Results) -> None:
+    if not spark_is_there():
+        pytest.skip("no pipeline, or no Java for it")
+    for first_s in (None, 0.5):
+        both = summarize(results, first_s), summarize_by_spark(results, first_s)
+        assert greatest_difference_ms(*both) < 1e-3
+        assert_alike(both[0].rows, both[1].rows)
+
+
+def assert_alike(ours: list[SubscriberFigures], theirs: list[SubscriberFigures]) -> None:
+    assert len(ours) == len(theirs) > 0
+
+    def order(row: SubscriberFigures) -> tuple[str, str, int]:
+        return row.scenario, row.technique, row.subscriber
+
+    for mine, spark in zip(sorted(ours, key=order), sorted(theirs, key=order), strict=True):
+        for name, value in vars(mine).items():
+            assert vars(spark)[name] == pytest.approx(value, abs=1e-3), (order(mine), name)
+
+
+def test_the_first_seconds_of_a_run_count_its_first_messages(results: Results) -> None:
+    whole, half = summarize(results), summarize(results, first_s=0.5)
+    share = 0.5 / PLAN.seconds
+    assert [row.expected for row in half.rows] == [
+        round(row.expected * share) for row in whole.rows
+    ]
+    assert sum(row.messages for row in half.rows) == pytest.approx(
+        share * sum(row.messages for row in whole.rows), rel=0.02
+    )
+
+
+def test_verdicts_follow_the_numbers(results: Results) -> None:
+    judge = Judge(summarize(results))
+    figures = {verdict.claim: verdict.holds for verdict in judge.figures()}
+    assert len(figures) == 4
+    assert all(figures.values())
+    claims = {verdict.claim: verdict for verdict in judge.verdicts()}
+    assert claims["Near-field: location-aware latency is higher, up to +70 %"].holds is False
+    assert (
+        "json 5.0 ms (−92 %)"
+        in claims["Zoning: location-aware latency about 50 % below both baselines"].because
+    )
+    # Claims about UDP and slow routers are left out: nothing of the kind was run.
+    assert not any("UDP" in claim for claim in claims)
+
+
+def test_it_is_one_page_with_its_pictures(results: Results, tmp_path: Path) -> None:
+    row = FalsePositives(0.3, 256, 2, {**EXPECTED, 6: 9}, {**EXPECTED, 8: 5}, dict(EXPECTED))
+    results.add(FalsePositivesCase(), Outcome({"rows": [asdict(row)]}))
+    page = EXPERIMENT.report(results, tmp_path / "page", spark=False)
+    text = page.read_text()
+    for name in ("zoning", "near-field", "far-field"):
+        assert f"location-{name}-tcp-100.png" in text
+        assert (tmp_path / "page" / f"location-{name}-tcp-100.png").stat().st_size > 10_000
+    assert "| 30% | 256 | 2 | 1 (S9 1) | 1 (S8 1) | 3 (S6 3) | none |" in text
+    assert "figure 7.28" in text
+    assert '"kernel"' in text
+    assert (tmp_path / "page" / "location-summary.csv").exists()
+
+
+def totals(mean_ms: float, loss: float = 0.0) -> Totals:
+    return Totals(mean_ms, 0, 0, 0, loss, 0, 0, 0, 0, 0)
+
+
+def test_signs_compare_with_the_best_of_the_row() -> None:
+    signs = grade(
+        {
+            "TOPIC": totals(50),
+            "PAYLOAD": totals(18),
+            "json": totals(12),
+            "mgrs": totals(10),
+            "bloom": totals(10, loss=0.2),
+        }
+    )
+    assert signs == {"TOPIC": "− −", "PAYLOAD": "+", "json": "+ +", "mgrs": "+ +", "bloom": "+"}
