@@ -13,6 +13,7 @@ import ast
 import statistics
 import sys
 from collections import defaultdict
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -76,9 +77,20 @@ def imports_of(name: str, path: Path, files: dict[str, Path]) -> Iterator[Import
                 if alias.name in files:
                     yield Import(name, alias.name, where)
         elif isinstance(node, ast.ImportFrom) and node.module in files:
+            face = face_of(files[node.module])
             for alias in node.names:
                 inner = f"{node.module}.{alias.name}"
-                yield Import(name, inner if inner in files else node.module, where)
+                is_module = inner in files and alias.name not in face
+                yield Import(name, inner if is_module else node.module, where)
+
+
+@cache
+def face_of(path: Path) -> frozenset[str]:
+    """What a module lists in `__all__`."""
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
+            return frozenset(ast.literal_eval(node.value))
+    return frozenset()
 
 
 def room_of(module: str) -> str:

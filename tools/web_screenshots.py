@@ -8,7 +8,6 @@ from __future__ import annotations
 import io
 import sys
 import tempfile
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,8 +16,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 from rich.console import Console
 
 from browser import browser, screenshot
-from zonal.web.demo import Demo, DemoOptions
-from zonal.web.demo.city import CENTRE, CLOUD_CROSSES_S, CLOUD_STARTS_S
+from zonal.web.demo import CENTRE, Demo, DemoOptions, cloud_time
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -57,7 +55,7 @@ def main(folder: Path) -> None:
     with tempfile.TemporaryDirectory() as data:
         options = DemoOptions(data=Path(data), port=0, router_port=0, spark=False)
         with Demo(options, Console(file=io.StringIO())) as demo, browser() as chrome:
-            demo.clock._start = time.monotonic() - (CLOUD_STARTS_S + 0.40 * CLOUD_CROSSES_S)  # noqa: SLF001
+            demo.clock.go_to(cloud_time(0.4))
             desk = {"viewport": {"width": 1280, "height": 800}, "color_scheme": "light"}
             page = opened(chrome, demo.server.url, **desk)
             page.locator("#alerts li").first.wait_for(timeout=ALERT_MS)

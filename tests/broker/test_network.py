@@ -11,7 +11,7 @@ import pytest
 from websockets.asyncio.client import connect as websocket
 from websockets.exceptions import ConnectionClosed
 
-from zonal.broker import Broker, Limits, Server, Settings, SteadyClock
+from zonal.broker import Broker, Limits, Server, Settings, steady_clock
 from zonal.broker.journal import Journal
 from zonal.errors import BrokerError
 
@@ -20,7 +20,7 @@ from zonal.errors import BrokerError
 async def serving(
     limits: Limits | None = None, *, ws: bool = False
 ) -> AsyncIterator[tuple[Server, int]]:
-    clock = SteadyClock()
+    clock = steady_clock()
     broker = Broker(Settings(limits=limits or Limits(), sys_interval=0), now=clock())
     async with Server(broker, clock) as server:
         yield server, await server.listen("127.0.0.1", 0, websocket=ws)
@@ -184,7 +184,7 @@ class FullDisk(Journal):
 
 
 async def test_when_the_store_fails_nothing_more_is_acknowledged() -> None:
-    clock, disk = SteadyClock(), FullDisk()
+    clock, disk = steady_clock(), FullDisk()
     broker = Broker(Settings(sys_interval=0), journal=disk, now=clock())
     async with Server(broker, clock) as server:
         port = await server.listen("127.0.0.1", 0)

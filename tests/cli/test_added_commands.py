@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
-import sys
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
 import typer
 
+from command_line import run_zonal
 from zonal.cli import commands
 from zonal.errors import CommandError
 
-SOURCE = Path(__file__).parents[2] / "src"
 FUNCTION = '''
 def hello(name: str, loud: bool = False) -> None:
     """Greet someone.
@@ -58,11 +56,7 @@ class Added:
         self._entry_points.write_text("\n".join(["[zonal.commands]", *entries, ""]))
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "zonal", *arguments],
-            env={**os.environ, "PYTHONPATH": f"{SOURCE}:{self.folder}"},
-            capture_output=True, text=True, timeout=60, check=False,
-        )  # fmt: skip
+        return run_zonal(*arguments, paths=[self.folder])
 
 
 @pytest.fixture
@@ -137,7 +131,9 @@ def test_without_the_lab_its_command_says_what_to_install(monkeypatch: pytest.Mo
     assert commands.load_command("laboratory") is None
 
 
-def test_a_command_is_not_imported_before_it_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_added_command_is_not_imported_before_it_is_used(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     broken = EntryPoint("broken", "no_such_package:app", commands.GROUP)
     with_entry_points(monkeypatch, broken)
     assert commands.command_names() == [*commands.COMMANDS, "broken"]

@@ -4,27 +4,20 @@ from __future__ import annotations
 
 import json
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from command_line import line_with, running_zonal
+from command_line import run_zonal as run
 from network import LOOPBACK, client, eventually
 from zonal.cli.notation import parse_area, parse_length, parse_point
 from zonal.errors import GeometryError, LocationKeyError
 from zonal.geo import Box, Circle, Everywhere, Point, Polygon
 from zonal.session import Query, Router
 
-ZONAL = [sys.executable, "-m", "zonal"]
 DUOMO = Point(45.4642, 9.19)
-
-
-def run(*arguments: str, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*ZONAL, *arguments], input=stdin, capture_output=True, text=True, timeout=60, check=False
-    )
 
 
 @pytest.fixture
@@ -43,50 +36,30 @@ def test_help_lists_every_command_with_a_sentence() -> None:
 
 
 def test_a_router_of_the_command_line_routes_and_stops_cleanly() -> None:
-    process = subprocess.Popen(
-        [*ZONAL, "router", "--listen", LOOPBACK, "--json"], stdout=subprocess.PIPE, text=True
-    )
-    try:
-        assert process.stdout is not None
-        (endpoint,) = json.loads(process.stdout.readline())["endpoints"]
+    with running_zonal("router", "--listen", LOOPBACK, "--json") as process:
+        shown = line_with("endpoints", process, process.stdout)
+        (endpoint,) = json.loads(shown)["endpoints"]
         assert run("pub", "t", "x", "--at", "45,9", "-e", endpoint).returncode == 0
         process.send_signal(signal.SIGINT)
         assert process.wait(20) == 0
-    finally:
-        process.kill()
-        process.wait()
-        process.stdout.close()
 
 
 def test_lines_of_standard_input_become_messages(router: Router) -> None:
-    listening = subprocess.Popen(
-        [*ZONAL, "sub", "t/**", "--json", "-n", "2", "-e", router.endpoints[0], "--fenced"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        assert listening.stderr is not None
-        listening.stderr.readline()
+    where = ["-e", router.endpoints[0]]
+    with running_zonal("sub", "t/**", "--json", "-n", "2", "--fenced", *where) as listening:
+        line_with("listening", listening, listening.stderr)
         options = ["--at", "45.4642,9.19", "--precision", "1km", "-g", "circle:45,9,5km"]
-        eventually(
-            lambda: (
-                run(
-                    "pub", "t/x", *options, "-e", router.endpoints[0], stdin="one\ntwo\n"
-                ).returncode
-                == 0
-                and listening.poll() is not None
-            ),
-            timeout=60,
-        )
+
+        def published() -> bool:
+            assert run("pub", "t/x", *options, *where, stdin="one\ntwo\n").returncode == 0
+            return listening.poll() is not None
+
+        eventually(published, timeout=60)
         output, _ = listening.communicate(timeout=20)
-        records = [json.loads(line) for line in output.splitlines()]
-        assert {record["payload"] for record in records} == {"one", "two"}
-        assert records[0]["cell"]
-        assert records[0]["geofence"] == "CIRCLE (9.0 45.0, 5000.0)"
-    finally:
-        listening.kill()
-        listening.communicate()
+    records = [json.loads(line) for line in output.splitlines()]
+    assert {record["payload"] for record in records} == {"one", "two"}
+    assert records[0]["cell"]
+    assert records[0]["geofence"] == "CIRCLE (9.0 45.0, 5000.0)"
 
 
 def test_get_asks_the_area(router: Router) -> None:
@@ -125,13 +98,7 @@ def test_mistakes_get_one_clear_line(router: Router, arguments: list[str], messa
 
 
 def test_the_demo_shows_its_table_and_ends() -> None:
-    done = subprocess.run(
-        [*ZONAL, "demo", "--table", "--seconds", "2"],
-        capture_output=True,
-        text=True,
-        timeout=90,
-        check=False,
-    )
+    done = run("demo", "--table", "--seconds", "2")
     assert done.returncode == 0, done.stderr
     assert "spared" in done.stdout
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from command_line import line_with, run_zonal, running_zonal
 from network import LOOPBACK, client, collect, eventually, texts, wait_until_declared
 from zonal.geo import Circle, Point
 from zonal.session import Router
@@ -71,33 +72,19 @@ def test_the_commands_work_in_their_order(router: Router) -> None:
     (block,) = snippets("console")
     commands = [shlex.split(line.removeprefix("$ ")) for line in block.strip().splitlines()]
     assert [command[1] for command in commands] == ["router", "sub", "pub", "pub", "encode"]
-    zonal = [sys.executable, "-m", "zonal"]
     connect = ["-e", router.endpoints[0]]
-    listening = subprocess.Popen(
-        [*zonal, *commands[1][1:], *connect, "-n", "1"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        assert listening.stderr is not None
-        assert "listening" in listening.stderr.readline()
+    with running_zonal(*commands[1][1:], *connect, "-n", "1") as listening:
+        line_with("listening", listening, listening.stderr)
 
         def published() -> bool:
             for command in commands[2:4]:
-                subprocess.run([*zonal, *command[1:], *connect], check=True, timeout=60)
+                assert run_zonal(*command[1:], *connect).returncode == 0
             return listening.poll() is not None
 
         eventually(published, timeout=60)
         output, _ = listening.communicate(timeout=20)
-        assert output == 'city/airquality  45.46420, 9.19000  {"pm10": 21}\n'
-    finally:
-        listening.kill()
-        listening.communicate()
-    shown = subprocess.run(
-        [*zonal, *commands[4][1:]], check=True, capture_output=True, text=True, timeout=60
-    )
-    assert "@s2/2/3/c" in shown.stdout
+    assert output == 'city/airquality  45.46420, 9.19000  {"pm10": 21}\n'
+    assert "@s2/2/3/c" in run_zonal(*commands[4][1:]).stdout
 
 
 @pytest.mark.parametrize(

@@ -175,12 +175,17 @@ def test_other_announcements_are_refused(expression: str) -> None:
         read_announced(expression, encoding_named("json"))
 
 
+def _is_on_the_rim(point: Point) -> bool:
+    """Places that have several names: such simple encodings know only one of them."""
+    return abs(point.lon) == 180.0 or abs(point.lat) == 90.0
+
+
 @pytest.mark.parametrize("encoding", OWN_ENCODINGS, ids=lambda encoding: encoding.name)
 @given(case=areas_with_points())
 @settings(max_examples=50, deadline=None)
 def test_own_encodings_keep_the_promise(encoding: Encoding, case: tuple[Area, Point]) -> None:
     area, point = case
-    if encoding.announces_areas or not area.contains(point) or abs(point.lon) == 180.0:
+    if encoding.announces_areas or not area.contains(point) or _is_on_the_rim(point):
         return
     with registered(encoding):
         put = message_keys("t", point, None, encoding)

@@ -3,11 +3,8 @@ from __future__ import annotations
 import base64
 import io
 import json
-import os
 import signal
 import socket
-import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any, cast
@@ -17,6 +14,7 @@ import pytest
 import shapely
 from rich.console import Console
 
+from command_line import line_with, run_zonal, running_zonal
 from events import Event, EventReader
 from network import eventually, wait_for_match
 from served import Web
@@ -25,16 +23,15 @@ from zonal.web.demo import Demo, DemoOptions, topics
 from zonal.web.demo.city import (
     ALERT_ABOVE,
     CENTRE,
-    CLOUD_CROSSES_S,
-    CLOUD_STARTS_S,
     RADIUS_M,
     STORY_S,
     air_at,
+    cloud_time,
     make_city,
 )
+from zonal.web.demo.demo import MQTT_NEEDS
 from zonal.web.demo.districts import districts
-from zonal.web.demo.installed import missing, mqtt_missing
-from zonal.web.demo.ports import port_or_any
+from zonal.web.demo.machine import missing, port_or_any
 
 
 def test_the_city_is_the_same_each_time_and_everyone_stays_in_it() -> None:
@@ -53,10 +50,9 @@ def test_nobody_jumps() -> None:
 
 
 def test_the_cloud_crosses_the_city_and_leaves() -> None:
-    middle = CLOUD_STARTS_S + CLOUD_CROSSES_S / 2
     assert air_at(CENTRE, 0.0) < 30
-    assert air_at(CENTRE, middle) > ALERT_ABOVE
-    assert air_at(CENTRE, CLOUD_STARTS_S + CLOUD_CROSSES_S) < 30
+    assert air_at(CENTRE, cloud_time(0.5)) > ALERT_ABOVE
+    assert air_at(CENTRE, cloud_time(1.0)) < 30
     assert air_at(CENTRE, STORY_S) == pytest.approx(air_at(CENTRE, 0.0))
 
 
@@ -110,7 +106,7 @@ def _check_alert(demo: Demo) -> None:
     """The story at its height: who is inside hears the alert, and says so."""
     with EventReader(f"{demo.server.url}/{topics.EVENTS}?fenced=true") as events:
         events.next()
-        demo.clock._start = time.monotonic() - (CLOUD_STARTS_S + CLOUD_CROSSES_S / 2)
+        demo.clock.go_to(cloud_time(0.5))
         alert = events.next_named("PUT", timeout=40)
         while alert.data["key"] != topics.ALERTS:
             alert = events.next_named("PUT", timeout=40)
@@ -149,7 +145,7 @@ def _value(event: Event) -> dict[str, str]:
 
 
 def test_a_notice_is_heard_by_zenoh_and_mqtt_phones_inside_its_fence(tmp_path: Path) -> None:
-    reason = mqtt_missing()
+    reason = missing(*MQTT_NEEDS)
     if reason:
         pytest.skip(reason)
     options = DemoOptions(data=tmp_path, port=0, router_port=0, pipeline=False, spark=False)
@@ -191,22 +187,9 @@ def test_history_answers_for_what_was_live(tmp_path: Path) -> None:
             assert reply["value"]["kind"] == "sensor"
 
 
-def _command(data: Path, *more: str) -> list[str]:
-    code = "import typer; from zonal.cli.demo import demo; typer.run(demo)"
-    return [sys.executable, "-c", code, "--data", str(data), "--port", "0", *more]
-
-
-def _environment() -> dict[str, str]:
-    source = str(Path(__file__).parents[2] / "src")
-    return {**os.environ, "PYTHONPATH": source, "COLUMNS": "200"}
-
-
 def test_the_command_ends_by_itself_and_leaves_only_its_data(tmp_path: Path) -> None:
-    done = subprocess.run(
-        _command(tmp_path / "data", "--seconds", "2", "--no-spark"),
-        env=_environment(), cwd=tmp_path, capture_output=True, text=True, timeout=120,
-        check=False,
-    )  # fmt: skip
+    options = ["--data", str(tmp_path / "data"), "--port", "0", "--seconds", "2", "--no-spark"]
+    done = run_zonal("demo", *options, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "open http://127.0.0.1:" in done.stdout
     assert "without" in done.stdout
@@ -214,19 +197,11 @@ def test_the_command_ends_by_itself_and_leaves_only_its_data(tmp_path: Path) -> 
 
 
 def test_the_command_stops_cleanly_when_interrupted(tmp_path: Path) -> None:
-    running = subprocess.Popen(
-        _command(tmp_path / "data", "--no-spark", "--no-pipeline", "--no-mqtt"),
-        env=_environment(), cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    try:
-        assert running.stdout is not None
-        for line in running.stdout:
-            if "Ctrl-C" in line:
-                break
+    options = ["--port", "0", "--no-spark", "--no-pipeline", "--no-mqtt"]
+    with running_zonal("demo", *options, cwd=tmp_path) as running:
+        line_with("Ctrl-C", running, running.stdout)
         running.send_signal(signal.SIGINT)
         _, errors = running.communicate(timeout=60)
-    finally:
-        running.kill()
     assert running.returncode == 0
     assert "Traceback" not in errors
 
@@ -236,6 +211,7 @@ def test_sparks_job_is_made_of_the_pipelines_own_parts_and_fences_its_alerts(
 ) -> None:
     """All of the job that needs no Spark: so a changed call in the pipeline is noticed quickly."""
     pytest.importorskip("pyspark")
+    from zonal.pipeline.jobs import publish_row
     from zonal.web.demo.spark_job import WINDOW_S, Job
 
     (tmp_path / "zones.geojson").write_text(json.dumps(districts()))
@@ -247,7 +223,8 @@ def test_sparks_job_is_made_of_the_pipelines_own_parts_and_fences_its_alerts(
     assert plan.silver.zones is not None
     assert len(plan.silver.zones.names) == len(districts()["features"])
     assert plan.silver.declaration.measures == ("pm10",)
-    assert job.pipeline._after_gold == [job._gold]
+    assert [rule.topic for rule in plan.alerts] == [topics.ALERT_PREFIX]
+    assert job.pipeline._after_gold == [job._tell_zones]
     fence = Circle(CENTRE, radius_m=500)
     row = {
         "topic": f"{topics.ALERT_PREFIX}/pm10", "payload": '{"value": 90}', "latitude": CENTRE.lat,
@@ -257,7 +234,7 @@ def test_sparks_job_is_made_of_the_pipelines_own_parts_and_fences_its_alerts(
     with EventReader(url) as inside:
         for key in inside.next_named("ready").data["declared"]:
             wait_for_match(web.sensor.zenoh, key)
-        job._publish(row)
+        publish_row(web.sensor, row)
         assert inside.next_named("PUT").data["value"] == {"value": 90}
 
 
@@ -271,7 +248,7 @@ def test_spark_takes_over_and_raises_an_alert(tmp_path: Path) -> None:
         pytest.skip(reason)
     options = DemoOptions(data=tmp_path, port=0, router_port=0, mqtt=False)
     with Demo(options, quiet()) as demo:
-        demo.clock._start = time.monotonic() - (CLOUD_STARTS_S + CLOUD_CROSSES_S / 2)
+        demo.clock.go_to(cloud_time(0.5))
         with EventReader(f"{demo.server.url}/{topics.ALERTS}?fenced=true") as alerts:
             deadline = time.monotonic() + 300
             while demo._watch is not None and time.monotonic() < deadline:
@@ -280,7 +257,7 @@ def test_spark_takes_over_and_raises_an_alert(tmp_path: Path) -> None:
             assert demo._job is not None, (tmp_path / "spark.log").read_text()
             while time.monotonic() < deadline:
                 # The cloud stays over the centre until Spark has seen it.
-                demo.clock._start = time.monotonic() - (CLOUD_STARTS_S + CLOUD_CROSSES_S / 2)
+                demo.clock.go_to(cloud_time(0.5))
                 if "raised" in demo.spark_state:
                     break
                 time.sleep(0.5)

@@ -1,9 +1,7 @@
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,33 +9,15 @@ from pathlib import Path
 import httpx
 import pytest
 
+from command_line import line_with, run_zonal, running_zonal
 from network import router_row
-
-SOURCE = str(Path(__file__).parents[2] / "src")
 
 
 @contextmanager
 def serving(*options: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
     """`zonal serve` with these options; its address."""
-    code = "import typer; from zonal.cli.serve import serve; typer.run(serve)"
-    running = subprocess.Popen(
-        [sys.executable, "-c", code, "--port", "0", *options],
-        env={**os.environ, "PYTHONPATH": SOURCE, "COLUMNS": "200"},
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    try:
-        assert running.stdout is not None
-        lines = []
-        for line in running.stdout:
-            lines.append(line)
-            if line.startswith("map"):
-                yield line.split()[1], running
-                return
-        assert running.stderr is not None
-        raise AssertionError("".join(lines) + running.stderr.read())
-    finally:
-        running.kill()
-        running.communicate()
+    with running_zonal("serve", "--port", "0", *options) as running:
+        yield line_with("map ", running, running.stdout).split()[1], running
 
 
 def test_serve_connects_to_a_router_and_stops_cleanly(tmp_path: Path) -> None:
@@ -74,12 +54,7 @@ def test_serve_connects_to_a_router_and_stops_cleanly(tmp_path: Path) -> None:
     ],
 )
 def test_bad_options_are_refused(options: list[str], says: str) -> None:
-    code = "import sys; from zonal.cli.main import main; sys.exit(main())"
-    done = subprocess.run(
-        [sys.executable, "-c", code, "serve", *options],
-        env={**os.environ, "PYTHONPATH": SOURCE, "COLUMNS": "200"},
-        capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
+    done = run_zonal("serve", *options)
     assert done.returncode != 0
     assert says in done.stderr + done.stdout
     assert "Traceback" not in done.stderr

@@ -1,13 +1,25 @@
-"""The geo broker: MQTT 5 for any client, with places in user properties.
+"""The geo broker: MQTT 5 and 3.1.1 for any client, with places in user properties.
 
-Protocol state is a machine without sockets (`Broker`); `Server` puts it on the network, `Service`
-builds both from plain options.
+The way of a packet: `server` takes bytes from a socket (`websocket` unpacks frames) and gives them
+to `core`, the machine without sockets or clock. `packet_reader` cuts them into packets, with
+`packet_fields` and `version_311`; plain messages take the short way of `express`. `handshake`,
+`publishing` and `subscribing` say what a packet does, `handlers` which of them is called; all work
+on the broker's `state`, which knows nothing of them. A message goes to `distribution`: it keeps it
+(`retained`), finds out who gets it (`matching` asks the index, `receivers` makes one copy a client
+of the answer) and gives it to each `session`, which queues it (`outgoing`) or sends it through its
+`connection`; `message` makes the bytes, once for all. When the `journal` (`store`, read again by
+`recovery`) has made changes last, `server` writes them to the sockets.
+
+Around this way: `access` and `credentials` say who may do what, `geocontext` reads places, `topics`
+names and filters, `will`, `timers`, `settings`, `counters` and `reason_codes` are what they are
+called. `federation` makes many brokers one over Zenoh, with `interest`, `envelope`, `keymap`,
+`zenoh_encoding` and `retained_elsewhere`. `service` builds a whole broker from `Options`.
 """
 
 from zonal.broker.access import RemoteEnd
 from zonal.broker.core import Broker
 from zonal.broker.credentials import set_password
-from zonal.broker.server import Server, SteadyClock
+from zonal.broker.server import Server, steady_clock
 from zonal.broker.service import Options, Service
 from zonal.broker.settings import Limits, Settings
 
@@ -19,6 +31,6 @@ __all__ = [
     "Server",
     "Service",
     "Settings",
-    "SteadyClock",
     "set_password",
+    "steady_clock",
 ]

@@ -42,9 +42,10 @@ class User:
 
 
 def fill(rule: str, user_name: str | None, client_id: str) -> str:
-    """A rule with `%u` (user) and `%c` (client identifier) put in; no name opens no further level.
+    """A rule with `%u` (user) and `%c` (client identifier) replaced by their names.
 
-    A name that contains wildcards or level separators would widen the rule, so it fits nothing.
+    It is empty, and allows nothing, where a name is missing or would widen the rule: one with a
+    wildcard or a level separator.
     """
     if "%" not in rule:
         return rule
@@ -74,7 +75,7 @@ class Access(Protocol):
 
 
 class OpenAccess:
-    """Lets anyone in: for loopback, where the operating system decides who is there."""
+    """Lets anyone in, with no rules."""
 
     is_open = True
 

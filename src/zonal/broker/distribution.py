@@ -63,12 +63,7 @@ class Distributor:
         encodings = Encodings(message, now)
         message_qos, retain = message.qos, message.retain
         for session, qos, identifiers, as_published in copies:
-            session.deliver(
-                encodings,
-                min(message_qos, qos),
-                retain and as_published,
-                identifiers,
-            )
+            session.deliver(encodings, min(message_qos, qos), retain and as_published, identifiers)
         for members in groups:
             self._deliver_shared(members, encodings)
         return len(copies) + len(groups)
@@ -102,7 +97,7 @@ class Distributor:
     # What changes who receives a message.
 
     def added(self, subscription: ClientSubscription) -> None:
-        """A subscription was made: forgets the receivers of what it matches."""
+        """A subscription was made or is gone: forgets the receivers of what it matches."""
         self._by_place.clear()
         if subscription.area is not None:
             return  # it receives nothing that comes without a place
@@ -111,9 +106,7 @@ class Distributor:
         else:
             self.by_topic.clear()
 
-    def removed(self, subscription: ClientSubscription) -> None:
-        """A subscription is gone: forgets the receivers of what it matched."""
-        self.added(subscription)
+    removed = added
 
     def moved(self, _: ClientSession) -> None:
         """A client is somewhere else: forgets the receivers that depend on places."""

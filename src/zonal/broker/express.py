@@ -1,9 +1,9 @@
 """Messages that are nothing but a topic and a payload, handed on as the bytes they came in.
 
 A PUBLISH without properties looks the same when it leaves as when it arrived (at QoS 1 but for its
-packet identifier). So it is neither decoded nor encoded again: its topic is looked up as bytes, and
-equally long messages on one topic that arrived together are handed on together. Whatever is not so
-plain is left to the ordinary way, which gives the same result for every packet.
+packet identifier). So it is neither decoded nor encoded again: only its topic is read, and equally
+long messages on one topic that arrived together are handed on together. Whatever is not so plain is
+left to the ordinary way, which gives the same result for every packet.
 """
 
 from __future__ import annotations

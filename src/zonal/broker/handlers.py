@@ -70,11 +70,6 @@ def _on_pubcomp(_: BrokerState, _connection: Connection, session: ClientSession,
     session.acknowledged(packet.packet_id, now)
 
 
-def _on_pingreq(_: BrokerState, connection: Connection, _session: ClientSession,
-                _packet: mqtt5.PingReqPacket, _now: float) -> None:  # fmt: skip
-    connection.send(b"\xd0\x00")
-
-
 def _on_disconnect(broker: BrokerState, connection: Connection, session: ClientSession,
                    packet: mqtt5.DisconnectPacket, now: float) -> None:  # fmt: skip
     """The client leaves; it may take its will back and change when its session ends."""
@@ -100,6 +95,6 @@ HANDLERS: dict[type, Callable[[BrokerState, Connection, ClientSession, Any, floa
     mqtt5.PubCompPacket: _on_pubcomp,
     mqtt5.SubscribePacket: on_subscribe,
     mqtt5.UnsubscribePacket: on_unsubscribe,
-    mqtt5.PingReqPacket: _on_pingreq,
+    mqtt5.PingReqPacket: lambda _, connection, *_rest: connection.send(b"\xd0\x00"),
     mqtt5.DisconnectPacket: _on_disconnect,
 }

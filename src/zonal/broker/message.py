@@ -1,4 +1,4 @@
-"""An application message on its way through the broker, and its bytes, made once for many."""
+"""An application message on its way through the broker, and the bytes it is sent as."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Message:
-    """What a client published: never changed after it was made, so sessions share it.
+    """What a client published; not changed from then on, so that sessions can share it.
 
     Most messages have none of the optional parts, so these are defaults of the class: making an
     ordinary message sets five attributes.

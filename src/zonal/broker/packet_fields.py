@@ -119,7 +119,7 @@ class Fields:
 
 
 def check_connect(data: bytes, start: int, end: int) -> None:
-    """The body of an MQTT 5 CONNECT: flags that agree, strings that are strings."""
+    """The body of an MQTT 5 CONNECT: flags, properties and strings."""
     fields = Fields(data, start, end)
     fields.text()
     fields.byte()
@@ -156,7 +156,7 @@ def check_connect_flags(flags: int) -> None:
 
 
 def check_publish(data: bytes, start: int, end: int, first: int) -> None:
-    """The variable header of a PUBLISH: the payload is nobody's business."""
+    """The variable header of a PUBLISH: the payload may be anything."""
     if first & 0x06 == 0 and first & 0x08:
         raise malformed("DUP must be 0 for QoS 0")
     fields = Fields(data, start, end)

@@ -13,10 +13,10 @@ from zonal.errors import MqttError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-CONNECT, PUBLISH, SUBSCRIBE, UNSUBSCRIBE, DISCONNECT, AUTH = 1, 3, 8, 10, 14, 15
+CONNECT, PUBLISH, AUTH = 1, 3, 15
 PLAIN_PUBACK = 0x40
-FROM_CLIENTS = frozenset({1, 3, 4, 5, 6, 7, 8, 10, 12, 14, 15})
-FIXED_FLAGS = {1: 0, 4: 0, 5: 0, 6: 2, 7: 0, 8: 2, 10: 2, 12: 0, 14: 0, 15: 0}
+FLAGS = {1: 0, 4: 0, 5: 0, 6: 2, 7: 0, 8: 2, 10: 2, 12: 0, 14: 0, 15: 0}
+"""The low bits of a packet's first byte, by the types that clients send beside PUBLISH."""
 
 CHECKS: dict[int, Callable[[bytes, int, int], None]] = {
     1: packet_fields.check_connect,
@@ -126,9 +126,11 @@ class PacketReader:
             raise protocol_error("the first packet must be CONNECT")
         if kind == 0:
             raise malformed("packet type 0 is forbidden")
-        if kind not in FROM_CLIENTS:
+        if kind == PUBLISH:
+            return
+        if kind not in FLAGS:
             raise protocol_error(f"packet type {kind} is a server's")
-        if kind != PUBLISH and first & 0x0F != FIXED_FLAGS[kind]:
+        if first & 0x0F != FLAGS[kind]:
             raise malformed(f"packet type {kind} has wrong flags")
 
     def _decode(self, data: bytes, start: int, body: int, end: int) -> mqtt5.Packet:

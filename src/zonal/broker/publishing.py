@@ -44,8 +44,7 @@ def on_publish(broker: BrokerState, connection: Connection, session: ClientSessi
     elif qos == 2:
         if code < reason_codes.FAILURE:  # acted upon: remembered until it is released
             session.incoming[packet_id] = code
-            if session.durable:
-                broker.journal.received(session.client_id, packet_id, code)
+            broker.journal.received(session, packet_id, code)
         connection.acknowledge(mqtt5.PubRecPacket, packet_id, code, reason)
 
 
@@ -100,7 +99,7 @@ def _accept(broker: BrokerState, connection: Connection, session: ClientSession,
     """Publishes the message; the code to acknowledge it with."""
     user = connection.user
     if user is not None and not user.unlimited:
-        # Where a client is, is its own affair: no rule is needed for that.
+        # A client may always say where it is: no rule is needed for that.
         own = topic == geocontext.LOCATION_TOPIC
         if not own and not user.may_publish(topic, session.client_id):
             raise Refused(reason_codes.NOT_AUTHORIZED, f"not allowed to publish to {topic[:80]!r}")
@@ -166,8 +165,8 @@ def on_pubrel(broker: BrokerState, connection: Connection, session: ClientSessio
     if packet_id == 0:
         raise protocol_error("packet identifier 0")
     known = session.incoming.pop(packet_id, None) is not None
-    if known and session.durable:
-        broker.journal.released(session.client_id, packet_id)
+    if known:
+        broker.journal.released(session, packet_id)
     connection.acknowledge(
         mqtt5.PubCompPacket, packet_id, 0 if known else reason_codes.PACKET_ID_NOT_FOUND
     )

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 from zonal.broker.journal import Journal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from zonal.broker.message import Message
 
 
@@ -89,43 +87,23 @@ class Retained:
 
     def matching(self, topic_filter: str, now: float) -> list[Message]:
         """The retained messages whose topics a filter matches; expired ones are gone."""
-        found = list(self._walk(topic_filter.split("/")))
+        levels = [self._root]
+        for name in topic_filter.split("/"):
+            if name == "#":
+                for level in levels:  # those that are added are looked at as well
+                    levels += self._below(level)
+            elif name == "+":
+                levels = [child for level in levels for child in self._below(level)]
+            else:
+                levels = [level.children[name] for level in levels if name in level.children]
+        found = [level.message for level in levels if level.message is not None]
         for message in found:
             if message.expired(now):
                 self.remove(message.topic)
         return [message for message in found if not message.expired(now)]
 
-    def _walk(self, levels: list[str]) -> Iterator[Message]:
-        places = [self._root]
-        for index, name in enumerate(levels):
-            if name == "#":
-                for place in places:
-                    yield from self._everything(place, root=index == 0)
-                return
-            places = [child for place in places for child in step(place, name, root=index == 0)]
-        for place in places:
-            if place.message is not None:
-                yield place.message
-
-    def _everything(self, place: Level, *, root: bool) -> Iterator[Message]:
-        waiting = [place]
-        while waiting:
-            level = waiting.pop()
-            if level.message is not None:
-                yield level.message
-            inside_root = root and level is place
-            waiting.extend(
-                child
-                for name, child in level.children.items()
-                if not (inside_root and name.startswith("$"))
-            )
-
-
-def step(place: Level, name: str, *, root: bool) -> list[Level]:
-    """The children that one level of a filter leads to; wildcards never open `$…` (4.7.2)."""
-    if name == "+":
-        return [
-            child for key, child in place.children.items() if not (root and key.startswith("$"))
-        ]
-    child = place.children.get(name)
-    return [] if child is None else [child]
+    def _below(self, level: Level) -> list[Level]:
+        """The levels that a wildcard opens below one; never those of `$…` topics (4.7.2)."""
+        if level is not self._root:
+            return list(level.children.values())
+        return [child for name, child in level.children.items() if not name.startswith("$")]

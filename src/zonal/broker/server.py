@@ -9,6 +9,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Self, cast
 
+from zonal.broker import reason_codes
 from zonal.broker.access import RemoteEnd
 from zonal.broker.connection import Connection, Stage
 from zonal.broker.websocket import WebSocket
@@ -33,15 +34,10 @@ LAST_WORDS = 5.0
 """Seconds a closed connection has to take its last bytes."""
 
 
-class SteadyClock:
-    """Seconds since the epoch that never jump: wall time once, then the monotonic clock."""
-
-    def __init__(self) -> None:
-        self._offset = time.time() - time.monotonic()
-
-    def __call__(self) -> float:
-        """The time now."""
-        return self._offset + time.monotonic()
+def steady_clock() -> Callable[[], float]:
+    """Gives seconds since the epoch that never jump: wall time once, then the monotonic clock."""
+    offset = time.time() - time.monotonic()
+    return lambda: offset + time.monotonic()
 
 
 class Server:
@@ -224,7 +220,9 @@ class ClientLink(asyncio.Protocol):
             self._broker.receive(self._connection, data, self._clock())
         except Exception:
             logger.exception("a connection is closed after an internal error")
-            self._broker.drop(self._connection, 0x80, "internal error", self._clock())
+            self._broker.drop(
+                self._connection, reason_codes.UNSPECIFIED, "internal error", self._clock()
+            )
         self._server.taken(len(data))
 
     def connection_lost(self, _: Exception | None) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Self
 
@@ -12,7 +13,7 @@ from zonal.broker.core import Broker
 from zonal.broker.credentials import Credentials, read_passwords, read_rules
 from zonal.broker.federation import Federation
 from zonal.broker.recovery import recover
-from zonal.broker.server import Server, SteadyClock
+from zonal.broker.server import Server, steady_clock
 from zonal.broker.settings import Settings
 from zonal.broker.store import Store
 from zonal.errors import BrokerError, StoreInUseError
@@ -67,39 +68,35 @@ class Service:
         self._options = options
         check(options)
         self.ports: dict[str, int] = {}
-        self.clock = SteadyClock()
-        self._store: Store | None = None
+        self.clock = steady_clock()
         self.federation: Federation | None = None
         self.broker: Broker
         self.server: Server
+        self._opened = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
-        """Opens the store, recovers, and only then listens."""
+        """Opens the store, recovers, joins other brokers, and only then listens."""
         options = self._options
-        if options.data is not None:
-            self._store = await self._open_store(options.data)
-        now = self.clock()
-        self.broker = Broker(options.settings, access=access(options), journal=self._store, now=now)
-        if self._store is not None:
-            recover(self.broker, self._store, now)
-        self.server = Server(self.broker, self.clock)
-        await self.server.__aenter__()
-        try:
+        async with AsyncExitStack() as opened:
+            store = None
+            if options.data is not None:
+                store = await self._open_store(options.data)
+                opened.callback(store.close)
+            now = self.clock()
+            self.broker = Broker(options.settings, access=access(options), journal=store, now=now)
+            if store is not None:
+                recover(self.broker, store, now)
+            self.server = Server(self.broker, self.clock)
             if options.is_federated:
-                await self._join()
+                self.federation = await opened.enter_async_context(self._federation())
+            await opened.enter_async_context(self.server)
             await self._listen()
-        except BaseException:
-            await self.__aexit__()
-            raise
+            self._opened = opened.pop_all()
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Stops listening, tells the clients, closes the store."""
-        await self.server.close()
-        if self.federation is not None:
-            await self.federation.__aexit__()
-        if self._store is not None:
-            self._store.close()
+        """Stops listening, tells the clients, leaves the other brokers, closes the store."""
+        await self._opened.aclose()
 
     async def _open_store(self, directory: Path) -> Store:
         while True:
@@ -110,17 +107,12 @@ class Service:
                     raise
                 await asyncio.sleep(STANDBY_POLL)
 
-    async def _join(self) -> None:
+    def _federation(self) -> Federation:
         options = self._options
         alone = options.listen or not options.connect
         mode = options.zenoh_mode or ("peer" if alone else "client")
-        joining = Federation(
-            self.broker,
-            self.server,
-            config(mode, connect=options.connect, listen=options.listen),
-        )
-        await joining.__aenter__()
-        self.federation = joining
+        joining = config(mode, connect=options.connect, listen=options.listen)
+        return Federation(self.broker, self.server, joining)
 
     async def _listen(self) -> None:
         options = self._options

@@ -11,18 +11,20 @@ NEVER = 0xFFFFFFFF
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The bounds that keep one client from costing the others anything."""
+    """What clients may use; beyond it they are refused, sent away, or messages are dropped."""
 
     maximum_packet_size: int = 8 * MIB
     connect_packet_size: int = 128 * 1024
-    """Before a client is known, this is all the memory it can take."""
+    """Bytes of a packet before CONNECT was accepted."""
     connect_timeout: float = 10.0
+    """Seconds from the connection until CONNECT is accepted."""
     receive_maximum: int = 256
+    """QoS 2 messages that a client has sent and not yet released."""
     topic_alias_maximum: int = 32
     maximum_connections: int = 20_000
     maximum_sessions: int = 200_000
     maximum_subscriptions: int = 10_000
-    """Per session."""
+    """Of one session."""
     maximum_queued: int = 10_000
     """Messages of QoS 1 and 2 waiting for one session; further ones are dropped and counted."""
     maximum_retained: int = 200_000

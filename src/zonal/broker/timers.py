@@ -1,4 +1,4 @@
-"""Deadlines in order: what becomes due is handed back, what was moved is skipped."""
+"""Deadlines: what is to be called, and from when on."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ Due = Callable[[float], None]
 
 
 class Timers:
-    """A heap of deadlines; entries are never removed, their owners decide whether they count."""
+    """A heap of deadlines; none is removed, so what is called checks whether it still applies."""
 
     def __init__(self) -> None:
         self._heap: list[tuple[float, int, Due]] = []
@@ -21,9 +21,6 @@ class Timers:
         heapq.heappush(self._heap, (when, self._count, due))
 
     def due(self, now: float) -> Iterator[Due]:
-        """What is due by now."""
+        """What is due by now, in order; it is taken out."""
         while self._heap and self._heap[0][0] <= now:
             yield heapq.heappop(self._heap)[2]
-
-    def __len__(self) -> int:
-        return len(self._heap)

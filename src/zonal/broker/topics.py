@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 SHARE = "$share/"
 OWN_PREFIXES = ("$SYS/", "$zonal/")
-"""What topics of the broker's own begin with: no message of a client is distributed there."""
+"""What the broker's own topics begin with; clients' messages are not distributed there."""
 
 LONGEST_REMEMBERED = 512
 

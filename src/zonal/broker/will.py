@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Will(NamedTuple):
-    """What to publish when the client is gone without a word."""
+    """What to publish when a connection ends without a DISCONNECT, or with one that says so."""
 
     packet: mqtt5.Will
     context: Context

@@ -1,9 +1,9 @@
-"""What a payload is: MQTT's content type and format on one side, Zenoh's encoding on the other."""
+"""MQTT's content type and payload format as Zenoh's encoding, and back."""
 
 from __future__ import annotations
 
 from zonal.broker.message import Message, is_text
-from zonal.session.content import LONGEST_ENCODING
+from zonal.session import LONGEST_ENCODING
 
 BYTES, TEXT = "zenoh/bytes", "zenoh/string"
 """What Zenoh calls a payload that nobody has described, and one that is plain text."""

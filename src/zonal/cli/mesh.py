@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from zonal import mesh
 from zonal.cli.connection import Connect, connected
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from zonal import mesh
 
 app = typer.Typer(help="Publish/subscribe where there are no routers.", no_args_is_help=True)
 
@@ -48,6 +49,8 @@ def node(
     period: Period = _PERIOD_S,
 ) -> None:
     """Run one mesh node over UDP: publications in, lines out."""
+    from zonal import mesh
+
     config = _paced(period, acknowledged=acknowledged)
     own = mesh.MeshNode(node_id, config, seed=time.time_ns(), now=time.monotonic())
     driver = mesh.UdpDriver(own, address=(host, port), deliver=_print_delivery)
@@ -65,6 +68,8 @@ def node(
 
 def _run(driver: mesh.UdpDriver, publish: int | None, end: float) -> None:
     """Drive the node until then; lines of standard input are published, if a channel is given."""
+    from zonal import mesh
+
     lines = mesh.LineReader(sys.stdin.fileno())
     while time.monotonic() < end:
         if publish is None or not lines.open:
@@ -87,6 +92,8 @@ def gateway(
     period: Period = _PERIOD_S,
 ) -> None:
     """Run a mesh node that carries topics between the mesh and Zenoh routers; count them."""
+    from zonal import mesh
+
     config = _paced(period, acknowledged=acknowledged)
     with (
         mesh.open(node_id, listen=(host, port), peers=_table(peer), config=config) as own,
@@ -101,11 +108,15 @@ def gateway(
 
 def _paced(period: float, *, acknowledged: bool) -> mesh.MeshConfig:
     """The configuration of a mesh whose nodes send beacons this often; leases keep pace with it."""
+    from zonal import mesh
+
     lease = mesh.MeshConfig().lease_floor * period / _PERIOD_S
     return mesh.MeshConfig(period=period, lease_floor=lease, acknowledged=acknowledged)
 
 
 def _table(peers: Sequence[str] | None) -> dict[int, mesh.Address]:
+    from zonal import mesh
+
     return dict(map(mesh.parse_peer, peers or ()))
 
 

@@ -14,6 +14,7 @@ from zonal.geo.area import BOX_BYTES, Area, Box, Everywhere
 from zonal.geo.circle import CIRCLE_BYTES, Circle
 from zonal.geo.point import Point
 from zonal.geo.polygon import MultiPolygon, Polygon
+from zonal.geo.well_known import MAX_VERTICES, POINT, POLYGON, WkbReader, check_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -24,6 +25,8 @@ _CIRCLE_WKT = re.compile(
 )
 _EVERYWHERE_WKT = re.compile(r"\s*EVERYWHERE\s*", re.IGNORECASE)
 _SHOWN = 80
+_MISUSED = (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError)
+"""What reading values of the wrong kind raises."""
 
 
 def area_from_wkt(text: str) -> Area:
@@ -32,13 +35,12 @@ def area_from_wkt(text: str) -> Area:
     Two extensions of ours: `CIRCLE (lon lat, metres)` and `EVERYWHERE`. As in all well-known
     text, longitude comes first.
     """
-    if not isinstance(text, str):
-        raise GeometryError(f"well-known text is a string, not {type(text).__name__}")
-    if match := _CIRCLE_WKT.fullmatch(text):
+    if isinstance(text, str) and (match := _CIRCLE_WKT.fullmatch(text)):
         lon, lat, radius_m = (float(number) for number in match.groups())
         return Circle(Point(lat, lon), radius_m=radius_m)
-    if _EVERYWHERE_WKT.fullmatch(text):
+    if isinstance(text, str) and _EVERYWHERE_WKT.fullmatch(text):
         return Everywhere()
+    text = check_text(text)
     try:
         return _area_of_planar(shapely.from_wkt(text))
     except shapely.errors.ShapelyError as error:
@@ -47,26 +49,31 @@ def area_from_wkt(text: str) -> Area:
 
 def point_from_wkt(text: str) -> Point:
     """The point of a text `POINT (lon lat)`."""
+    text = check_text(text)
     try:
         planar = shapely.from_wkt(text)
-    except (shapely.errors.ShapelyError, TypeError) as error:
-        raise GeometryError(f"cannot read {_shown(str(text))} as a POINT: {error}") from error
+    except shapely.errors.ShapelyError as error:
+        raise GeometryError(f"cannot read {_shown(text)} as a POINT: {error}") from error
     if planar.geom_type != "Point" or planar.is_empty:
         raise GeometryError(f"expected POINT (lon lat), got {_shown(text)}")
     return Point(planar.y, planar.x)
 
 
-def area_from_wkb(data: bytes) -> Area:
-    """The area of a well-known binary (polygons and multipolygons)."""
+def area_from_wkb(data: bytes, max_vertices: int = MAX_VERTICES) -> Area:
+    """The area of a well-known binary: a polygon, a multipolygon, or a point (radius 0)."""
     try:
-        return _area_of_planar(shapely.from_wkb(data))
-    except (shapely.errors.ShapelyError, TypeError) as error:
+        kind, polygons = WkbReader(data, max_vertices).read()
+        if kind == POINT:
+            return Circle(Point(*polygons[0][0][0]), radius_m=0.0)
+        parts = tuple(Polygon(tuple(shell), tuple(map(tuple, holes))) for shell, *holes in polygons)
+        return parts[0] if kind == POLYGON else MultiPolygon(parts)
+    except GeometryError as error:
         raise GeometryError(
             f"cannot read {len(data)} bytes as well-known binary: {error}"
         ) from error
 
 
-def area_from_bytes(data: bytes) -> Area:
+def area_from_bytes(data: bytes, max_vertices: int = MAX_VERTICES) -> Area:
     """The area of the bytes that `Area.to_bytes` wrote; `GeometryError` for any others."""
     letter, body = data[:1], data[1:]
     try:
@@ -79,7 +86,7 @@ def area_from_bytes(data: bytes) -> Area:
             case b"B":
                 return Box(*BOX_BYTES.unpack(body))
             case b"P":
-                return area_from_wkb(body)
+                return area_from_wkb(body, max_vertices)
     except struct.error as error:
         raise GeometryError(f"{len(body)} bytes are no shape {letter!r}: {error}") from error
     raise GeometryError(f"unknown shape {letter!r}")
@@ -93,11 +100,11 @@ def area_from_geojson(geometry: Mapping[str, Any] | str) -> Area:
     if isinstance(geometry, str):
         try:
             geometry = json.loads(geometry)
-        except json.JSONDecodeError as error:
+        except (json.JSONDecodeError, RecursionError) as error:
             raise GeometryError(f"cannot read GeoJSON: {error}") from error
     try:
         return _from_geojson(geometry)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except _MISUSED as error:
         if isinstance(error, GeometryError):
             raise
         raise GeometryError(f"cannot read GeoJSON: {type(error).__name__} {error}") from error
@@ -168,7 +175,9 @@ def area_from_dict(values: Mapping[str, Any]) -> Area:
                     f"unknown area type {other!r}; known: circle, box, polygon, multipolygon, "
                     "everywhere"
                 )
-    except (KeyError, TypeError, AttributeError) as error:
+    except _MISUSED as error:
+        if isinstance(error, GeometryError):
+            raise
         raise GeometryError(f"an area's dictionary lacks or misuses {error}") from error
 
 

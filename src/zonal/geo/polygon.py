@@ -12,6 +12,7 @@ from shapely.validation import explain_validity
 from zonal.errors import GeometryError
 from zonal.geo.area import Box, PlanarArea
 from zonal.geo.planar import Ring, rings_to_geojson, rings_to_wkt
+from zonal.geo.well_known import MAX_VERTICES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -19,9 +20,6 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from zonal.geo.point import Point
-
-MAX_VERTICES = 1_000_000
-"""More vertices than this are refused: a coastline of the whole Earth has fewer."""
 
 
 class _FigureArea(PlanarArea):
@@ -180,7 +178,7 @@ class MultiPolygon(_FigureArea):
 def _ring(vertices: Iterable[Point | Sequence[float]], name: str) -> Ring:
     try:
         ring = tuple((float(lat), float(lon)) for lat, lon in vertices)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise GeometryError(f"{name}: a ring is a sequence of points or (lat, lon)") from error
     if len(ring) > MAX_VERTICES:
         raise GeometryError(f"{name}: {len(ring):,} vertices exceed the limit of {MAX_VERTICES:,}")

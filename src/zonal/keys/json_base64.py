@@ -7,12 +7,11 @@ with an area announce their chunk, and the publisher's side sends once per disti
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 from dataclasses import dataclass
 from typing import Any
 
-from zonal.errors import GeometryError, LocationKeyError
+from zonal.errors import LocationKeyError
 from zonal.geo import (
     Area,
     Box,
@@ -70,7 +69,7 @@ class JsonEncoding(Encoding):
                 return _place_of(rest)
             shape, _, packed = rest.partition("_")
             return _from_json(shape, _unpack(packed))
-        except (GeometryError, KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise LocationKeyError(f"cannot read the location {expression!r}: {error}") from error
 
     def match(self, a: RoleExpression, b: RoleExpression) -> bool:
@@ -95,7 +94,7 @@ def _unpack(packed: str) -> Any:
     try:
         padded = packed + "=" * (-len(packed) % 4)
         return json.loads(base64.b64decode(padded, altchars=b"-_", validate=True))
-    except (binascii.Error, UnicodeDecodeError, json.JSONDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         raise LocationKeyError(f"{packed[:40]!r} is no JSON in Base64: {error}") from error
 
 

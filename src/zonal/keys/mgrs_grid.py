@@ -93,7 +93,10 @@ def reference_of_path(path: str) -> str:
 def corner_of_path(path: str) -> Point:
     """The south-western corner of a square, by its path."""
     with _converter_lock:
-        lat, lon = _converter.toLatLon(reference_of_path(path))
+        try:
+            lat, lon = _converter.toLatLon(reference_of_path(path))
+        except mgrs.core.MGRSError as error:
+            raise LocationKeyError(f"there is no MGRS square {path!r}") from error
     return Point(lat, lon)
 
 
@@ -137,7 +140,10 @@ class MgrsEncoding(Encoding):
         """The corner of a square metre."""
         path = expression.removeprefix("@mgrs/")
         is_finest = path.count("/") == _METRE_STEPS and not path.endswith("*")
-        return corner_of_path(path) if is_finest else None
+        try:
+            return corner_of_path(path) if is_finest else None
+        except LocationKeyError:  # a square that the converter writes, but does not read
+            return None
 
     def match(self, a: RoleExpression, b: RoleExpression) -> bool:
         """One path is the beginning of the other."""

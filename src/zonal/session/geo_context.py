@@ -24,7 +24,7 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING, NamedTuple
 
-from zonal.errors import AttachmentError, GeometryError, LocationKeyError
+from zonal.errors import AttachmentError, GeometryError
 from zonal.geo import Area, Cell, Point, area_from_bytes
 from zonal.keys import POINT_SIZES, PointForm, pack_point, unpack_point
 
@@ -47,7 +47,10 @@ POINT_BYTES = {
 SEQUENCE_AT = 1 + _CHECK_BYTES
 """Where the number of the message begins in an attachment with the source by time stamp."""
 
-_MAX_SHAPE_BYTES = 16 * 1024 * 1024
+MAX_VERTICES = 4_096
+"""Vertices of a fence or an area in a message: more would make its receivers late for others."""
+_MAX_SHAPE_BYTES = 16 * MAX_VERTICES
+_LEB128_BYTES = 5
 
 
 class GeoContext(NamedTuple):
@@ -95,6 +98,11 @@ class GeoContext(NamedTuple):
         for flag, shape in ((_FENCE, self.fence), (_AREA, self.area)):
             if shape is not None:
                 data = shape.to_bytes()
+                if len(data) > _MAX_SHAPE_BYTES:
+                    raise GeometryError(
+                        f"a geofence or area in a message has some {MAX_VERTICES:,} vertices at "
+                        f"most, not {len(data) // 16:,}; simplify it (shapely.simplify)"
+                    )
                 flags, body = flags | flag, body + _LENGTH.pack(len(data)) + data
         if self.user is not None:
             flags, body = flags | _USER, body + self.user
@@ -121,7 +129,7 @@ class GeoContext(NamedTuple):
         """
         try:
             return _read(data, expression, stamp_origin)
-        except (IndexError, struct.error, GeometryError, LocationKeyError) as error:
+        except (IndexError, struct.error, ValueError, OverflowError) as error:
             raise AttachmentError(
                 f"cannot read an attachment of {len(data)} bytes: {error}"
             ) from error
@@ -176,14 +184,14 @@ def _read_source(data: bytes, first: int, stamp: int | None) -> tuple[int | None
         origin = int.from_bytes(data[1:offset], "little")
     if not first & (_BY_STAMP | _BY_NUMBER):
         return None, 0, offset
-    sequence = shift = 0
-    while True:
+    sequence = 0
+    for shift in range(0, 7 * _LEB128_BYTES, 7):
         byte = data[offset]
         offset += 1
         sequence |= (byte & 0x7F) << shift
-        shift += 7
         if byte < 0x80:
             return origin, (0 if origin is None else sequence & 0xFFFF_FFFF), offset
+    raise AttachmentError(f"a number of more than {_LEB128_BYTES} bytes")
 
 
 _SEVEN_BITS = tuple(bytes((number,)) for number in range(0x80))
@@ -222,4 +230,4 @@ def _read_shape(data: bytes, present: int, offset: int) -> tuple[Area | None, in
     start, end = offset + _LENGTH.size, offset + _LENGTH.size + length
     if length > _MAX_SHAPE_BYTES or end > len(data):
         raise GeometryError(f"a shape of {length} bytes in an attachment of {len(data)}")
-    return area_from_bytes(data[start:end]), end
+    return area_from_bytes(data[start:end], MAX_VERTICES), end

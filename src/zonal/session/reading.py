@@ -43,6 +43,10 @@ class Reading:
         except ZonalError as error:
             self._tell(error)
             return None
+        except Exception:  # whatever it is, the other messages are read
+            self.malformed += 1
+            logger.exception("a message could not be read: %s", raw.key_expr)
+            return None
         if context is not None and mark is None and (unique or context.may_come_again):
             mark = copy_mark(raw) or context.identity
             if mark is not None and self._is_copy(mark):

@@ -4,12 +4,25 @@
 with zonal.open() as session, WebServer(session, WebOptions(port=8000)) as server:
     print(server.url)
 ```
+
+The modules, in the order of a request's way:
+
+1. `server` listens (uvicorn, as `options` say); `connections` knows whom it is connected to.
+2. `application` tells keys from pages. Pages are the map (`page`, `leaflet`), what it draws
+   (`overlay`) and the interface's description (`openapi`).
+3. `rest` answers for keys: `exchange` is the request and its answer, `access` says who may,
+   `parameters` reads the query string.
+4. PUT and DELETE go to `publishing`, GET to `shared_queries`, event streams to `feed`, which has a
+   `stream` for each reader.
+5. `presentation` writes samples as JSON, `problem` what went wrong; `metrics` counts what this
+   server does, `meter` what others publish.
+
+`demo` is a city to look at.
 """
 
 from zonal.web.application import Application
 from zonal.web.meter import Meter
 from zonal.web.options import MapView, WebLimits, WebOptions
-from zonal.web.problem import Problem
 from zonal.web.server import WebServer
 
-__all__ = ["Application", "MapView", "Meter", "Problem", "WebLimits", "WebOptions", "WebServer"]
+__all__ = ["Application", "MapView", "Meter", "WebLimits", "WebOptions", "WebServer"]

@@ -7,37 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import zonal
 from zonal.keys import encodings
+from zonal.web.parameters import PARAMETERS, SHAPES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from zonal.web.access import WebAccess
 
-_PARAMETERS: dict[str, tuple[str, str, Any]] = {
-    # name: (JSON type, what it is, example)
-    "lat": (
-        "number",
-        "latitude in degrees: of the message, the circle's centre, the reader",
-        45.46,
-    ),
-    "long": ("number", "longitude in degrees", 9.19),
-    "shape": ("string", "circle, box or polygon; of a message: its geofence", "circle"),
-    "r": ("number", "radius of the circle in metres", 500),
-    "min_lat": ("number", "southern edge of the box", 45.4),
-    "min_long": ("number", "western edge; east of max_long: across the antimeridian", 9.1),
-    "max_lat": ("number", "northern edge of the box", 45.5),
-    "max_long": ("number", "eastern edge of the box", 9.3),
-    "wkt": ("string", "polygon as well-known text, longitude first", "POLYGON ((9 45, …))"),
-    "geofence": ("string", "whom a message is for: well-known text", "CIRCLE (9.19 45.46, 500)"),
-    "encoding": ("string", "how places are written into keys; several: s2,mgrs", "s2"),
-    "precision": ("number", "metres: only a cell at least so wide leaves this server", 100),
-    "fenced": ("boolean", "hear messages with a geofence wherever you are", True),
-    "counters": ("boolean", "a `counters` event every second", True),
-    "timeout": ("number", "seconds to wait for replies", 5),
-    "_time": ("string", "the time that is asked about, as Zenoh writes it", "[now(-1h)..]"),
-    "_raw": ("boolean", "the first reply's own bytes instead of JSON", True),
-}
-_SHAPE = ("lat", "long", "shape", "r", "min_lat", "min_long", "max_lat", "max_long", "wkt")
+_SHAPE = ("lat", "long", "shape", *(name for names in SHAPES.values() for name in names))
+_OF_MESSAGES = (*_SHAPE, "geofence", "encoding", "precision")
 _OPERATIONS: dict[str, tuple[str, tuple[str, ...]]] = {
     "get": (
         (
@@ -46,12 +24,9 @@ _OPERATIONS: dict[str, tuple[str, tuple[str, ...]]] = {
         ),
         (*_SHAPE, "encoding", "fenced", "counters", "timeout", "_time", "_raw"),
     ),
-    "put": ("Publish the body from a place.", (*_SHAPE, "geofence", "encoding", "precision")),
-    "post": ("The same as PUT.", (*_SHAPE, "geofence", "encoding", "precision")),
-    "delete": (
-        "Tell that the key has no value at this place any more.",
-        (*_SHAPE, "geofence", "encoding", "precision"),
-    ),
+    "put": ("Publish the body from a place.", _OF_MESSAGES),
+    "post": ("The same as PUT.", _OF_MESSAGES),
+    "delete": ("Tell that the key has no value at this place any more.", _OF_MESSAGES),
 }
 _STATUSES = {
     "200": "done; GET: the replies, or the stream",
@@ -142,10 +117,10 @@ _KEY = {
 
 
 def _parameter(name: str) -> dict[str, Any]:
-    kind, text, example = _PARAMETERS[name]
+    kind, text, example = PARAMETERS[name]
     schema: dict[str, Any] = {"type": kind}
     if name == "shape":
-        schema["enum"] = ["circle", "box", "polygon"]
+        schema["enum"] = list(SHAPES)
     if name == "encoding":
         schema["description"] = ", ".join(encoding.name for encoding in encodings())
     return {"name": name, "in": "query", "description": text, "schema": schema, "example": example}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
 from zonal.errors import GeometryError
@@ -28,18 +28,28 @@ SHAPES = {
     "polygon": ("wkt",),
 }
 _OF_SHAPES = frozenset(name for names in SHAPES.values() for name in names)
-OWN_NAMES = _OF_SHAPES | {
-    "lat",
-    "long",
-    "shape",
-    "geofence",
-    "encoding",
-    "precision",
-    "fenced",
-    "counters",
-    "timeout",
-    "_raw",
+PARAMETERS: dict[str, tuple[str, str, Any]] = {
+    "lat": ("number", "latitude in degrees: of message, circle's centre or reader", 45.46),
+    "long": ("number", "longitude in degrees", 9.19),
+    "shape": ("string", "circle, box or polygon; of a message: its geofence", "circle"),
+    "r": ("number", "radius of the circle in metres", 500),
+    "min_lat": ("number", "southern edge of the box", 45.4),
+    "min_long": ("number", "western edge; east of max_long: across the antimeridian", 9.1),
+    "max_lat": ("number", "northern edge of the box", 45.5),
+    "max_long": ("number", "eastern edge of the box", 9.3),
+    "wkt": ("string", "polygon as well-known text, longitude first", "POLYGON ((9 45, …))"),
+    "geofence": ("string", "whom a message is for: well-known text", "CIRCLE (9.19 45.46, 500)"),
+    "encoding": ("string", "how places are written into keys; several: s2,mgrs", "s2"),
+    "precision": ("number", "metres: only a cell at least so wide leaves this server", 100),
+    "fenced": ("boolean", "hear messages with a geofence wherever you are", True),
+    "counters": ("boolean", "a `counters` event every second", True),
+    "timeout": ("number", "seconds to wait for replies", 5),
+    "_time": ("string", "the time that is asked about, as Zenoh writes it", "[now(-1h)..]"),
+    "_raw": ("boolean", "the first reply's own bytes instead of JSON", True),
 }
+"""All that have a meaning here: JSON type, what it is, an example."""
+OWN_NAMES = PARAMETERS.keys() - {"_time"}
+"""Those that are not given on to whoever answers a query."""
 _TRUE, _FALSE = frozenset({"", "1", "true", "yes"}), frozenset({"0", "false", "no"})
 
 

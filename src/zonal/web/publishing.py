@@ -6,6 +6,7 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
 from zonal.keys import encoding_named
+from zonal.runtime import Recent
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -29,7 +30,7 @@ class Publishing:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._publishers: OrderedDict[Hashable, Publisher] = OrderedDict()
-        self._seen: OrderedDict[Hashable, None] = OrderedDict()
+        self._seen: Recent[Hashable] = Recent(4 * KEPT)
 
     def __len__(self) -> int:
         return len(self._publishers)
@@ -44,32 +45,16 @@ class Publishing:
     ) -> None:
         """Publish; `address` is equal for puts that differ in their payload alone."""
         publisher = self._publishers.get(address)
-        if publisher is None and address in self._seen and is_routed(parameters.one_encoding):
-            publisher = self._declared(key, parameters, content_encoding, address)
-        if publisher is not None:
-            self._publishers.move_to_end(address)
-            publisher.put(payload)
-            return
-        self._session.put(key, payload, content_encoding=content_encoding, **options_of(parameters))
-        self._seen[address] = None
-        if len(self._seen) > 4 * KEPT:
-            self._seen.popitem(last=False)
-
-    def _declared(
-        self,
-        key: str,
-        parameters: Parameters,
-        content_encoding: zenoh.Encoding | None,
-        address: Hashable,
-    ) -> Publisher:
-        publisher = self._session.declare_publisher(
-            key, content_encoding=content_encoding, **options_of(parameters)
-        )
-        self._publishers[address] = publisher
-        del self._seen[address]
-        if len(self._publishers) > KEPT:
-            self._publishers.popitem(last=False)[1].undeclare()
-        return publisher
+        if publisher is None:
+            options = {"content_encoding": content_encoding, **options_of(parameters)}
+            if not (is_routed(parameters.one_encoding) and self._seen.check(address)):
+                self._session.put(key, payload, **options)
+                return
+            publisher = self._publishers[address] = self._session.declare_publisher(key, **options)
+            if len(self._publishers) > KEPT:
+                self._publishers.popitem(last=False)[1].undeclare()
+        self._publishers.move_to_end(address)
+        publisher.put(payload)
 
 
 def options_of(parameters: Parameters) -> dict[str, Any]:
