@@ -24,8 +24,8 @@ on a topology of `graphs`; `legitimate` says whether a simulated mesh is as it s
 ring's `layout`.
 
 On top, `topics` turns topics and places into channels of the ring, `envelope` is the data of a
-publication, `session` offers put and subscribe by place, `gateway` carries topics to and from
-Zenoh routers.
+publication, `session` offers put and subscribe by place (`subscriber` is who receives, `supervisor`
+keeps the node's thread going), `gateway` carries topics to and from Zenoh routers.
 """
 
 from zonal.mesh.channels import Channel, GraphChannel, Transmission
@@ -49,9 +49,10 @@ from zonal.mesh.place import Forward, Place, forwards
 from zonal.mesh.relay import Pending
 from zonal.mesh.ring import Reach, between
 from zonal.mesh.routing import Psvr, Routing
-from zonal.mesh.session import MeshSample, MeshSession, MeshSubscriber, open  # noqa: A004
+from zonal.mesh.session import MeshSession, open  # noqa: A004
 from zonal.mesh.simulation import PublicationRecord, Simulation
 from zonal.mesh.stranded import Held
+from zonal.mesh.subscriber import MeshSample, MeshSubscriber
 from zonal.mesh.table import RoutingRow
 from zonal.mesh.tree import TreePlace
 from zonal.mesh.udp import Address, LineReader, UdpDriver, parse_peer

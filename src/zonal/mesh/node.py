@@ -74,7 +74,7 @@ class MeshNode:
     # What the application asks.
 
     def subscribe(self, channel: int, now: float) -> None:
-        """Receive publications on this channel from now on."""
+        """Receive publications on this channel from now on; `PacketError` where that cannot be."""
         self.routing.subscribe(channel, now)
         self.wake_at = now
 
@@ -83,10 +83,12 @@ class MeshNode:
         self.routing.unsubscribe(channel)
 
     def publish(self, channels: int | Sequence[int], data: bytes, now: float) -> list[Effect]:
-        """Publish to whoever subscribes to the channel, or to any of the channels, once."""
-        if len(data) > wire.MAX_DATA:
-            raise MeshError(f"{len(data)} octets of data exceed the {wire.MAX_DATA} of a packet")
+        """Publish to whoever subscribes to the channel, or to any of the channels, once.
+
+        `PacketError` where channels and data do not fit one packet.
+        """
         wanted = (channels,) if isinstance(channels, int) else tuple(channels)
+        wire.check_publication(wanted, data)
         self.serial = (self.serial + 1) & 0x7FFFFFFF
         if self.place is None:
             self.waiting.append((now, wanted, self.serial, data))

@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import secrets
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
-from zonal.errors import ClosedError, GeometryError, PacketError, PositionError
+from zonal.errors import ClosedError, GeometryError, MeshError, PacketError, PositionError
 from zonal.geo import Area, Circle, Point
 from zonal.mesh.config import MeshConfig
 from zonal.mesh.envelope import MeshEnvelope
 from zonal.mesh.node import MeshNode
-from zonal.mesh.topics import (
-    channels_for,
-    channels_of,
-    check_pattern,
-    check_topic,
-    topic_matches,
-)
+from zonal.mesh.subscriber import MeshSample, MeshSubscriber
+from zonal.mesh.supervisor import Supervisor
+from zonal.mesh.topics import channels_for, channels_of, check_pattern, check_topic
 from zonal.mesh.udp import Address, UdpDriver
-from zonal.runtime import Callback, CallbackThreads, Mailbox
+from zonal.mesh.wire import check_publication
+from zonal.runtime import CallbackThreads
 
 if TYPE_CHECKING:
     from typing import Self
@@ -33,77 +31,11 @@ if TYPE_CHECKING:
 PositionSource = Point | Callable[[], Point] | None
 
 
-class MeshSample(NamedTuple):
-    """A message from the mesh."""
-
-    key: str
-    payload: bytes
-    location: Point | None
-    geofence: Area | None
-    source: int
-    """The node that published it; a gateway, for what came from beyond."""
-    from_gateway: bool = False
-
-
-class MeshSubscriber:
-    """The messages of a topic, from an area: an iterator, or calls of a function, one at a time."""
-
-    def __init__(
-        self, session: MeshSession, topic: str, area: Area | None, *, fenced: bool = False
-    ) -> None:
-        self.topic = topic
-        self.wanted_area = area
-        self.area = area
-        self.channels: frozenset[int] = frozenset()
-        self._session = session
-        self._fenced = fenced
-        self._mailbox: Mailbox[MeshSample] = Mailbox(name=f"mesh subscriber {topic!r}")
-        self._callback: Callback[MeshSample] | None = None
-
-    def call(self, handler: Callable[[MeshSample], Any], threads: CallbackThreads) -> None:
-        """Hand every sample to a function, which may be as slow as it likes."""
-        self._callback = Callback(
-            f"mesh subscriber {self.topic!r}", handler, self._mailbox, threads
-        )
-
-    def accepts(self, message: MeshEnvelope, own: Point | None) -> bool:
-        """Topic, then consumer geofence, then producer geofence; exact, whatever the channels."""
-        if not topic_matches(self.topic, message.topic):
-            return False
-        if self.area is not None and (
-            message.location is None or not self.area.contains(message.location)
-        ):
-            return False
-        if message.geofence is None or self._fenced:
-            return True
-        return own is not None and message.geofence.contains(own)
-
-    def offer(self, sample: MeshSample) -> None:
-        """Take a sample that was accepted."""
-        if self._callback is None:
-            self._mailbox.put((sample,))
-        else:
-            self._callback.offer((sample,))
-
-    def recv(self, timeout: float | None = None) -> MeshSample | None:
-        """The next sample; None once the time is over or the subscriber is closed."""
-        return self._mailbox.take(timeout)
-
-    def __iter__(self) -> Iterator[MeshSample]:
-        return iter(self._mailbox)
-
-    def undeclare(self) -> None:
-        """Receive no more; others forget the subscription when its lease is over."""
-        self._session.forget(self)
-        self.close()
-
-    def close(self) -> None:
-        """Take no more samples; whoever iterates ends after those that are there."""
-        self._mailbox.close()
-
-
 class MeshSession:
     """One node of a mesh, driven by its own thread: put and subscribe where there are no routers.
+
+    Whatever that thread meets is logged, and the node goes on; where it cannot (every turn fails),
+    it stops, and every call from then on raises `MeshError` with the reason.
 
     Args:
         node_id: its identifier, unique in the mesh.
@@ -133,12 +65,13 @@ class MeshSession:
         self._lock = threading.RLock()
         self._commands: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._bell, self._listener = socket.socketpair()
-        self._listener.setblocking(False)
+        for end in (self._bell, self._listener):
+            end.setblocking(False)
         self._closed = threading.Event()
         self._threads = CallbackThreads(f"mesh-{node_id}")
         self.refused = 0
-        self._thread = threading.Thread(target=self._run, name=f"mesh-{node_id}", daemon=True)
-        self._thread.start()
+        self._supervisor = Supervisor(f"mesh-{node_id}", self._turn, stopped=self._stopped)
+        self._supervisor.start()
 
     @property
     def id(self) -> int:
@@ -179,8 +112,9 @@ class MeshSession:
         self.put_message(MeshEnvelope(check_topic(key), data, location or self._own, geofence))
 
     def put_message(self, message: MeshEnvelope) -> None:
-        """Publish a message exactly as it is."""
+        """Publish a message exactly as it is; `MeshError` where it is too large for a packet."""
         packed, channels = message.to_bytes(), channels_of(message.topic, message.location)
+        check_publication(channels, packed)
         self._do(lambda: self._driver.publish(channels, packed))
         self._hand_over(message, self.id)
 
@@ -197,6 +131,7 @@ class MeshSession:
         The topic may have Zenoh's wildcards (`city/*/noise`, `city/**`).
         Messages with a geofence are heard by those inside it, or with `fenced` by everybody. A
         `Circle` without a centre follows the node: call `update_position` when it moved.
+        `PacketError` where the node's subscriptions make up more than `max_channels`.
         """
         if area is not None and not isinstance(area, Area):
             raise GeometryError(f"an area is a Circle, Box, Polygon, …, not {area!r}")
@@ -206,6 +141,7 @@ class MeshSession:
             subscriber.call(handler, self._threads)
         with self._lock:
             self._place(subscriber)
+            self._check_room(subscriber)
             self._subscribers.append(subscriber)
         self._tell_wishes()
         return subscriber
@@ -232,8 +168,9 @@ class MeshSession:
         if self._closed.is_set():
             return
         self._closed.set()
-        self._bell.send(b"x")
-        self._thread.join(5)
+        self._supervisor.stop()
+        self._ring()
+        self._supervisor.join(5)
         for subscriber in self._subscribers:
             subscriber.close()
         for thing in (self._threads, self._driver, self._bell, self._listener):
@@ -257,9 +194,18 @@ class MeshSession:
         subscriber.area = area
         subscriber.channels = channels_for(subscriber.topic, area)
 
+    def _check_room(self, more: MeshSubscriber) -> None:
+        count, most = len(self._wanted() | more.channels), self.config.max_channels
+        if count > most:
+            more.close()
+            raise PacketError(f"{count} channels exceed the {most} that a node subscribes to")
+
+    def _wanted(self) -> frozenset[int]:
+        return frozenset().union(*(s.channels for s in self._subscribers))
+
     def _tell_wishes(self) -> None:
         with self._lock:
-            wanted = frozenset().union(*(s.channels for s in self._subscribers))
+            wanted = self._wanted()
 
         def tell() -> None:
             node, now = self._driver.node, time.monotonic()
@@ -275,18 +221,34 @@ class MeshSession:
         """Have the mesh's thread do something; only that thread touches the node."""
         self._check_open()
         self._commands.put(command)
-        self._bell.send(b"x")
+        self._ring()
+
+    def _ring(self) -> None:
+        with contextlib.suppress(BlockingIOError):  # it has been rung often enough
+            self._bell.send(b"x")
 
     def _check_open(self) -> None:
         if self._closed.is_set():
             raise ClosedError("this mesh session is closed")
+        self.check_runs()
 
-    def _run(self) -> None:
-        while not self._closed.is_set():
-            if self._driver.turn([self._listener]):
-                self._listener.recv(4096)
-            while not self._commands.empty():
-                self._commands.get()()
+    def check_runs(self) -> None:
+        """`MeshError` where the node has stopped by itself."""
+        error = self._supervisor.error
+        if error is not None:
+            raise MeshError(f"mesh node {self.id} has stopped: {error}") from error
+
+    def _turn(self) -> None:
+        while not self._commands.empty():
+            self._commands.get()()
+        if self._driver.turn([self._listener]):
+            self._listener.recv(4096)
+
+    def _stopped(self) -> None:
+        """The node goes on no more: whoever waits for samples is told."""
+        with self._lock:
+            for subscriber in self._subscribers:
+                subscriber.close()
 
     def _delivered(self, effect: Deliver) -> None:
         try:

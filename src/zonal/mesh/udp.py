@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import select
 import socket
 import time
 from typing import TYPE_CHECKING, Protocol
 
-from zonal.errors import MeshError
-from zonal.mesh.packets import Deliver, Effect, Send
+from zonal.errors import MeshError, PacketError
+from zonal.mesh.packets import ON_AIR_LEVELS, Beacon, Deliver, Effect, LinkReport, Send, View
+from zonal.mesh.wire import MAX_NUMBER, WIRE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from zonal.mesh.config import MeshConfig
     from zonal.mesh.node import MeshNode
 
 Address = tuple[str, int]
+
+logger = logging.getLogger(__name__)
 
 
 class Readable(Protocol):
@@ -64,6 +69,16 @@ def parse_peer(text: str) -> tuple[int, Address]:
         raise MeshError(f"{text!r} is no peer; right would be 7=127.0.0.1:4007") from error
 
 
+def _check_beacon(config: MeshConfig) -> None:
+    """`PacketError` where the fullest beacon of a node so configured fits no packet."""
+    most = MAX_NUMBER
+    links = (LinkReport(most, ON_AIR_LEVELS, kept=True),) * config.max_candidates
+    places, children = (most,) * (config.max_links + 1), (most,) * config.max_links
+    WIRE.encode(
+        Beacon(most, most, View(most, most, most, most, most, most, places, children, links))
+    )
+
+
 class UdpDriver:
     """Runs one node on one socket; a neighbour table says who is in reach."""
 
@@ -74,6 +89,7 @@ class UdpDriver:
         address: Address = ("127.0.0.1", 0),
         deliver: Callable[[Deliver], None] | None = None,
     ) -> None:
+        _check_beacon(node.config)
         self.node = node
         self.deliver = deliver
         self.peers: dict[int, Address] = {}
@@ -81,6 +97,7 @@ class UdpDriver:
         self.sent = 0
         self.lost = 0
         self.unknown = 0
+        self.unsendable = 0
         self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
         try:
@@ -134,15 +151,26 @@ class UdpDriver:
             self.carry_out(self.node.receive_bytes(data, time.monotonic()))
 
     def carry_out(self, effects: Iterable[Effect]) -> None:
-        """Send what the node sends, deliver what it delivers."""
+        """Send what the node sends, deliver what it delivers.
+
+        A packet that fits no bytes is counted and logged; the others go out.
+        """
         for effect in effects:
             if isinstance(effect, Send):
-                data = self.node.routing.codec.encode(effect.packet)
-                for node in self.peers if effect.to is None else (effect.to,):
-                    if node in self.peers:
-                        self.transmit(node, data)
+                self._send(effect)
             elif self.deliver is not None:
                 self.deliver(effect)
+
+    def _send(self, effect: Send) -> None:
+        try:
+            data = self.node.routing.codec.encode(effect.packet)
+        except PacketError:
+            self.unsendable += 1
+            logger.exception("mesh node %d cannot send a packet", self.node.id)
+            return
+        for node in self.peers if effect.to is None else (effect.to,):
+            if node in self.peers:
+                self.transmit(node, data)
 
     def transmit(self, node: int, data: bytes) -> None:
         """Send a datagram to a neighbour; what cannot be sent is lost, as on radio."""
