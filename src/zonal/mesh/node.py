@@ -107,12 +107,16 @@ class MeshNode:
 
     def receive_bytes(self, data: bytes, now: float) -> Sequence[Effect]:
         """A packet as it came off the wire; what does not parse is dropped and counted."""
+        packet = self.decode(data)
+        return _NOTHING if packet is None else self.receive(packet, now)
+
+    def decode(self, data: bytes) -> Packet | None:
+        """The packet in these bytes; None, and counted as refused, where there is none."""
         try:
-            packet = self.routing.codec.decode(data)
+            return self.routing.codec.decode(data)
         except PacketError:
             self.counters.refused += 1
-            return _NOTHING
-        return self.receive(packet, now)
+            return None
 
     def receive(self, packet: Packet, now: float) -> Sequence[Effect]:
         """A packet from a neighbour; the topology control filters who may speak."""

@@ -80,7 +80,11 @@ def _check_beacon(config: MeshConfig) -> None:
 
 
 class UdpDriver:
-    """Runs one node on one socket; a neighbour table says who is in reach."""
+    """Runs one node on one socket; a neighbour table says who is in reach, and where.
+
+    It drops and counts what comes from nowhere in that table (`unknown`) and what names another
+    sender than the one who listens there (`impostors`).
+    """
 
     def __init__(
         self,
@@ -93,10 +97,11 @@ class UdpDriver:
         self.node = node
         self.deliver = deliver
         self.peers: dict[int, Address] = {}
-        self._known: frozenset[Address] = frozenset()
+        self._owners: dict[Address, int] = {}
         self.sent = 0
         self.lost = 0
         self.unknown = 0
+        self.impostors = 0
         self.unsendable = 0
         self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
@@ -116,7 +121,7 @@ class UdpDriver:
     def set_peers(self, peers: Mapping[int, Address]) -> None:
         """Replace the neighbour table; whoever is not in it is out of reach, both ways."""
         self.peers = dict(peers)
-        self._known = frozenset(peers.values())
+        self._owners = {address: node for node, address in peers.items()}
 
     def publish(self, channels: int | Sequence[int], data: bytes) -> None:
         """Have the node publish, now."""
@@ -145,10 +150,21 @@ class UdpDriver:
                 data, source = self.socket.recvfrom(_OCTETS)
             except (BlockingIOError, ConnectionError):
                 return
-            if source not in self._known:
-                self.unknown += 1
-                continue
-            self.carry_out(self.node.receive_bytes(data, time.monotonic()))
+            self._take(data, source)
+
+    def _take(self, data: bytes, source: Address) -> None:
+        """Hand a packet to the node, if it comes from where its sender listens."""
+        owner = self._owners.get(source)
+        if owner is None:
+            self.unknown += 1
+            return
+        packet = self.node.decode(data)
+        if packet is None:
+            return
+        if packet.sender != owner:
+            self.impostors += 1
+            return
+        self.carry_out(self.node.receive(packet, time.monotonic()))
 
     def carry_out(self, effects: Iterable[Effect]) -> None:
         """Send what the node sends, deliver what it delivers.
