@@ -19,9 +19,9 @@ From the air up, each layer stands on the one before:
 - `relay` carries publications over a hop, `stranded` keeps those that have no way on;
 - `node` is all of it in one class, without sockets and clocks, by a `config`, with `counters`.
 
-Two drivers run a node: `udp` over a socket, `simulation` many of them over one of the `channels`,
-on a topology of `graphs`; `legitimate` says whether a simulated mesh is as it should be, by the
-ring's `layout`.
+Two drivers run a node: `udp` over sockets (`discovery` finds neighbours by multicast), `simulation`
+many of them over one of the `channels`, on a topology of `graphs`; `legitimate` says whether a
+simulated mesh is as it should be, by the ring's `layout`.
 
 On top, `topics` turns topics and places into channels of the ring, `envelope` is the data of a
 publication, `session` offers put and subscribe by place (`subscriber` is who receives, `supervisor`
@@ -30,6 +30,7 @@ keeps the node's thread going), `gateway` carries topics to and from Zenoh route
 
 from zonal.mesh.channels import Channel, GraphChannel, Transmission
 from zonal.mesh.config import MeshConfig
+from zonal.mesh.discovery import Discovery
 from zonal.mesh.gateway import Gateway
 from zonal.mesh.graphs import (
     Graph,
@@ -61,6 +62,7 @@ from zonal.mesh.wire import WIRE, Codec, FieldReader, FieldWriter, PacketKind
 __all__ = [  # noqa: RUF022 - in the order in which one meets them
     # A mesh to use.
     "Address",
+    "Discovery",
     "Gateway",
     "MeshConfig",
     "MeshSample",

@@ -20,12 +20,13 @@ from zonal.mesh.subscriber import MeshSample, MeshSubscriber
 from zonal.mesh.supervisor import Supervisor
 from zonal.mesh.topics import channels_for, channels_of, check_pattern, check_topic
 from zonal.mesh.udp import Address, UdpDriver
-from zonal.mesh.wire import check_publication
+from zonal.mesh.wire import MAX_NUMBER, check_publication
 from zonal.runtime import CallbackThreads
 
 if TYPE_CHECKING:
     from typing import Self
 
+    from zonal.mesh.discovery import Discovery
     from zonal.mesh.packets import Deliver
 
 PositionSource = Point | Callable[[], Point] | None
@@ -38,26 +39,31 @@ class MeshSession:
     it stops, and every call from then on raises `MeshError` with the reason.
 
     Args:
-        node_id: its identifier, unique in the mesh.
+        node_id: its identifier, unique in the mesh; None draws one of four billion.
         listen: address and port; port 0 takes a free one.
         peers: the nodes in radio reach, that is: whose datagrams arrive, and where they listen; to
             be changed with `set_peers` as neighbours come and go.
         position: where the node is, or a function that says it.
         config: the same for all nodes of a mesh; by default with acknowledgement.
+        discovery: where to look for neighbours by multicast, beside those that are named; None:
+            nowhere. It is closed with the session.
     """
 
     def __init__(
         self,
-        node_id: int,
+        node_id: int | None = None,
         *,
         listen: Address = ("127.0.0.1", 0),
         peers: Mapping[int, Address] | None = None,
         position: PositionSource = None,
         config: MeshConfig | None = None,
+        discovery: Discovery | None = None,
     ) -> None:
         self.config = config or MeshConfig(acknowledged=True, write_back=6)
+        if node_id is None:
+            node_id = secrets.randbelow(MAX_NUMBER)
         node = MeshNode(node_id, self.config, seed=secrets.randbits(31), now=time.monotonic())
-        self._driver = UdpDriver(node, address=listen, deliver=self._delivered)
+        self._driver = UdpDriver(node, address=listen, deliver=self._delivered, discovery=discovery)
         self._driver.set_peers(peers or {})
         self._position = position
         self._own = self._locate()
@@ -87,6 +93,12 @@ class MeshSession:
     def position(self) -> Point | None:
         """Where this node was when it was last asked."""
         return self._own
+
+    @property
+    def neighbours(self) -> frozenset[int]:
+        """Nodes that are in reach: named, or found."""
+        found = self._driver.discovery
+        return frozenset((*self._driver.peers, *(found.neighbours if found else ())))
 
     @property
     def ring(self) -> tuple[tuple[int, ...], int]:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from zonal.mesh.config import MeshConfig
+    from zonal.mesh.discovery import Discovery, Source
     from zonal.mesh.node import MeshNode
 
 Address = tuple[str, int]
@@ -82,6 +83,8 @@ def _check_beacon(config: MeshConfig) -> None:
 class UdpDriver:
     """Runs one node on one socket; a neighbour table says who is in reach, and where.
 
+    With `discovery` those whose beacons are heard on a link are in reach as well; the driver closes
+    it with itself.
     It drops and counts what comes from nowhere in that table (`unknown`) and what names another
     sender than the one who listens there (`impostors`).
     """
@@ -92,10 +95,12 @@ class UdpDriver:
         *,
         address: Address = ("127.0.0.1", 0),
         deliver: Callable[[Deliver], None] | None = None,
+        discovery: Discovery | None = None,
     ) -> None:
         _check_beacon(node.config)
         self.node = node
         self.deliver = deliver
+        self.discovery = discovery
         self.peers: dict[int, Address] = {}
         self._owners: dict[Address, int] = {}
         self.sent = 0
@@ -136,21 +141,37 @@ class UdpDriver:
         period = self.node.config.period
         wait = min(max(self.node.wake_at - now, 0.0), period, longest)
         others: list[Readable] = list(also)
-        ready, _, _ = select.select([self.socket, *others], [], [], wait)
-        if self.socket in ready:
-            self._read()
+        sockets = [self.socket, *(self.discovery.sockets if self.discovery else ())]
+        ready, _, _ = select.select([*sockets, *others], [], [], wait)
+        for sock in sockets:
+            if sock in ready:
+                self._read(sock)
         now = time.monotonic()
         if now >= self.node.wake_at or wait == period:
             self.carry_out(self.node.tick(now))
         return [thing for thing in others if thing in ready]
 
-    def _read(self) -> None:
+    def _read(self, sock: socket.socket) -> None:
         for _ in range(_BURST):
             try:
-                data, source = self.socket.recvfrom(_OCTETS)
+                data, source = sock.recvfrom(_OCTETS)
             except (BlockingIOError, ConnectionError):
                 return
-            self._take(data, source)
+            if sock is self.socket:
+                self._take(data, source)
+            else:
+                self._take_found(data, source, sock)
+
+    def _take_found(self, data: bytes, source: Source, sock: socket.socket) -> None:
+        """Hand a packet to the node that came over a link where neighbours find each other."""
+        discovery, now = self.discovery, time.monotonic()
+        packet = self.node.decode(data)
+        if packet is None or discovery is None or packet.sender == self.node.id:
+            return
+        if discovery.admits(packet, source, now, to_group=discovery.is_group(sock)):
+            self.carry_out(self.node.receive(packet, now))
+        else:
+            self.impostors += 1
 
     def _take(self, data: bytes, source: Address) -> None:
         """Hand a packet to the node, if it comes from where its sender listens."""
@@ -187,6 +208,14 @@ class UdpDriver:
         for node in self.peers if effect.to is None else (effect.to,):
             if node in self.peers:
                 self.transmit(node, data)
+        found = self.discovery
+        if found is None:
+            return
+        if effect.to is None:
+            self.sent += found.broadcast(data, time.monotonic())
+        elif effect.to not in self.peers and effect.to in found.neighbours:
+            self.sent += 1
+            found.send(effect.to, data)
 
     def transmit(self, node: int, data: bytes) -> None:
         """Send a datagram to a neighbour; what cannot be sent is lost, as on radio."""
@@ -197,5 +226,7 @@ class UdpDriver:
             self.lost += 1
 
     def close(self) -> None:
-        """Close the socket; neighbours notice that the node is silent."""
+        """Close the sockets; neighbours notice that the node is silent."""
         self.socket.close()
+        if self.discovery is not None:
+            self.discovery.close()
