@@ -25,11 +25,14 @@ simulated mesh is as it should be, by the ring's `layout`.
 
 On top, `topics` turns topics and places into channels of the ring, `envelope` is the data of a
 publication, `session` offers put and subscribe by place (`subscriber` is who receives, `supervisor`
-keeps the node's thread going), `gateway` carries topics to and from Zenoh routers.
+keeps the node's thread going, `status` is the node at a glance), `control` serves it to other
+processes of its machine, `gateway` carries topics to and from Zenoh routers.
 """
 
 from zonal.mesh.channels import Channel, GraphChannel, Transmission
 from zonal.mesh.config import MeshConfig
+from zonal.mesh.control import Door, DoorClient, default_door
+from zonal.mesh.discovery import PORT as GROUP_PORT
 from zonal.mesh.discovery import Discovery
 from zonal.mesh.gateway import Gateway
 from zonal.mesh.graphs import (
@@ -52,6 +55,7 @@ from zonal.mesh.ring import Reach, between
 from zonal.mesh.routing import Psvr, Routing
 from zonal.mesh.session import MeshSession, open  # noqa: A004
 from zonal.mesh.simulation import PublicationRecord, Simulation
+from zonal.mesh.status import LinkStatus, MeshStatus
 from zonal.mesh.stranded import Held
 from zonal.mesh.subscriber import MeshSample, MeshSubscriber
 from zonal.mesh.table import RoutingRow
@@ -63,11 +67,17 @@ __all__ = [  # noqa: RUF022 - in the order in which one meets them
     # A mesh to use.
     "Address",
     "Discovery",
+    "Door",
+    "DoorClient",
+    "GROUP_PORT",
     "Gateway",
     "MeshConfig",
     "MeshSample",
     "MeshSession",
+    "MeshStatus",
+    "LinkStatus",
     "MeshSubscriber",
+    "default_door",
     "open",
     "parse_peer",
     # A mesh to try out.

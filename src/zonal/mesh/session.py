@@ -9,6 +9,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 
 from zonal.errors import ClosedError, GeometryError, MeshError, PacketError, PositionError
@@ -16,6 +17,7 @@ from zonal.geo import Area, Circle, Point
 from zonal.mesh.config import MeshConfig
 from zonal.mesh.envelope import MeshEnvelope
 from zonal.mesh.node import MeshNode
+from zonal.mesh.status import MeshStatus, status_of
 from zonal.mesh.subscriber import MeshSample, MeshSubscriber
 from zonal.mesh.supervisor import Supervisor
 from zonal.mesh.topics import channels_for, channels_of, check_pattern, check_topic
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
 
     from zonal.mesh.discovery import Discovery
     from zonal.mesh.packets import Deliver
+
+_ANSWER_S = 10.0  # a node's thread is busy for milliseconds
 
 PositionSource = Point | Callable[[], Point] | None
 
@@ -105,6 +109,16 @@ class MeshSession:
         """Own positions and the ring's length; no positions while the mesh forms."""
         place = self._driver.node.place
         return (place.positions, place.length) if place else ((), 0)
+
+    def status(self) -> MeshStatus:
+        """Links, tree, ring, tables and counters, as they are now."""
+        answer: Future[MeshStatus] = Future()
+        self._do(lambda: answer.set_result(status_of(self._driver)))
+        try:
+            return answer.result(_ANSWER_S)
+        except TimeoutError as error:
+            self.check_runs()
+            raise MeshError(f"mesh node {self.id} did not answer in {_ANSWER_S} s") from error
 
     def set_peers(self, peers: Mapping[int, Address]) -> None:
         """Say who is in reach."""

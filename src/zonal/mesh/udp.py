@@ -217,6 +217,12 @@ class UdpDriver:
             self.sent += 1
             found.send(effect.to, data)
 
+    def where(self, node: int) -> str:
+        """Where a neighbour listens, for people to read; empty where that is not known."""
+        found = self.discovery.neighbours.get(node) if self.discovery else None
+        source = self.peers.get(node) or (found.source if found else None)
+        return "" if source is None else f"{source[0]} port {source[1]}"
+
     def transmit(self, node: int, data: bytes) -> None:
         """Send a datagram to a neighbour; what cannot be sent is lost, as on radio."""
         self.sent += 1
