@@ -24,9 +24,10 @@ many of them over one of the `channels`, on a topology of `graphs`; `legitimate`
 simulated mesh is as it should be, by the ring's `layout`.
 
 On top, `topics` turns topics and places into channels of the ring, `envelope` is the data of a
-publication, `session` offers put and subscribe by place (`subscriber` is who receives, `supervisor`
-keeps the node's thread going, `status` is the node at a glance), `control` serves it to other
-processes of its machine, `gateway` carries topics to and from Zenoh routers.
+publication (`fragments` of one that is large), and `session` offers put and subscribe by place:
+`subscriber` is who receives, `supervisor` keeps the node's thread going, `status` is the node at a
+glance. `control` serves a session to other processes of its machine, `gateway` carries topics to
+and from Zenoh routers.
 """
 
 from zonal.mesh.channels import Channel, GraphChannel, Transmission

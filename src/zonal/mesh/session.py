@@ -8,14 +8,17 @@ import secrets
 import socket
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from zonal.errors import ClosedError, GeometryError, MeshError, PacketError, PositionError
 from zonal.geo import Area, Circle, Point
 from zonal.mesh.config import MeshConfig
 from zonal.mesh.envelope import MeshEnvelope
+from zonal.mesh.fragments import Reassembly, fragments_of, is_fragment
 from zonal.mesh.node import MeshNode
 from zonal.mesh.status import MeshStatus, status_of
 from zonal.mesh.subscriber import MeshSample, MeshSubscriber
@@ -32,6 +35,10 @@ if TYPE_CHECKING:
     from zonal.mesh.packets import Deliver
 
 _ANSWER_S = 10.0  # a node's thread is busy for milliseconds
+
+_AT_A_TIME = 8  # fragments in half the time that an acknowledgement may take
+_MOST_FRAGMENTS = 1024
+_LONGEST_S = 0.5  # that the node's thread sleeps
 
 PositionSource = Point | Callable[[], Point] | None
 
@@ -80,6 +87,10 @@ class MeshSession:
         self._closed = threading.Event()
         self._threads = CallbackThreads(f"mesh-{node_id}")
         self.refused = 0
+        self._reassembly = Reassembly()
+        self._outbox: deque[tuple[tuple[int, ...], bytes]] = deque()
+        self._send_at = 0.0
+        self._numbers = count(secrets.randbits(31))
         self._supervisor = Supervisor(f"mesh-{node_id}", self._turn, stopped=self._stopped)
         self._supervisor.start()
 
@@ -138,10 +149,21 @@ class MeshSession:
         self.put_message(MeshEnvelope(check_topic(key), data, location or self._own, geofence))
 
     def put_message(self, message: MeshEnvelope) -> None:
-        """Publish a message exactly as it is; `MeshError` where it is too large for a packet."""
-        packed, channels = message.to_bytes(), channels_of(message.topic, message.location)
-        check_publication(channels, packed)
-        self._do(lambda: self._driver.publish(channels, packed))
+        """Publish a message exactly as it is.
+
+        One of more than 1,024 octets, topic and place included, goes out in fragments, eight at a
+        time. `MeshError` where it exceeds 65,536, or where too many fragments wait already.
+        """
+        channels = channels_of(message.topic, message.location)
+        parts = list(fragments_of(message.to_bytes(), next(self._numbers)))
+        check_publication(channels, parts[0])
+        if len(parts) == 1:
+            self._do(lambda: self._driver.publish(channels, parts[0]))
+        else:
+            waiting = len(self._outbox) + len(parts)
+            if waiting > _MOST_FRAGMENTS:
+                raise MeshError(f"{waiting} fragments would wait, more than {_MOST_FRAGMENTS}")
+            self._do(lambda: self._outbox.extend((channels, part) for part in parts))
         self._hand_over(message, self.id)
 
     def declare_subscriber(
@@ -221,10 +243,10 @@ class MeshSession:
         subscriber.channels = channels_for(subscriber.topic, area)
 
     def _check_room(self, more: MeshSubscriber) -> None:
-        count, most = len(self._wanted() | more.channels), self.config.max_channels
-        if count > most:
+        channels, most = len(self._wanted() | more.channels), self.config.max_channels
+        if channels > most:
             more.close()
-            raise PacketError(f"{count} channels exceed the {most} that a node subscribes to")
+            raise PacketError(f"{channels} channels exceed the {most} that a node subscribes to")
 
     def _wanted(self) -> frozenset[int]:
         return frozenset().union(*(s.channels for s in self._subscribers))
@@ -267,8 +289,18 @@ class MeshSession:
     def _turn(self) -> None:
         while not self._commands.empty():
             self._commands.get()()
-        if self._driver.turn([self._listener]):
+        longest = self._send_fragments()
+        if self._driver.turn([self._listener], longest):
             self._listener.recv(4096)
+
+    def _send_fragments(self) -> float:
+        """Send what is due of the fragments that wait; seconds until more may go."""
+        pace, now = self.config.ack_timeout / 2, time.monotonic()
+        if self._outbox and now >= self._send_at:
+            self._send_at = now + pace
+            for _ in range(min(_AT_A_TIME, len(self._outbox))):
+                self._driver.publish(*self._outbox.popleft())
+        return pace if self._outbox else _LONGEST_S
 
     def _stopped(self) -> None:
         """The node goes on no more: whoever waits for samples is told."""
@@ -278,7 +310,12 @@ class MeshSession:
 
     def _delivered(self, effect: Deliver) -> None:
         try:
-            message = MeshEnvelope.from_bytes(effect.data)
+            data: bytes | None = effect.data
+            if is_fragment(effect.data):
+                data = self._reassembly.take(effect.origin, effect.data, time.monotonic())
+            if data is None:
+                return
+            message = MeshEnvelope.from_bytes(data)
         except PacketError:
             self.refused += 1
             return
