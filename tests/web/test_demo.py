@@ -229,6 +229,7 @@ def test_sparks_job_is_made_of_the_pipelines_own_parts_and_fences_its_alerts(
     row = {
         "topic": f"{topics.ALERT_PREFIX}/pm10", "payload": '{"value": 90}', "latitude": CENTRE.lat,
         "longitude": CENTRE.lon, "geofence": shapely.to_wkb(planar_of(fence.bounds)),
+        "encoding": "application/json",
     }  # fmt: skip
     url = f"{web.server.url}/{topics.ALERTS}?lat={CENTRE.lat}&long={CENTRE.lon}"
     with EventReader(url) as inside:
