@@ -21,6 +21,7 @@ from zonal.keys.compact_point import exact_chunk, read_exact_chunk
 from zonal.keys.encoding import DEFAULT_MAX_EXPRESSIONS, Encoding, Place, Role
 from zonal.keys.fence import fence_expressions
 from zonal.keys.marks import EXACT_MARK, FENCE_CHUNK
+from zonal.keys.topic import check_chunks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -42,12 +43,7 @@ def check_topic(topic: str) -> str:
         raise TopicError(f"a topic is a non-empty key expression, not {topic!r}")
     if len(topic) * 4 > LONGEST_TOPIC and (size := len(topic.encode())) > LONGEST_TOPIC:
         raise TopicError(f"a topic has at most {LONGEST_TOPIC:,} bytes, not {size:,}")
-    for chunk in topic.split("/"):
-        if chunk.startswith("@"):
-            raise TopicError(
-                f"topic {topic!r} contains the verbatim chunk {chunk!r}; such chunks are kept for "
-                "location keys (use session.zenoh for plain Zenoh keys)"
-            )
+    check_chunks(topic)
     return topic
 
 

@@ -55,8 +55,10 @@ class MeshConfig:
     """δ_S grows with the ring's length, which every node knows from DOWN."""
     write_back: float = 3.0
     """T_w/back in leases; at least 2, so that each live subscriber is heard in between."""
-    max_channels: int = 256
-    """Channels that the routing table holds; what exceeds them is counted and left out."""
+    max_channels: int = 16_384
+    """Channels that a node may subscribe to, and that its routing table holds. While there are more
+    in the mesh, publications on channels without a row go along the ring: more messages, no
+    loss."""
 
     acknowledged: bool = False
     """Hop-by-hop acknowledgement of publications, with repetition and a way around."""

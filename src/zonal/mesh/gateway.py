@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from typing import Self
 
     from zonal.geo import Area
-    from zonal.mesh.session import MeshSample, MeshSession, MeshSubscriber
+    from zonal.mesh.session import MeshSession
+    from zonal.mesh.subscriber import MeshSample, MeshSubscriber
     from zonal.session import Sample, Session, Subscriber
 
 MARK = b"zonal-mesh:"

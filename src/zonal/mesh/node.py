@@ -74,7 +74,7 @@ class MeshNode:
     # What the application asks.
 
     def subscribe(self, channel: int, now: float) -> None:
-        """Receive publications on this channel from now on."""
+        """Receive publications on this channel from now on; `PacketError` where that cannot be."""
         self.routing.subscribe(channel, now)
         self.wake_at = now
 
@@ -83,10 +83,12 @@ class MeshNode:
         self.routing.unsubscribe(channel)
 
     def publish(self, channels: int | Sequence[int], data: bytes, now: float) -> list[Effect]:
-        """Publish to whoever subscribes to the channel, or to any of the channels, once."""
-        if len(data) > wire.MAX_DATA:
-            raise MeshError(f"{len(data)} octets of data exceed the {wire.MAX_DATA} of a packet")
+        """Publish to whoever subscribes to the channel, or to any of the channels, once.
+
+        `PacketError` where channels and data do not fit one packet.
+        """
         wanted = (channels,) if isinstance(channels, int) else tuple(channels)
+        wire.check_publication(wanted, data)
         self.serial = (self.serial + 1) & 0x7FFFFFFF
         if self.place is None:
             self.waiting.append((now, wanted, self.serial, data))
@@ -105,12 +107,16 @@ class MeshNode:
 
     def receive_bytes(self, data: bytes, now: float) -> Sequence[Effect]:
         """A packet as it came off the wire; what does not parse is dropped and counted."""
+        packet = self.decode(data)
+        return _NOTHING if packet is None else self.receive(packet, now)
+
+    def decode(self, data: bytes) -> Packet | None:
+        """The packet in these bytes; None, and counted as refused, where there is none."""
         try:
-            packet = self.routing.codec.decode(data)
+            return self.routing.codec.decode(data)
         except PacketError:
             self.counters.refused += 1
-            return _NOTHING
-        return self.receive(packet, now)
+            return None
 
     def receive(self, packet: Packet, now: float) -> Sequence[Effect]:
         """A packet from a neighbour; the topology control filters who may speak."""

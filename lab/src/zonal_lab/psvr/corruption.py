@@ -143,6 +143,7 @@ class Corruption:
             table.positions, table.length = place.positions, place.length
         layer.place = self._place(layer.me)
         channels = [*table.rows, *layer.wanted, rng.randrange(2**31)]
+        table.overflowed_at = self._time(now)
         table.rows = {
             channel: [self._row(now) for _ in range(self._rows(table.positions))]
             for channel in channels
@@ -153,6 +154,8 @@ class Corruption:
             self._time(now) for _ in range(4)
         )
         layer.again = [self._time(now) for _ in range(rng.randrange(3))]
+        layer.say_at, layer.say_gap = self._time(now), self._time(now)
+        layer.unsaid = [self._numbers() for _ in range(rng.randrange(3))]
 
     def _rows(self, positions: tuple[int, ...]) -> int:
         return len(positions) if self.rng.random() < 0.8 else self.rng.randrange(6)
