@@ -333,7 +333,7 @@ def test_a_query_stopped_in_the_middle_of_a_job_ends_without_an_error(
     pipeline._batch = watched  # type: ignore[method-assign]
     query = pipeline.start(trigger_s=0.1)
     try:
-        assert running.wait(60)
+        assert running.wait(120)
         status = spark.sparkContext.statusTracker()
         eventually(status.getActiveStageIds)
     finally:
