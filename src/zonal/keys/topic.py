@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 from zonal.errors import TopicError
 
@@ -19,7 +20,7 @@ def check_chunks(topic: str) -> None:
         wrong = _what_is_wrong(chunk)
         if wrong:
             raise TopicError(f"topic {shown(topic)}: {wrong}")
-    for chunk, following in zip(chunks, chunks[1:], strict=False):
+    for chunk, following in pairwise(chunks):
         if chunk == "**" and following in {"*", "**"}:
             right = "**" if following == "**" else "*/**"
             raise TopicError(
@@ -28,34 +29,31 @@ def check_chunks(topic: str) -> None:
             )
 
 
-def _what_is_wrong(chunk: str) -> str:
-    """Why this cannot stand between two slashes, and what is right; empty: it can."""
-    if not chunk:
-        return "it has an empty chunk; a topic neither begins nor ends with '/', nor has '//'"
-    if chunk == "+":
-        return "'+' is MQTT's; write '*' for one chunk"
-    if chunk == "#":
-        return "'#' is MQTT's; write '**' for any number of chunks"
-    if chunk.startswith("@"):
-        return (
+_WRONG_CHUNKS = {
+    "": "it has an empty chunk; a topic neither begins nor ends with '/', nor has '//'",
+    "+": "'+' is MQTT's; write '*' for one chunk",
+    "#": "'#' is MQTT's; write '**' for any number of chunks",
+    "$*": "a chunk '$*' is written '*'",
+}
+
+
+def _what_is_wrong(chunk: str) -> str | None:
+    """Why this cannot stand between two slashes, and what is right; None: it can."""
+    rest = "" if chunk in {"*", "**"} else chunk.replace("$*", "")
+    starred = chunk.replace("$*", "*").replace("*", "$*")
+    reasons = (
+        (chunk in _WRONG_CHUNKS, _WRONG_CHUNKS.get(chunk)),
+        (
+            chunk.startswith("@"),
             f"it contains the verbatim chunk {shown(chunk)}; such chunks are kept for location "
-            "keys (use session.zenoh for plain Zenoh keys)"
-        )
-    if "#" in chunk or "?" in chunk:
-        return f"'#' and '?' cannot be part of a chunk, as in {shown(chunk)}"
-    if chunk in {"*", "**"}:
-        return ""
-    if chunk == "$*":
-        return "a chunk '$*' is written '*'"
-    rest = chunk.replace("$*", "")
-    if "*" in rest:
-        return (
-            f"'*' stands alone between slashes, and inside of a chunk it is written '$*' "
-            f"({shown(chunk.replace('$*', '*').replace('*', '$*'))})"
-        )
-    if "$" in rest:
-        return f"'$' is only used before '*', not as in {shown(chunk)}"
-    return "'$*' is not repeated" if "$*$*" in chunk else ""
+            "keys (use session.zenoh for plain Zenoh keys)",
+        ),
+        ("#" in rest or "?" in rest, f"'#' and '?' cannot be part of a chunk: {shown(chunk)}"),
+        ("*" in rest, f"'*' stands alone, or is written '$*' in a chunk: {shown(starred)}"),
+        ("$" in rest, f"'$' is only used before '*', not as in {shown(chunk)}"),
+        ("$*$*" in chunk, "'$*' is not repeated"),
+    )
+    return next((reason for is_so, reason in reasons if is_so), None)
 
 
 def shown(text: str) -> str:
