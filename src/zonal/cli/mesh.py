@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 app = typer.Typer(help="Publish/subscribe where there are no routers.", no_args_is_help=True)
 
 _PERIOD_S = 1.0
+_PATIENT = {"connect/timeout_ms": -1, "connect/exit_on_failure": False, "listen/endpoints": []}
+"""A Zenoh session that opens without a router, and goes on looking for it."""
 
 Id = Annotated[
     int | None, typer.Option("--id", help="Identifier, unique in the mesh; else drawn by chance.")
@@ -165,20 +167,27 @@ def gateway(
     acknowledged: Acknowledged = True,
     period: Period = _PERIOD_S,
 ) -> None:
-    """Run a mesh node that carries topics between the mesh and Zenoh routers; count them."""
+    """Run a mesh node that carries topics between the mesh and Zenoh routers; count them.
+
+    What the mesh says while no router is in reach goes to the routers later.
+    """
     config = _paced(period, acknowledged=acknowledged)
     found = _discovery(interface, peer, group_port, period)
     with (
         mesh.open(
             node_id, listen=(host, port), peers=_table(peer), config=config, discovery=found
         ) as own,
-        connected(connect, "client") as session,
+        connected(connect, "peer", settings=_PATIENT) as session,
         mesh.Gateway(own, session, topic) as gate,
     ):
         print(f"gateway {own.id} listens on {own.address[0]}:{own.address[1]}", flush=True)
         with contextlib.suppress(KeyboardInterrupt):
             threading.Event().wait(seconds or None)
-        print(f"to Zenoh {gate.counters.to_zenoh}, to the mesh {gate.counters.to_mesh}")
+        counted, kept = gate.counters, gate.backlog
+        print(
+            f"to Zenoh {counted.to_zenoh} ({len(kept)} wait, {kept.dropped} dropped), "
+            f"to the mesh {counted.to_mesh}"
+        )
 
 
 def _client(path: Path | None) -> mesh.DoorClient:

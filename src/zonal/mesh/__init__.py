@@ -27,9 +27,10 @@ On top, `topics` turns topics and places into channels of the ring, `envelope` i
 publication (`fragments` of one that is large), and `session` offers put and subscribe by place:
 `subscriber` is who receives, `supervisor` keeps the node's thread going, `status` is the node at a
 glance. `control` serves a session to other processes of its machine, `gateway` carries topics to
-and from Zenoh routers.
+and from Zenoh routers, by way of a `backlog`.
 """
 
+from zonal.mesh.backlog import Backlog
 from zonal.mesh.channels import Channel, GraphChannel, Transmission
 from zonal.mesh.config import MeshConfig
 from zonal.mesh.control import Door, DoorClient, default_door
@@ -67,6 +68,7 @@ from zonal.mesh.wire import WIRE, Codec, FieldReader, FieldWriter, PacketKind
 __all__ = [  # noqa: RUF022 - in the order in which one meets them
     # A mesh to use.
     "Address",
+    "Backlog",
     "Discovery",
     "Door",
     "DoorClient",
