@@ -55,6 +55,12 @@ def test_an_identifier_stays_with_its_address_until_that_is_silent(found: Discov
     assert not found.admits(Ack(7, 3), HERE, 6.6, to_group=False)
 
 
+def test_an_address_at_rest_keeps_its_identifier_for_longer(found: Discovery) -> None:
+    assert found.admits(Beacon(7, 1, VIEW, 8), HERE, 0.0, to_group=True)
+    assert not found.admits(Beacon(7, 2, VIEW), THERE, 40.0, to_group=True)
+    assert found.admits(Beacon(7, 2, VIEW), THERE, 50.0, to_group=True)
+
+
 def test_a_crowd_is_remembered_up_to_a_bound(found: Discovery) -> None:
     for node in (7, 8):
         assert found.admits(Beacon(node, 1, VIEW), ("10.0.0.1", node), 0.0, to_group=True)

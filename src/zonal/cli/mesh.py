@@ -50,6 +50,9 @@ Peers = Annotated[
 Seconds = Annotated[float, typer.Option("--seconds", "-s", help="Stop after so long; 0: never.")]
 Acknowledged = Annotated[bool, typer.Option(help="Acknowledge hop by hop.")]
 Period = Annotated[float, typer.Option(help="Seconds between beacons, the same in the whole mesh.")]
+Rest = Annotated[
+    int, typer.Option(min=1, help="Periods between beacons, at most, while nothing changes.")
+]
 DoorPath = Annotated[
     Path | None,
     typer.Option("--socket", help="Unix socket of the node; else one for each user."),
@@ -69,6 +72,7 @@ def node(
     seconds: Seconds = 0.0,
     acknowledged: Acknowledged = True,
     period: Period = _PERIOD_S,
+    rest: Rest = 1,
 ) -> None:
     """Run a mesh node until Ctrl-C; it finds its neighbours, and serves sub, pub and status."""
     stop = stop_event()
@@ -78,7 +82,7 @@ def node(
             listen=(host, port),
             peers=_table(peer),
             position=given(position, parse_point),
-            config=_paced(period, acknowledged=acknowledged),
+            config=_paced(period, rest, acknowledged=acknowledged),
             discovery=_discovery(interface, peer, group_port, period),
         ) as own,
         mesh.Door(own, socket or mesh.default_door()) as door,
@@ -166,12 +170,13 @@ def gateway(
     seconds: Seconds = 0.0,
     acknowledged: Acknowledged = True,
     period: Period = _PERIOD_S,
+    rest: Rest = 1,
 ) -> None:
     """Run a mesh node that carries topics between the mesh and Zenoh routers; count them.
 
     What the mesh says while no router is in reach goes to the routers later.
     """
-    config = _paced(period, acknowledged=acknowledged)
+    config = _paced(period, rest, acknowledged=acknowledged)
     found = _discovery(interface, peer, group_port, period)
     with (
         mesh.open(
@@ -204,11 +209,15 @@ def _discovery(
     return mesh.Discovery(cards or None, port=port, patience_s=patience_s)
 
 
-def _paced(period: float, *, acknowledged: bool) -> mesh.MeshConfig:
+def _paced(period: float, rest: int, *, acknowledged: bool) -> mesh.MeshConfig:
     """The configuration of a mesh whose nodes send beacons this often; leases keep pace with it."""
     lease = mesh.MeshConfig().lease_floor * period / _PERIOD_S
     return mesh.MeshConfig(
-        period=period, lease_floor=lease, acknowledged=acknowledged, write_back=6
+        period=period,
+        rest_periods=rest,
+        lease_floor=lease,
+        acknowledged=acknowledged,
+        write_back=6,
     )
 
 

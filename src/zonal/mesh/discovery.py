@@ -17,6 +17,7 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from zonal.errors import MeshError
+from zonal.mesh.config import MOST_REST
 from zonal.mesh.packets import Beacon
 
 if TYPE_CHECKING:
@@ -52,10 +53,11 @@ class Card:
 
 @dataclass(slots=True)
 class Heard:
-    """Where a neighbour speaks from, and when it last did."""
+    """Where a neighbour speaks from, when it last did, and the periods between its beacons."""
 
     source: Source
     at: float
+    pace: int = 1
 
 
 class Discovery:
@@ -67,7 +69,8 @@ class Discovery:
     Args:
         cards: names of network cards; None: all but loopback, also those that come later.
         port: of the group.
-        patience_s: silence after which an address loses its identifier.
+        patience_s: silence after which an address loses its identifier; longer for one whose
+            beacons have slowed down.
         most: neighbours that are remembered.
     """
 
@@ -112,26 +115,33 @@ class Discovery:
         known = self.neighbours.get(packet.sender)
         if known is not None and known.source == source:
             known.at = now
+            if isinstance(packet, Beacon):
+                known.pace = packet.pace
             return True
         if not to_group or not isinstance(packet, Beacon):
             return False
-        if known is not None and now - known.at < self.patience_s:
+        if known is not None and self._speaks(known, now):
             return False
         owner = self._owners.get(source)
-        if owner is not None and now - self.neighbours[owner].at < self.patience_s:
+        if owner is not None and self._speaks(self.neighbours[owner], now):
             return False
-        return self._learn(packet.sender, source, now)
+        return self._learn(packet, source, now)
 
-    def _learn(self, node: int, source: Source, now: float) -> bool:
+    def _speaks(self, heard: Heard, now: float) -> bool:
+        """Whether a neighbour is not silent for longer than its beacons' pace explains."""
+        return now - heard.at < self.patience_s * min(max(heard.pace, 1), MOST_REST)
+
+    def _learn(self, beacon: Beacon, source: Source, now: float) -> bool:
+        node = beacon.sender
         for old in (self._owners.get(source), node):
             if old is not None and old in self.neighbours:
                 self._forget(old)
         if len(self.neighbours) >= self.most:
             oldest = min(self.neighbours, key=lambda name: self.neighbours[name].at)
-            if now - self.neighbours[oldest].at < self.patience_s:
+            if self._speaks(self.neighbours[oldest], now):
                 return False
             self._forget(oldest)
-        self.neighbours[node] = Heard(source, now)
+        self.neighbours[node] = Heard(source, now, beacon.pace)
         self._owners[source] = node
         return True
 

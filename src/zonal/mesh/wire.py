@@ -21,7 +21,7 @@ from zonal.mesh.packets import Ack, Beacon, LinkReport, Packet, Pub, Sub, View
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-VERSION = 2
+VERSION = 3
 MAX_PACKET = 1400
 MAX_LIST = 255
 MAX_NUMBER = 2**32 - 1
@@ -114,6 +114,7 @@ class FieldReader:
 def _write_beacon(packet: Beacon, to: FieldWriter) -> None:
     view = packet.view
     to.number(packet.seq)
+    to.number(packet.pace)
     for value in view[:6]:
         to.number(value)
     to.numbers(view.positions)
@@ -123,14 +124,14 @@ def _write_beacon(packet: Beacon, to: FieldWriter) -> None:
 
 
 def _read_beacon(sender: int, src: FieldReader) -> Beacon:
-    seq, root, depth, parent, cost, size, length = (src.number() for _ in range(7))
+    seq, pace, root, depth, parent, cost, size, length = (src.number() for _ in range(8))
     positions, children, nodes = src.numbers(), src.numbers(), src.numbers()
     links = []
     for node in nodes:
         octet = src.octet()
         links.append(LinkReport(node, octet >> 1, bool(octet & 1)))
     view = View(root, depth, parent, cost, size, length, positions, children, tuple(links))
-    return Beacon(sender, seq, view)
+    return Beacon(sender, seq, view, pace)
 
 
 def _write_sub(packet: Sub, to: FieldWriter) -> None:

@@ -46,6 +46,7 @@ class Corruption:
         node.view = self._view()
         node.seq, node.serial = rng.randrange(0x10000), rng.randrange(2**31)
         node.beacon_at, node.sent_at, node.wake_at = (self._time(now) for _ in range(3))
+        node.review_at, node.pace = self._time(now), rng.choice((1, 2, 64))
         self._relay(node, now)
         if isinstance(node.routing, Psvr):
             self._routing(node.routing, now)
