@@ -45,8 +45,10 @@ def _what_is_wrong(chunk: str) -> str | None:
         (chunk in _WRONG_CHUNKS, _WRONG_CHUNKS.get(chunk)),
         (
             chunk.startswith("@"),
-            f"it contains the verbatim chunk {shown(chunk)}; such chunks are kept for location "
-            "keys (use session.zenoh for plain Zenoh keys)",
+            (
+                f"it contains the verbatim chunk {shown(chunk)}; such chunks are kept for "
+                "location keys (use session.zenoh for plain Zenoh keys)"
+            ),
         ),
         ("#" in rest or "?" in rest, f"'#' and '?' cannot be part of a chunk: {shown(chunk)}"),
         ("*" in rest, f"'*' stands alone, or is written '$*' in a chunk: {shown(starred)}"),
