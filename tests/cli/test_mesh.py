@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 import zonal
 from meshes import QUICK, nodes_in_a_line
 from network import client, eventually, router_row
-from zonal.cli.main import app
+from zonal.cli import app
 from zonal.geo import Point
 from zonal.runtime import ChildProcess
 
