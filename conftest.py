@@ -1,8 +1,10 @@
-"""What the tests of both distributions share: hypothesis profiles, and one Spark for them all."""
+"""What the tests of both distributions share: hypothesis profiles, and a Spark for them all."""
 
 from __future__ import annotations
 
+import contextlib
 import os
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
+    import subprocess
     from collections.abc import Iterator
 
     from pyspark.sql import SparkSession
@@ -27,19 +30,75 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
 
-@pytest.fixture(scope="session")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """One Spark for the whole test run: starting it is most of a small job's time."""
-    from zonal.pipeline.spark import open_spark
+class SparkHolder:
+    """One Spark for many tests, since starting it is most of a small job's time.
 
-    os.environ["PYTHONPATH"] = os.pathsep.join([*SOURCES, os.environ.get("PYTHONPATH", "")])
-    session = open_spark(
-        "local[2]",
-        conf={
+    When its Java process has died, or a test has stopped it, the next test gets a new one.
+    """
+
+    def __init__(self, warehouse: Path) -> None:
+        self._conf = {
             "spark.sql.shuffle.partitions": "2",
-            "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
+            "spark.sql.warehouse.dir": str(warehouse),
             "spark.driver.memory": "1g",
-        },
-    )
-    yield session
-    session.stop()
+        }
+        self._session: SparkSession | None = None
+
+    def session(self) -> SparkSession:
+        """A Spark that lives."""
+        from zonal.pipeline.jobs import open_spark
+
+        if self._session is None or not self.is_alive:
+            self.close()
+            self._session = open_spark("local[2]", conf=self._conf)
+        return self._session
+
+    @property
+    def java(self) -> subprocess.Popen[bytes]:
+        """The Java process that works for this one."""
+        from pyspark import SparkContext
+
+        process: subprocess.Popen[bytes] = SparkContext._gateway.proc  # type: ignore[union-attr]  # noqa: SLF001
+        return process
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether there is a Spark that can be used."""
+        if self._session is None or self._session.sparkContext._jsc is None:  # noqa: SLF001
+            return False
+        return self.java.poll() is None
+
+    def close(self) -> None:
+        """Stop it; of one whose Java process has died, PySpark forgets everything."""
+        if self._session is None:
+            return
+        from py4j.protocol import Py4JError
+        from pyspark import SparkContext
+        from pyspark.sql import SparkSession
+
+        context, has_java = self._session.sparkContext, self.java.poll() is None
+        with contextlib.suppress(ConnectionError, Py4JError), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            self._session.stop()
+        if not has_java:
+            context.stop()  # again, now that it knows of no Java
+            with contextlib.suppress(ConnectionError, Py4JError):
+                SparkContext._gateway.shutdown()  # type: ignore[union-attr]  # noqa: SLF001
+            SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001
+            SparkSession._instantiatedSession = SparkSession._activeSession = None  # noqa: SLF001
+        self._session = None
+
+
+@pytest.fixture(scope="session")
+def spark_holder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkHolder]:
+    """The Spark of the whole test run, for `spark` and for tests that harm it."""
+    os.environ["PYTHONPATH"] = os.pathsep.join([*SOURCES, os.environ.get("PYTHONPATH", "")])
+    holder = SparkHolder(tmp_path_factory.mktemp("warehouse"))
+    yield holder
+    holder.close()
+
+
+@pytest.fixture
+def spark(spark_holder: SparkHolder) -> SparkSession:
+    """A Spark that lives, mostly the one that the test before has used."""
+    return spark_holder.session()

@@ -1,7 +1,8 @@
 """The pipeline's figures in one run: stream, recorder, deliveries, history, two executors.
 
 `python benchmarks/bench_pipeline.py [part …] [--scale 0.1]`; human lines, then one JSON line. With
-`--into FILE` parts can be run one after another: the picture shows all that the file has. On a
+`--into FILE` parts can be run one after another: the picture shows all that the file has; with
+`--data FOLDER` zones and places are real ones (`milano_nil/*.geojson`, `geolife/**/*.plt`). On a
 shared machine the wall clock says little, so each figure is also given per second of processor
 time of all processes taken together, times two: what two free cores would do.
 """
@@ -40,8 +41,17 @@ from pipeline_data import (
 )
 from pipeline_picture import draw
 from zonal.geo import Box
-from zonal.pipeline.log import Log
-from zonal.pipeline.schema import LOG_SCHEMA, log_ddl
+from zonal.pipeline import (
+    LOG_SCHEMA,
+    Commit,
+    History,
+    Lake,
+    Log,
+    Recorder,
+    RecorderPlan,
+    Selection,
+    log_ddl,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -92,7 +102,7 @@ def say(text: str) -> None:
 
 
 def spark(master: str = "local[2]") -> SparkSession:
-    from zonal.pipeline.spark import open_spark
+    from zonal.pipeline.jobs import open_spark
 
     return open_spark(
         master,
@@ -104,17 +114,14 @@ def spark(master: str = "local[2]") -> SparkSession:
     )
 
 
-def bench_stream(folder: Path, scale: float) -> dict[str, float]:
+def bench_stream(folder: Path, scale: float, data: Path | None) -> dict[str, float]:
     """Log → silver → gold against Spark's own Parquet stream with one aggregate."""
-    from zonal.pipeline.gold import WindowPlan
-    from zonal.pipeline.lake import Lake
-    from zonal.pipeline.silver import SilverPlan
-    from zonal.pipeline.stream import Pipeline, PipelinePlan
+    from zonal.pipeline.jobs import Pipeline, PipelinePlan, SilverPlan, WindowPlan
 
     rows = int(4_000_000 * scale)
     log, warm = write_log(folder / "log", rows), write_log(folder / "warm", 300_000)
     session = spark()
-    silver = SilverPlan(DECLARED, zones())
+    silver = SilverPlan(DECLARED, zones(data))
     plan = PipelinePlan(silver, WindowPlan(("pm10",)), gold_every=3)
     for source, lake in ((warm, "lake-0"), (warm, "lake-1")):
         Pipeline(session, source, folder / lake, plan).run()
@@ -161,10 +168,9 @@ def _native_aggregate(session: SparkSession, log: Path, out: Path) -> None:
     query.awaitTermination()
 
 
-def bench_recorder(folder: Path, scale: float) -> dict[str, float]:
+def bench_recorder(folder: Path, scale: float, _: Path | None) -> dict[str, float]:
     """Messages a second from publishers through a router into the log, none lost."""
     import zonal
-    from zonal.pipeline.recorder import Recorder, RecorderPlan
 
     count = int(600_000 * scale)
     context = multiprocessing.get_context("spawn")
@@ -215,15 +221,15 @@ def _publish(endpoint: str, count: int, gate: Any, done: Any) -> None:
         done.wait()  # a session that closes would drop what is still on its way
 
 
-def bench_deliveries(folder: Path, scale: float) -> dict[str, float]:
+def bench_deliveries(folder: Path, scale: float, data: Path | None) -> dict[str, float]:
     """The join against the cross join with the same predicate, and a single GeoPandas process."""
-    from zonal.pipeline.deliveries import delivery_counts
+    from zonal.pipeline.jobs import delivery_counts
 
     session = spark()
     sizes = [int(1_000_000 * scale) // 4, int(1_000_000 * scale)]
     subscribers = int(10_000 * scale**0.5)
-    pq.write_table(message_table(sizes[1]), folder / "m.parquet", row_group_size=100_000)
-    pq.write_table(subscription_table(subscribers), folder / "s.parquet")
+    pq.write_table(message_table(sizes[1], data), folder / "m.parquet", row_group_size=100_000)
+    pq.write_table(subscription_table(subscribers, data), folder / "s.parquet")
     messages = session.read.parquet(str(folder / "m.parquet"))
     wanted = session.read.parquet(str(folder / "s.parquet"))
     # Start workers and compile; at the smaller size, or its own run would pay for that.
@@ -324,12 +330,8 @@ def _geopandas_join(folder: Path, *, subscribers: int, sample_subscribers: int) 
     return Took(build.wall_s + times * query.wall_s, build.cpu_s + times * query.cpu_s)
 
 
-def bench_history(folder: Path, scale: float) -> dict[str, float]:
+def bench_history(folder: Path, scale: float, _: Path | None) -> dict[str, float]:
     """An area and one hour out of ten million rows against a full scan."""
-    from zonal.pipeline.history import History
-    from zonal.pipeline.lake import Commit, Lake
-    from zonal.pipeline.selection import Selection
-
     rows = int(10_000_000 * scale)
     lake = Lake(folder / "lake", create=True)
     rate = rows / 86_400  # a day
@@ -380,9 +382,9 @@ def bench_history(folder: Path, scale: float) -> dict[str, float]:
 
 _CLUSTER = """
 import sys, time
-from zonal.pipeline.spark import open_spark
-from zonal.pipeline.schema import log_ddl
-from zonal.pipeline.silver import SilverPlan, refine
+from pathlib import Path
+from zonal.pipeline import log_ddl
+from zonal.pipeline.jobs import SilverPlan, open_spark, refine
 sys.path.insert(0, sys.argv[3])
 from pipeline_data import DECLARED, zones
 executors = sys.argv[1]
@@ -390,7 +392,7 @@ spark = open_spark(f"local-cluster[{executors},1,1024]", conf={
     "spark.executor.memory": "1g", "spark.sql.shuffle.partitions": "2",
     "spark.sql.files.maxPartitionBytes": "2m", "spark.sql.files.openCostInBytes": "0",
     "spark.scheduler.minRegisteredResourcesRatio": "1.0"})
-plan = SilverPlan(DECLARED, zones())
+plan = SilverPlan(DECLARED, zones(Path(sys.argv[4]) if sys.argv[4:] else None))
 rows = spark.read.schema(log_ddl()).parquet(sys.argv[2] + "/segments")
 job = lambda: refine(rows, plan).write.format("noop").mode("overwrite").save()
 job()
@@ -401,7 +403,7 @@ spark.stop()
 """
 
 
-def bench_cluster(folder: Path, scale: float) -> dict[str, float]:
+def bench_cluster(folder: Path, scale: float, data: Path | None) -> dict[str, float]:
     """Bronze to silver on one executor process and on two."""
     import pyspark
 
@@ -410,10 +412,10 @@ def bench_cluster(folder: Path, scale: float) -> dict[str, float]:
     home.mkdir()
     for name in ("bin", "jars", "sbin"):
         (home / name).symlink_to(Path(pyspark.__file__).parent / name)
-    took = {}
+    took, here = {}, str(Path(__file__).parent)
     for executors in (1, 2):
         done = subprocess.run(
-            [sys.executable, "-c", _CLUSTER, str(executors), str(log), str(Path(__file__).parent)],
+            [sys.executable, "-c", _CLUSTER, str(executors), str(log), here, *filter(None, [data])],
             env={**os.environ, "SPARK_HOME": str(home), "SPARK_LOCAL_IP": "127.0.0.1"},
             capture_output=True,
             text=True,
@@ -441,6 +443,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("parts", nargs="*", choices=[[], *PARTS], help="default: all")
     parser.add_argument("--scale", type=float, default=1.0, help="share of the full size")
+    parser.add_argument("--data", type=Path, help="a folder with milano_nil/ and geolife/")
     parser.add_argument("--into", type=Path, help="a JSON file that keeps the parts' results")
     parser.add_argument("--no-picture", action="store_true")
     arguments = parser.parse_args()
@@ -448,7 +451,7 @@ def main() -> None:
     for part in arguments.parts or PARTS:
         folder = Path(tempfile.mkdtemp(prefix=f"zonal-bench-{part}-"))
         try:
-            results[part] = PARTS[part](folder, arguments.scale)
+            results[part] = PARTS[part](folder, arguments.scale, arguments.data)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
     if arguments.into:
@@ -459,6 +462,7 @@ def main() -> None:
         draw(results)
     manifest = {
         "scale": arguments.scale,
+        "data": arguments.data.name if arguments.data else "made up",
         "cores": os.cpu_count(),
         "load": os.getloadavg(),
         "python": sys.version.split()[0],

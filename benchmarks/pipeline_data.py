@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import shapely
 
 from zonal.geo import Circle, Point
-from zonal.pipeline.cells import cell_ids
-from zonal.pipeline.declaration import Declaration, Field, TopicSchema
-from zonal.pipeline.log import LogWriter
-from zonal.pipeline.schema import MESSAGE_SCHEMA
-from zonal.pipeline.shapes import area_to_columns
-from zonal.pipeline.zones import Zones
+from zonal.pipeline import (
+    MESSAGE_SCHEMA,
+    Field,
+    LogWriter,
+    PayloadDeclaration,
+    TopicSchema,
+    Zones,
+    area_to_columns,
+    cell_ids,
+)
 
-DATA = Path(__file__).parents[2] / "shared" / "data"
+if TYPE_CHECKING:
+    from pathlib import Path
+
 START_US = 1_794_700_800_000_000
 SEGMENT = 100_000
 
-DECLARED = Declaration(
+DECLARED = PayloadDeclaration(
     (
         TopicSchema(
             "city/airquality/**",
@@ -74,10 +80,10 @@ def write_log(folder: Path, rows: int) -> Path:
     return folder
 
 
-def zones() -> Zones:
-    real = sorted((DATA / "milano_nil").rglob("*.geojson"))
-    if real:
-        return Zones.from_file(real[0])
+def zones(data: Path | None) -> Zones:
+    """The zones in `milano_nil` below the folder of real data; without it, 80 squares."""
+    for path in sorted((data / "milano_nil").rglob("*.geojson")) if data else ():
+        return Zones.from_file(path)
     grid = [
         shapely.box(9.08 + x / 60, 45.40 + y / 60, 9.08 + (x + 1) / 60, 45.40 + (y + 1) / 60)
         for x in range(10)
@@ -86,10 +92,10 @@ def zones() -> Zones:
     return Zones(tuple(map(str, range(len(grid)))), tuple(map(shapely.to_wkb, grid)))
 
 
-def beijing(count: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Places in Beijing: of Geolife where it is, else around a few centres."""
+def beijing(count: int, seed: int, data: Path | None) -> tuple[np.ndarray, np.ndarray]:
+    """Places in Beijing: from `geolife` below the folder of real data, else around some centres."""
     rng = np.random.default_rng(seed)
-    paths = sorted((DATA / "geolife").rglob("*.plt"))
+    paths = sorted((data / "geolife").rglob("*.plt")) if data else []
     if paths:
         points = np.concatenate(
             [
@@ -106,8 +112,8 @@ def beijing(count: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     return lats + rng.normal(0, 0.003, count), lons + rng.normal(0, 0.003, count)
 
 
-def message_table(count: int) -> pa.Table:
-    lats, lons = beijing(count, 1)
+def message_table(count: int, data: Path | None) -> pa.Table:
+    lats, lons = beijing(count, 1, data)
     return pa.table(
         {
             "id": np.arange(count),
@@ -122,8 +128,8 @@ def message_table(count: int) -> pa.Table:
     )
 
 
-def subscription_table(count: int, radius_m: float = 1112.0) -> pa.Table:
-    lats, lons = beijing(count, 2)
+def subscription_table(count: int, data: Path | None, radius_m: float = 1112.0) -> pa.Table:
+    lats, lons = beijing(count, 2, data)
     centres = [
         area_to_columns(Circle(Point(float(lat), float(lon)), radius_m=radius_m))[0]
         for lat, lon in zip(lats, lons, strict=True)

@@ -12,18 +12,26 @@ from pathlib import Path
 import shapely
 
 import zonal
-from zonal.pipeline.alerts import AlertRule, raise_alerts
-from zonal.pipeline.declaration import Declaration, Field, TopicSchema
-from zonal.pipeline.gold import WindowPlan
-from zonal.pipeline.history import History
-from zonal.pipeline.recorder import Recorder, RecorderPlan
-from zonal.pipeline.selection import Selection
-from zonal.pipeline.silver import SilverPlan
-from zonal.pipeline.sink import publish_row
-from zonal.pipeline.spark import open_spark
-from zonal.pipeline.stream import Pipeline, PipelinePlan
-from zonal.pipeline.tables import read_table
-from zonal.pipeline.zones import Zones
+from zonal.pipeline import (
+    Field,
+    History,
+    PayloadDeclaration,
+    Recorder,
+    RecorderPlan,
+    Selection,
+    TopicSchema,
+    Zones,
+)
+from zonal.pipeline.jobs import (
+    AlertRule,
+    Pipeline,
+    PipelinePlan,
+    SilverPlan,
+    WindowPlan,
+    open_spark,
+    raise_alerts,
+    read_table,
+)
 
 DUOMO, NAVIGLI = zonal.Point(45.4642, 9.19), zonal.Point(45.4503, 9.1750)
 
@@ -57,7 +65,7 @@ def main() -> None:
                 print(recorder.counters)
 
         # %% Silver, quarantine and gold.
-        declared = Declaration((TopicSchema("city/air", (Field("pm10", "double"),)),))
+        declared = PayloadDeclaration((TopicSchema("city/air", (Field("pm10", "double"),)),))
         zones = Zones(
             ("Duomo", "Navigli"),
             tuple(
@@ -83,13 +91,7 @@ def main() -> None:
         # %% An alert that only those near the Duomo hear.
         with client(router, position=DUOMO) as citizen, client(router) as sender:
             alerts = citizen.declare_subscriber("alerts/**")
-            raised = raise_alerts(
-                spark,
-                pipeline.lake,
-                AlertRule("pm10", 50.0),
-                zones,
-                lambda row: publish_row(sender, row),
-            )
+            raised = raise_alerts(spark, pipeline.lake, AlertRule("pm10", 50.0), zones, sender)
             alert = alerts.recv(timeout=10)
             print(raised, "alert:", alert.payload.to_string() if alert else "none heard")
 

@@ -13,8 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import shapely
 
-from zonal.pipeline.lake import Lake
-from zonal.pipeline.zones import Zones
+from zonal.pipeline import Lake, Zones
 
 mpl.use("Agg")
 from matplotlib import pyplot as plt

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from zonal.geo import HALF_CIRCUMFERENCE_M, Circle, Point, distance_m
+from zonal.pipeline import cell_ids
 from zonal.pipeline.blocks import BLOCK, Blocks
-from zonal.pipeline.cells import cell_ids
 
 
 def sorted_places(rng: np.random.Generator, count: int) -> tuple[np.ndarray, np.ndarray]:

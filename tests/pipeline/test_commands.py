@@ -20,9 +20,8 @@ from pipeline_rows import START
 from zonal.cli import history as history_command
 from zonal.cli import pipeline as pipeline_command
 from zonal.errors import SparkError, ZonalError
-from zonal.pipeline.lake import Lake
-from zonal.pipeline.log import Log, LogWriter
-from zonal.pipeline.spark import check_java
+from zonal.pipeline import Lake, Log, LogWriter
+from zonal.pipeline.jobs import check_java
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -128,7 +127,7 @@ def test_from_the_log_to_a_gold_table_an_alert_and_back(
     assert run(pipeline_command.app, "compact", tmp_path / "lake", "--vacuum-hours", "0")
 
 
-def test_deliveries_workload_and_summary_write_parquet(
+def test_deliveries_are_counted_into_parquet_once(
     spark: SparkSession, tmp_path: Path, messages: Messages
 ) -> None:
     del spark
@@ -151,31 +150,6 @@ def test_deliveries_workload_and_summary_write_parquet(
             pipeline_command.app, "deliveries", tmp_path / "log", tmp_path / "subscriptions.csv",
             "-o", tmp_path / "excess",
         )  # fmt: skip
-    samples = pa.table(
-        {
-            "scenario": ["zoning"] * 2, "transport": ["tcp"] * 2, "cpu_percent": [100] * 2,
-            "technique": ["s2", "topic"], "round": [1, 1], "subscriber": [6, 6],
-            "publisher": [13, 13], "number": [0, 0], "sent_ns": [10**9] * 2,
-            "received_ns": [10**9 + 10**6, 0],
-        }
-    )  # fmt: skip
-    pq.write_table(samples, tmp_path / "samples.parquet")
-    picture = tmp_path / "summary.png"
-    run(
-        pipeline_command.app,
-        "summary",
-        tmp_path / "samples.parquet",
-        "--picture",
-        picture,
-        "-o",
-        tmp_path / "numbers",
-    )
-    numbers = pq.read_table(tmp_path / "numbers").sort_by("technique").to_pylist()
-    assert [(row["run"], row["loss"]) for row in numbers] == [
-        ("zoning/tcp/100/1", 0.0),
-        ("zoning/tcp/100/1", 1.0),
-    ]
-    assert picture.exists()
 
 
 @pytest.mark.parametrize(
@@ -185,7 +159,7 @@ def test_deliveries_workload_and_summary_write_parquet(
         (("run", "log", "lake", "--zones", "nothing.json"), "cannot be read as GeoJSON"),
         (("run", "log", "lake", "--window", "7"), "does not divide a day"),
         (("run", "log", "lake", "--alert", "pm10"), "is not measure:statistic:threshold"),
-        (("workload", ".", "--kind", "fly"), "neither travel nor teleport"),
+        (("run", "log", "lake", "--alert", "pm10:mean:50"), "there are no zones"),
         (("compact", "nothing"), "is no lake"),
     ],
 )

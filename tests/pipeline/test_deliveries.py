@@ -9,9 +9,14 @@ import zenoh
 
 from pipeline_rows import START
 from zonal.geo import Area, Box, Circle, Everywhere, Point, Polygon
-from zonal.pipeline.cells import cell_ids
-from zonal.pipeline.deliveries import MESSAGES, SUBSCRIPTIONS, deliveries, delivery_counts, excess
-from zonal.pipeline.shapes import area_from_columns, area_to_columns
+from zonal.pipeline import (
+    MESSAGE_COLUMNS,
+    SUBSCRIPTION_COLUMNS,
+    area_from_columns,
+    area_to_columns,
+    cell_ids,
+)
+from zonal.pipeline.jobs import deliveries, delivery_counts, excess
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -109,8 +114,8 @@ def test_the_join_delivers_exactly_what_the_three_checks_say(
     messages, subscriptions = random_messages(rng, 250), random_subscriptions(rng, 60)
     expected = expected_pairs(messages, subscriptions)
     assert len(expected) > 200
-    left = spark.createDataFrame(messages, MESSAGES)
-    right = spark.createDataFrame(subscriptions, SUBSCRIPTIONS)
+    left = spark.createDataFrame(messages, MESSAGE_COLUMNS)
+    right = spark.createDataFrame(subscriptions, SUBSCRIPTION_COLUMNS)
     found = [tuple(row) for row in deliveries(left, right, level=level).collect()]
     assert len(found) == len(set(found))
     assert set(found) == expected
@@ -119,8 +124,8 @@ def test_the_join_delivers_exactly_what_the_three_checks_say(
 def test_counts_and_excess_against_content_alone(spark: SparkSession) -> None:
     rng = np.random.default_rng(5)
     messages, subscriptions = random_messages(rng, 200), random_subscriptions(rng, 30)
-    left = spark.createDataFrame(messages, MESSAGES)
-    right = spark.createDataFrame(subscriptions, SUBSCRIPTIONS)
+    left = spark.createDataFrame(messages, MESSAGE_COLUMNS)
+    right = spark.createDataFrame(subscriptions, SUBSCRIPTION_COLUMNS)
     with_geo = expected_pairs(messages, subscriptions)
     plain = [(*row[:6], None, None) for row in messages]
     anywhere = [(*row[:2], None, None, *row[4:]) for row in subscriptions]
@@ -137,6 +142,6 @@ def test_counts_and_excess_against_content_alone(spark: SparkSession) -> None:
 def test_a_table_without_a_column_is_refused(spark: SparkSession) -> None:
     with pytest.raises(ValueError, match="no column cell"):
         deliveries(
-            spark.createDataFrame([], MESSAGES).drop("cell"),
-            spark.createDataFrame([], SUBSCRIPTIONS),
+            spark.createDataFrame([], MESSAGE_COLUMNS).drop("cell"),
+            spark.createDataFrame([], SUBSCRIPTION_COLUMNS),
         )

@@ -13,11 +13,8 @@ from network import wait_for_answerer
 from pipeline_rows import START, make_messages
 from zonal.errors import DeclarationError, LakeError
 from zonal.geo import Box
-from zonal.pipeline.history import History
-from zonal.pipeline.log import LogWriter
-from zonal.pipeline.selection import Selection
-from zonal.pipeline.service import HistoryService
-from zonal.pipeline.stream import Pipeline, PipelinePlan
+from zonal.pipeline import History, HistoryService, LogWriter, Selection
+from zonal.pipeline.jobs import Pipeline, PipelinePlan
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

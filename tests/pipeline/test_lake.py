@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from zonal.errors import LakeError
-from zonal.pipeline.lake import Commit, DataFile, Lake, overlapping
+from zonal.pipeline.lake import Commit, DataFile, Lake, ViewState, overlapping
 
 
 def file(name: str, low: int | None = None, high: int | None = None) -> DataFile:
@@ -34,12 +34,12 @@ def test_a_commit_changes_several_tables_at_once(tmp_path: Path) -> None:
 def test_a_snapshot_is_the_same_from_a_checkpoint_and_from_every_commit(tmp_path: Path) -> None:
     lake = Lake(tmp_path, create=True)
     for number in range(70):
-        lake.commit(Commit(added={"t": [file(f"f{number}")]}, batch=("q", number)))
+        lake.commit(Commit(added={"t": [file(f"f{number}")]}, views={"q": ViewState("{}", number)}))
     assert list(tmp_path.glob("_commits/checkpoint-*"))
     fresh = Lake(tmp_path).snapshot()
     assert fresh == lake.snapshot()
     assert len(fresh.files("t")) == 70
-    assert fresh.batches["q"] == 69
+    assert fresh.views["q"] == ViewState("{}", 69)
 
 
 def test_writers_at_the_same_time_all_get_their_commit(tmp_path: Path) -> None:

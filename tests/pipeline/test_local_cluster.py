@@ -14,16 +14,14 @@ import pyarrow.parquet as pq
 import pyspark
 import pytest
 
-from zonal.pipeline.lake import Lake
-from zonal.pipeline.log import LogWriter
+from zonal.pipeline import Lake, LogWriter
 
 Messages = Callable[..., pa.Table]
 
 _JOB = """
 import os, sys
 import zonal
-from zonal.pipeline.spark import open_spark
-from zonal.pipeline.stream import Pipeline, PipelinePlan
+from zonal.pipeline.jobs import Pipeline, PipelinePlan, open_spark
 
 spark = open_spark()  # the master is that of spark-submit
 log, lake = sys.argv[1:]

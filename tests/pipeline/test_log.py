@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from zonal.errors import LogError, SegmentError
-from zonal.pipeline.log import Log, LogWriter, Retention
+from zonal.pipeline import Log, LogWriter, Retention
 from zonal.pipeline.segment import check_segment
 
 Messages = Callable[..., pa.Table]
@@ -138,15 +138,15 @@ def test_a_log_emptied_by_hand_still_remembers_offsets_and_doubles(
         segment.path.unlink()
     with LogWriter(tmp_path) as writer:
         assert writer.next_offset() == 20
-        assert not writer.seen.add("a1:1", 5)
-        assert writer.seen.add("a1:1", 20)
+        assert not writer.numbers.add("a1:1", 5)
+        assert writer.numbers.add("a1:1", 20)
 
 
 _WRITER = """
 import sys
 sys.path.insert(0, {tests!r})
 from pipeline_rows import make_messages
-from zonal.pipeline.log import LogWriter
+from zonal.pipeline import LogWriter
 with LogWriter({path!r}) as writer:
     while True:
         segment = writer.append(make_messages(50, first=writer.next_offset()))

@@ -17,9 +17,7 @@ import zonal
 from network import eventually, wait_until_declared
 from zonal.errors import LogError
 from zonal.geo import Box, Circle, Point, Polygon
-from zonal.pipeline.log import Log, LogWriter, Retention
-from zonal.pipeline.recorder import Recorder, RecorderPlan
-from zonal.pipeline.shapes import area_from_columns
+from zonal.pipeline import Log, LogWriter, Recorder, RecorderPlan, Retention, area_from_columns
 
 QUICK = RecorderPlan(flush_s=0.05)
 MILANO = Point(45.4642, 9.19)
@@ -220,7 +218,7 @@ def test_retention_is_applied_while_recording(
 
 _RECORD = """
 import sys, zonal
-from zonal.pipeline.recorder import Recorder, RecorderPlan
+from zonal.pipeline import Recorder, RecorderPlan
 with zonal.open(zonal.config("client", connect=[sys.argv[1]])) as session:
     with Recorder(session, sys.argv[2], ["t/**"], plan=RecorderPlan(flush_s=0.05)):
         print("ready", flush=True)

@@ -12,15 +12,15 @@ import shapely
 import zonal
 from network import collect, wait_until_declared
 from zonal.geo import Box, Point
-from zonal.pipeline.alerts import AlertRule, raise_alerts
-from zonal.pipeline.declaration import Declaration, Field, TopicSchema
-from zonal.pipeline.gold import WindowPlan
-from zonal.pipeline.lake import Lake
-from zonal.pipeline.log import LogWriter
-from zonal.pipeline.silver import SilverPlan
-from zonal.pipeline.sink import publish_row
-from zonal.pipeline.stream import Pipeline, PipelinePlan
-from zonal.pipeline.zones import Zones
+from zonal.pipeline import Field, Lake, LogWriter, PayloadDeclaration, TopicSchema, Zones
+from zonal.pipeline.jobs import (
+    AlertRule,
+    Pipeline,
+    PipelinePlan,
+    SilverPlan,
+    WindowPlan,
+    raise_alerts,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -123,7 +123,7 @@ def test_an_alert_reaches_those_in_the_zone_once_and_nobody_else(
     with LogWriter(tmp_path / "log") as writer:
         writer.append(messages(100, payload=hot))
     topic = TopicSchema("city/airquality", (Field("pm10", "double"),))
-    plan = PipelinePlan(SilverPlan(Declaration((topic,)), ZONES), WindowPlan(("pm10",)))
+    plan = PipelinePlan(SilverPlan(PayloadDeclaration((topic,)), ZONES), WindowPlan(("pm10",)))
     Pipeline(spark, tmp_path / "log", tmp_path / "lake", plan).run()
     lake, rule = Lake(tmp_path / "lake"), AlertRule("pm10", 50.0)
     with (
@@ -133,9 +133,8 @@ def test_an_alert_reaches_those_in_the_zone_once_and_nobody_else(
     ):
         in_north, in_south = (one.declare_subscriber("alerts/**") for one in (north, south))
         wait_until_declared(sender, in_north, in_south)
-        publish = lambda row: publish_row(sender, row)  # noqa: E731
-        assert raise_alerts(spark, lake, rule, ZONES, publish) == 1
-        assert raise_alerts(spark, lake, rule, ZONES, publish) == 0
+        assert raise_alerts(spark, lake, rule, ZONES, sender) == 1
+        assert raise_alerts(spark, lake, rule, ZONES, sender) == 0
         (alert,) = collect(in_north, 1)
         assert in_south.try_recv() is None
     body = json.loads(alert.payload.to_string())

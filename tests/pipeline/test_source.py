@@ -9,7 +9,7 @@ import pytest
 
 from pipeline_rows import START
 from zonal.geo import area_from_wkt
-from zonal.pipeline.log import LogWriter, Retention
+from zonal.pipeline import LogWriter, Retention
 
 if TYPE_CHECKING:
     from pathlib import Path

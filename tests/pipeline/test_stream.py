@@ -19,17 +19,19 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from network import eventually
 from pipeline_rows import START
-from zonal.pipeline import stream
-from zonal.pipeline.compact import compact
-from zonal.pipeline.declaration import Declaration, Field, TopicSchema
-from zonal.pipeline.gold import WindowPlan, windows
-from zonal.pipeline.lake import Lake
-from zonal.pipeline.log import LogWriter
-from zonal.pipeline.silver import SilverPlan, deduplicate, refine
-from zonal.pipeline.stream import Pipeline, PipelinePlan
-from zonal.pipeline.tables import read_table
-from zonal.pipeline.tracks import TrackPlan
-from zonal.pipeline.zones import Zones
+from zonal.pipeline import Field, Lake, LogWriter, PayloadDeclaration, TopicSchema, TrackPlan, Zones
+from zonal.pipeline.jobs import (
+    Pipeline,
+    PipelinePlan,
+    SilverPlan,
+    WindowPlan,
+    compact,
+    deduplicate,
+    read_table,
+    refine,
+    stream,
+    windows,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -37,7 +39,7 @@ if TYPE_CHECKING:
 Messages = Callable[..., pa.Table]
 
 PM10 = Field("pm10", "double", required=True, min=0, max=2000)
-DECLARED = Declaration((TopicSchema("city/airquality", (PM10, Field("station", "string"))),))
+DECLARED = PayloadDeclaration((TopicSchema("city/airquality", (PM10, Field("station", "string"))),))
 ZONES = Zones(
     ("south", "north"),
     (
@@ -219,14 +221,14 @@ def test_a_schema_that_grows_keeps_old_days_readable_and_one_that_changes_is_ref
     )
     write(tmp_path / "log", day_two)
     topic = TopicSchema("city/airquality", (PM10, Field("no2", "int")))
-    job(spark, tmp_path, PipelinePlan(SilverPlan(Declaration((topic,))))).run()
+    job(spark, tmp_path, PipelinePlan(SilverPlan(PayloadDeclaration((topic,))))).run()
     silver = table(spark, tmp_path, "silver").orderBy("offset").collect()
     assert [row.no2 for row in silver] == [None] * 10 + [7] * 5
     assert [row.pm10 for row in silver] == [*map(float, range(10)), *[1.0] * 5]
     write(tmp_path / "log", messages(5, first=20))
     changed = TopicSchema("city/airquality", (Field("pm10", "string"),))
     with pytest.raises(Exception, match="pm10 is double in the lake and declared as string"):
-        job(spark, tmp_path, PipelinePlan(SilverPlan(Declaration((changed,))))).run()
+        job(spark, tmp_path, PipelinePlan(SilverPlan(PayloadDeclaration((changed,))))).run()
     assert table(spark, tmp_path, "silver").count() == 15
 
 
@@ -333,7 +335,7 @@ def test_a_query_stopped_in_the_middle_of_a_job_ends_without_an_error(
     pipeline._batch = watched  # type: ignore[method-assign]
     query = pipeline.start(trigger_s=0.1)
     try:
-        assert running.wait(60)
+        assert running.wait(120)
         status = spark.sparkContext.statusTracker()
         eventually(status.getActiveStageIds)
     finally:
@@ -349,8 +351,7 @@ def test_a_query_stopped_in_the_middle_of_a_job_ends_without_an_error(
 
 _KILLED = """
 import sys
-from zonal.pipeline.spark import open_spark
-from zonal.pipeline.stream import Pipeline, PipelinePlan
+from zonal.pipeline.jobs import Pipeline, PipelinePlan, open_spark
 spark = open_spark("local[2]", conf={"spark.sql.shuffle.partitions": "2"})
 pipeline = Pipeline(spark, sys.argv[1] + "/log", sys.argv[1] + "/lake", PipelinePlan(),
                     on_batch=lambda report: print("batch", report.end, flush=True))

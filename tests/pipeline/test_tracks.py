@@ -8,7 +8,8 @@ import pytest
 
 from pipeline_rows import START
 from zonal.geo import Point, distance_m
-from zonal.pipeline.tracks import TrackPlan, distances_m, track_of
+from zonal.pipeline import TrackPlan, distances_m
+from zonal.pipeline.tracks import track_of
 
 
 def points(*legs: tuple[int, float], step_s: float = 10.0) -> pa.Table:

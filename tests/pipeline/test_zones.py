@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from zonal.errors import DeclarationError
-from zonal.pipeline.zones import Zones
+from zonal.pipeline import Zones
 
 
 def collection(*shapes: Any, **properties: list[Any]) -> dict[str, Any]:

@@ -164,3 +164,16 @@ def test_a_blurred_place_is_given_only_to_its_cell(
         assert place == cell_of(near_by, level_for_size(1000, step=2))
         assert samples[0].location == place.center
         assert subscriber.try_recv() is None
+
+
+def test_a_misspelt_option_is_refused_and_nothing_is_sent(near: Session, topic: str) -> None:
+    everything = near.declare_subscriber(topic, fenced=True)
+    fence = Circle(DUOMO, radius_m=500)
+    with pytest.raises(TypeError, match="geofense"):
+        near.put(topic, "x", location=DUOMO, geofense=fence)  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="locaton"):
+        near.delete(topic, locaton=DUOMO)  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="geofense"):
+        near.declare_publisher(topic, geofense=fence)  # type: ignore[call-arg]
+    near.put(topic, "end")
+    assert texts(collect(everything, 1)) == ["end"]

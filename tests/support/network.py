@@ -70,7 +70,7 @@ def wait_for_answerer(session: zenoh.Session, key: str) -> None:
 
 
 class Declared(Protocol):
-    """A subscriber, or what has some."""
+    """A subscriber, a queryable, or what has some."""
 
     @property
     def declared_keys(self) -> tuple[str, ...]: ...
@@ -81,6 +81,13 @@ def wait_until_declared(session: Session, *listeners: Declared) -> None:
     for listener in listeners:
         for key in listener.declared_keys:
             wait_for_match(session.zenoh, key)
+
+
+def wait_until_answered(session: Session, *queryables: Declared) -> None:
+    """Wait until all keys of queryables are known at another session."""
+    for queryable in queryables:
+        for key in queryable.declared_keys:
+            wait_for_answerer(session.zenoh, key)
 
 
 def collect(subscriber: Subscriber, count: int, timeout: float = 20.0) -> list[Sample]:

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from zonal.pipeline.cells import cell_ids
-from zonal.pipeline.schema import MESSAGE_SCHEMA
+from zonal.pipeline import MESSAGE_SCHEMA, cell_ids
 
 START = datetime(2026, 11, 15, 6, 0, tzinfo=UTC)
 

@@ -85,7 +85,7 @@ def workload(
 ) -> None:
     """Recorded journeys into traces for clients, assigned by increasing identifier (on Spark)."""
     from zonal.errors import DeclarationError
-    from zonal.pipeline.spark import open_spark
+    from zonal.pipeline.jobs import open_spark
     from zonal_lab.jobs import assign, geolife, gtfs_realtime
 
     if kind not in {"travel", "teleport"}:
@@ -105,7 +105,7 @@ def summary(
     master: Master = None,
 ) -> None:
     """Latency, deviation, percentiles, throughput and loss by run and technique (on Spark)."""
-    from zonal.pipeline.spark import open_spark
+    from zonal.pipeline.jobs import open_spark
     from zonal_lab.jobs import draw_summary, from_lab, summarize
 
     frame = open_spark(master).read.parquet(str(samples))

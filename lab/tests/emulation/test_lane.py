@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from zonal_lab.emulation.lane import ETHERNET_HEADER_BYTES, Lane, OpenGate, RateGate, TraceGate
-from zonal_lab.emulation.trace import Trace, find_trace, made_up_lte, read_trace, write_trace
+from zonal_lab.emulation.trace import Trace, made_up_lte, read_trace, trace_file, write_trace
 from zonal_lab.errors import TraceError
 
 if TYPE_CHECKING:
@@ -130,8 +130,9 @@ def test_bad_traces_are_refused(tmp_path: Path, lines: str) -> None:
 def test_a_trace_survives_its_file(tmp_path: Path) -> None:
     write_trace(trace(0, 0, 7), tmp_path / "t")
     assert read_trace(tmp_path / "t").opportunities_ms.tolist() == [0, 0, 7]
-    with pytest.raises(TraceError, match="--traces"):
-        find_trace("missing", (tmp_path,))
+    assert trace_file("t", tmp_path, tmp_path) == tmp_path / "t"
+    with pytest.raises(TraceError, match="has no trace missing"):
+        trace_file("missing", tmp_path, tmp_path)
 
 
 def test_the_made_up_trace_resembles_the_real_one() -> None:

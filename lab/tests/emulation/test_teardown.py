@@ -63,7 +63,9 @@ class Holder:
         told = json.loads(self.process.stdout.readline())
         self.run: str = told["run"]
         self.workers = [ProcessMark.of(pid) for pid in told["pids"]]
-        self.namespaces = {Path(f"/proc/{pid}/ns/net").readlink() for pid in told["pids"]}
+        # A process that was just started may still be on its way into its namespace.
+        wait_until(lambda: namespace_of("self") not in map(namespace_of, told["pids"]))
+        self.namespaces = set(map(namespace_of, told["pids"]))
         controller = find_cpu_controller()
         self.group = controller.root / f"zonal-lab-{self.run}" if controller else None
         self.record = REGISTER / f"{self.run}.json"
@@ -75,6 +77,10 @@ class Holder:
             or any(worker.alive for worker in self.workers)
             or self.namespaces & namespaces_in_use()
         )
+
+
+def namespace_of(pid: int | str) -> Path:
+    return Path(f"/proc/{pid}/ns/net").readlink()
 
 
 def namespaces_in_use() -> set[Path]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from zonal.errors import DeclarationError
-from zonal.pipeline.deliveries import delivery_counts, excess
+from zonal.pipeline.jobs import delivery_counts, excess
 from zonal_lab.jobs import assign, geolife, gtfs_realtime, use_case
 
 if TYPE_CHECKING:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import signal
-from contextlib import ExitStack
+from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,7 +14,7 @@ from zonal.cli.connection import LOCAL_ROUTER, Connect, connected
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from zonal.pipeline.stream import BatchReport, Pipeline
+    from zonal.pipeline.jobs import AlertRule, BatchReport
 
 app = typer.Typer(
     add_completion=False,
@@ -52,27 +52,21 @@ def run(
     master: Master = None,
 ) -> None:
     """Turn the log into silver, quarantine and gold; raise alerts; go on until Ctrl-C."""
-    from zonal.pipeline.declaration import Declaration
-    from zonal.pipeline.gold import WindowPlan
-    from zonal.pipeline.silver import SilverPlan
-    from zonal.pipeline.stream import Pipeline, PipelinePlan
-    from zonal.pipeline.tracks import TrackPlan
-    from zonal.pipeline.zones import Zones
+    from zonal.pipeline import PayloadDeclaration, TrackPlan, Zones
+    from zonal.pipeline.jobs import Pipeline, PipelinePlan, SilverPlan, WindowPlan
 
-    declared = Declaration.from_file(schema) if schema else Declaration()
+    declared = PayloadDeclaration.from_file(schema) if schema else PayloadDeclaration()
     places = Zones.from_file(zones, name=zone_name, repair=repair_zones) if zones else None
     plan = PipelinePlan(
         SilverPlan(declared, places, watermark_s=watermark),
         WindowPlan(declared.measures, window, cell_level),
         TrackPlan() if tracks else None,
+        alerts=tuple(_rule(text) for text in alert or ()),
     )
-    rules = [_rule(text) for text in alert or []]
-    with ExitStack() as stack:
-        spark = _spark(master)
-        pipeline = Pipeline(spark, log, lake, plan, on_batch=_report)
-        if rules:
-            session = stack.enter_context(connected(connect, "client"))
-            pipeline.on_gold(lambda: _alert(pipeline, rules, places, session))
+    with connected(connect, "client") if plan.alerts else nullcontext() as session:
+        pipeline = Pipeline(
+            _spark(master), log, lake, plan, session=session, on_batch=_report, on_alerts=_told
+        )
         if once:
             pipeline.run(max_rows=max_rows)
         else:
@@ -95,8 +89,8 @@ def compact(
     master: Master = None,
 ) -> None:
     """Merge small files into large ones, without stopping readers."""
-    from zonal.pipeline.compact import compact as merge
-    from zonal.pipeline.lake import Lake
+    from zonal.pipeline import Lake
+    from zonal.pipeline.jobs import compact as merge
 
     place = Lake(lake)
     report = merge(_spark(master), place, table, target_bytes=int(target_mb * 1024 * 1024))
@@ -116,8 +110,8 @@ def show(
     master: Master = None,
 ) -> None:
     """Print rows of a table."""
-    from zonal.pipeline.lake import Lake
-    from zonal.pipeline.tables import read_table
+    from zonal.pipeline import Lake
+    from zonal.pipeline.jobs import read_table
 
     frame = read_table(_spark(master), Lake(lake), table)
     (frame.where(where) if where else frame).show(limit, truncate=40)
@@ -134,17 +128,17 @@ def deliveries(
     master: Master = None,
 ) -> None:
     """Who would have got which message, with geo-contexts and by content alone."""
-    from zonal.pipeline import deliveries as join
+    from zonal.pipeline import jobs
 
     spark = _spark(master)
-    messages = join.log_messages(spark.read.format("zonal").load(str(log)))
+    messages = jobs.log_messages(spark.read.format("zonal").load(str(log)))
     wanted = _subscriptions(spark, subscriptions)
-    make = join.deliveries if pairs else join.excess
+    make = jobs.deliveries if pairs else jobs.excess
     _finish(make(messages, wanted, level=level), output, overwrite=overwrite)
 
 
 def _spark(master: str | None) -> SparkSession:
-    from zonal.pipeline.spark import open_spark
+    from zonal.pipeline.jobs import open_spark
 
     return open_spark(master)
 
@@ -164,9 +158,13 @@ def _report(batch: BatchReport) -> None:
     )
 
 
-def _rule(text: str) -> Any:
+def _told(rule: AlertRule, raised: int) -> None:
+    typer.echo(f"{raised} alerts: {rule.measure} {rule.statistic} > {rule.threshold:g}")
+
+
+def _rule(text: str) -> AlertRule:
     from zonal.errors import DeclarationError
-    from zonal.pipeline.alerts import AlertRule
+    from zonal.pipeline.jobs import AlertRule
 
     try:
         measure, statistic, threshold = text.split(":")
@@ -175,25 +173,10 @@ def _rule(text: str) -> Any:
         raise DeclarationError(f"alert {text!r} is not measure:statistic:threshold") from error
 
 
-def _alert(pipeline: Pipeline, rules: list[Any], zones: Any, session: Any) -> None:
-    from zonal.errors import DeclarationError
-    from zonal.pipeline.alerts import raise_alerts
-    from zonal.pipeline.sink import publish_row
-
-    if zones is None:
-        raise DeclarationError("alerts are per zone: give --zones")
-    for rule in rules:
-        raised = raise_alerts(
-            pipeline.spark, pipeline.lake, rule, zones, lambda row: publish_row(session, row)
-        )
-        if raised:
-            typer.echo(f"{raised} alerts: {rule.measure} {rule.statistic} > {rule.threshold:g}")
-
-
 def _subscriptions(spark: SparkSession, path: Path) -> DataFrame:
     """Parquet with the join's own columns, or CSV with areas as text (subscriber,topic,area)."""
     if path.suffix != ".csv":
         return spark.read.parquet(str(path))
-    from zonal.pipeline.subscription_file import subscriptions_from_csv
+    from zonal.pipeline.jobs import subscriptions_from_csv
 
     return subscriptions_from_csv(spark, path)

@@ -1,1 +1,57 @@
-"""From live messages to history and back: recorder, log, Spark jobs, lake."""
+"""From live messages to history and back: what needs no Spark. What does stands in `jobs`.
+
+A message's way, and the modules that it meets:
+
+- network → log: `recorder` subscribes, `rows` makes columns of messages (`schema`, with `cells` and
+  `shapes` for places), `log` keeps them in Parquet files (`segment`) and knows by
+  `recorded_numbers` what it has already.
+- log → silver → gold → alert → network: `jobs`, by what users declare: `payloads`, `zones`,
+  `tracks`. The tables stand in the `lake`.
+- log and lake → network: `history` answers a `selection` (with `times`), `service` makes a
+  queryable of it.
+- log and subscriptions → deliveries: `matching`, with `blocks` of neighbouring places.
+"""
+
+from zonal.pipeline.cells import cell_ids
+from zonal.pipeline.history import History
+from zonal.pipeline.lake import Commit, Lake
+from zonal.pipeline.log import Log, LogWriter, Retention
+from zonal.pipeline.matching import MESSAGE_COLUMNS, SUBSCRIPTION_COLUMNS, match
+from zonal.pipeline.payloads import Field, PayloadDeclaration, TopicSchema
+from zonal.pipeline.recorder import Recorder, RecorderPlan
+from zonal.pipeline.schema import LOG_SCHEMA, MESSAGE_SCHEMA, log_ddl
+from zonal.pipeline.selection import Selection
+from zonal.pipeline.service import HistoryService
+from zonal.pipeline.shapes import area_from_columns, area_to_columns
+from zonal.pipeline.times import parse_time_range
+from zonal.pipeline.tracks import TrackPlan, distances_m
+from zonal.pipeline.zones import Zones
+
+__all__ = [
+    "LOG_SCHEMA",
+    "MESSAGE_COLUMNS",
+    "MESSAGE_SCHEMA",
+    "SUBSCRIPTION_COLUMNS",
+    "Commit",
+    "Field",
+    "History",
+    "HistoryService",
+    "Lake",
+    "Log",
+    "LogWriter",
+    "PayloadDeclaration",
+    "Recorder",
+    "RecorderPlan",
+    "Retention",
+    "Selection",
+    "TopicSchema",
+    "TrackPlan",
+    "Zones",
+    "area_from_columns",
+    "area_to_columns",
+    "cell_ids",
+    "distances_m",
+    "log_ddl",
+    "match",
+    "parse_time_range",
+]

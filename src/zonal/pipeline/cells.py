@@ -23,20 +23,9 @@ def cell_ids(lats: NDArray[np.float64], lons: NDArray[np.float64]) -> NDArray[np
     return cell_ids_of(lats, lons).view(np.int64)
 
 
-def parents(cells: NDArray[np.int64], level: int) -> NDArray[np.int64]:
-    """The ancestors of the cells at a level."""
-    low = lowest_bit(level)
-    return (cells & np.int64(-low)) | np.int64(low)
-
-
-def lowest_bit(level: int) -> int:
-    """The bit that ends every id of a level; `id & -bit | bit` is a cell's ancestor there."""
-    return 1 << (2 * (MAX_LEVEL - level))
-
-
 def parent_sql(column: str, level: int) -> str:
-    """The same ancestor as a Spark SQL expression over a column of ids."""
-    low = lowest_bit(level)
+    """The ancestors at a level of a column of ids, as a Spark SQL expression."""
+    low = 1 << (2 * (MAX_LEVEL - level))  # the bit that ends every id of the level
     return f"(({column} & {-low}L) | {low}L)"
 
 

@@ -12,11 +12,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from zonal.errors import DeclarationError, LakeError
-from zonal.pipeline.lake import DataFile, Lake, micros, overlapping
+from zonal.pipeline.lake import DataFile, Lake, overlapping
 from zonal.pipeline.log import Log
 from zonal.pipeline.schema import LOG_COLUMNS, LOG_SCHEMA
-from zonal.pipeline.segment import read_segment
-from zonal.pipeline.selection import GroupStatistics, Selection, overlaps
+from zonal.pipeline.segment import metadata_of, read_segment
+from zonal.pipeline.selection import Selection, overlaps
+from zonal.pipeline.times import micros
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -94,11 +95,7 @@ class History:
     def _from_file(self, path: Path, selection: Selection) -> Iterator[pa.RecordBatch]:
         try:
             with pq.ParquetFile(path) as file:
-                groups = [
-                    index
-                    for index in range(file.num_row_groups)
-                    if selection.may_match(GroupStatistics(file.metadata.row_group(index)))
-                ]
+                groups = selection.groups_of(file.metadata)
                 self._count(row_groups_read=len(groups))
                 for batch in file.iter_batches(row_groups=groups, columns=list(LOG_COLUMNS)):
                     yield from self._wanted(batch.cast(LOG_SCHEMA), selection)
@@ -109,12 +106,7 @@ class History:
         segments = log.segments(start)
         self._count(files=len(segments))
         for segment in segments:
-            metadata = pq.read_metadata(segment.path)
-            groups = [
-                index
-                for index in range(metadata.num_row_groups)
-                if selection.may_match(GroupStatistics(metadata.row_group(index)))
-            ]
+            groups = selection.groups_of(metadata_of(segment))
             self._count(files_opened=bool(groups), row_groups_read=len(groups))
             for batch in read_segment(segment, start, segment.last + 1, row_groups=groups):
                 yield from self._wanted(batch, selection)

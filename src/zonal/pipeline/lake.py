@@ -2,7 +2,7 @@
 
 A commit changes several tables at once, atomically. Readers take a snapshot and never see half a
 batch; files that a commit removes stay on disk until `vacuum`, so no reader is stopped. A commit
-remembers which batch of which query it holds, so that a batch that runs again is not doubled.
+says up to which offset of a log its rows reach, so that a batch that runs again is not doubled.
 """
 
 from __future__ import annotations
@@ -21,10 +21,13 @@ import pyarrow.parquet as pq
 
 from zonal.errors import LakeError
 from zonal.pipeline.segment import sync_folder
-from zonal.pipeline.selection import GroupStatistics
+from zonal.pipeline.selection import statistics_of
+from zonal.pipeline.times import micros
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from zonal.pipeline.selection import GroupStatistics
 
 _CHECKPOINT_EVERY = 32
 
@@ -46,14 +49,23 @@ class DataFile:
 
 
 @dataclass(frozen=True)
+class ViewState:
+    """How far a table that is computed from `silver` has come."""
+
+    plan: str
+    """What it was computed by, as JSON."""
+    version: int
+    """The version of the lake whose silver is in it."""
+
+
+@dataclass(frozen=True)
 class Snapshot:
     """The lake at one version."""
 
     version: int = -1
     tables: Mapping[str, tuple[DataFile, ...]] = field(default_factory=dict)
     schemas: Mapping[str, str] = field(default_factory=dict)
-    batches: Mapping[str, int] = field(default_factory=dict)
-    """The last batch of each query that is in here."""
+    views: Mapping[str, ViewState] = field(default_factory=dict)
     offsets: Mapping[str, int] = field(default_factory=dict)
     """The offset of each log up to which (exclusive) its messages are in here."""
 
@@ -69,7 +81,7 @@ class Commit:
     added: Mapping[str, Iterable[DataFile]] = field(default_factory=dict)
     removed: Mapping[str, Iterable[DataFile]] = field(default_factory=dict)
     schemas: Mapping[str, str] = field(default_factory=dict)
-    batch: tuple[str, int] | None = None
+    views: Mapping[str, ViewState] = field(default_factory=dict)
     offset: tuple[str, int] | None = None
     sources: Mapping[str, list[list[int]]] | None = None
     """The sequence numbers (ranges) per source of the messages that it adds; None: not known."""
@@ -136,25 +148,23 @@ class Lake:
 
     def added_since(self, version: int, table: str) -> tuple[DataFile, ...]:
         """The files that later commits brought with new rows: compaction brings none."""
-        found: list[DataFile] = []
-        for later in range(version + 1, self.snapshot().version + 1):
-            content = json.loads(self._commit_path(later).read_text())
-            if not content["removed"].get(table):
-                found += [DataFile(**one) for one in content["added"].get(table, [])]
-        return tuple(found)
+        return tuple(
+            DataFile(**one)
+            for content in self._since(version)
+            if not content["removed"].get(table)
+            for one in content["added"].get(table, [])
+        )
 
     def sources_since(self, version: int) -> Iterator[Mapping[str, list[list[int]]] | None]:
         """What later commits noted of the messages that they brought."""
-        for later in range(version + 1, self.snapshot().version + 1):
-            content = json.loads(self._commit_path(later).read_text())
+        for content in self._since(version):
             brings = content["added"].get("silver") or content["added"].get("quarantine")
             if brings and not any(content["removed"].values()):
                 yield content.get("sources")
 
     def history(self) -> list[dict[str, Any]]:
         """Every commit's own notes, oldest first."""
-        paths = sorted(self._commits.glob("[0-9]*.json"))
-        return [json.loads(path.read_text())["info"] for path in paths]
+        return [content["info"] for content in self._since(-1)]
 
     def vacuum(self, *, older_than_s: float = 24 * 3600.0) -> list[Path]:
         """Delete files that no version refers to any more and that are old enough."""
@@ -168,6 +178,11 @@ class Lake:
         for path in dead:
             path.unlink()
         return dead
+
+    def _since(self, version: int) -> Iterator[dict[str, Any]]:
+        """The commits after a version, oldest first."""
+        for later in range(version + 1, self.snapshot().version + 1):
+            yield json.loads(self._commit_path(later).read_text())
 
     def _commit_path(self, version: int) -> Path:
         return self._commits / f"{version:020d}.json"
@@ -189,31 +204,21 @@ class Lake:
         return True
 
 
-def micros(moment: datetime) -> int:
-    """A time as microseconds since 1970."""
-    aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    return round((aware - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds() * 1_000_000)
-
-
 def _data_file(path: Path, root: Path) -> DataFile:
     try:
         metadata = pq.read_metadata(path)
     except (OSError, pa.ArrowException) as error:
         raise LakeError(f"{path} cannot be read: {error}") from error
-    groups = [GroupStatistics(metadata.row_group(i)) for i in range(metadata.num_row_groups)]
-    low_time, high_time = _range(groups, "time")
-    low_lat, high_lat = _range(groups, "latitude")
-    low_lon, high_lon = _range(groups, "longitude")
+    groups = statistics_of(metadata)
+    first, last = _range(groups, "time")
     return DataFile(
         str(path.relative_to(root)),
         metadata.num_rows,
         path.stat().st_size,
-        low_time and micros(low_time),
-        high_time and micros(high_time),
-        low_lat,
-        high_lat,
-        low_lon,
-        high_lon,
+        first and micros(first),
+        last and micros(last),
+        *_range(groups, "latitude"),
+        *_range(groups, "longitude"),
     )
 
 
@@ -242,7 +247,7 @@ def _applied(state: Snapshot, version: int, content: Mapping[str, Any]) -> Snaps
         version,
         tables,
         {**state.schemas, **content["schemas"]},
-        {**state.batches, **content["batches"]},
+        {**state.views, **_views_from_json(content)},
         {**state.offsets, **content["offsets"]},
     )
 
@@ -252,7 +257,7 @@ def _commit_to_json(change: Commit) -> dict[str, Any]:
         "added": {table: [asdict(one) for one in files] for table, files in change.added.items()},
         "removed": {table: [one.path for one in files] for table, files in change.removed.items()},
         "schemas": dict(change.schemas),
-        "batches": dict([change.batch] if change.batch else []),
+        "views": {view: asdict(each) for view, each in change.views.items()},
         "offsets": dict([change.offset] if change.offset else []),
         "sources": change.sources,
         "info": {"at": datetime.now(UTC).isoformat(), **change.info},
@@ -261,26 +266,32 @@ def _commit_to_json(change: Commit) -> dict[str, Any]:
 
 def _snapshot_to_json(state: Snapshot) -> dict[str, Any]:
     tables = {table: [asdict(one) for one in files] for table, files in state.tables.items()}
+    views = {view: asdict(each) for view, each in state.views.items()}
     plain = {"version": state.version, "schemas": dict(state.schemas)}
-    return {**plain, "tables": tables, "batches": state.batches, "offsets": state.offsets}
+    return {**plain, "tables": tables, "views": views, "offsets": state.offsets}
 
 
 def _snapshot_from_json(content: Mapping[str, Any]) -> Snapshot:
     tables = {
         table: tuple(DataFile(**one) for one in files) for table, files in content["tables"].items()
     }
-    return Snapshot(
-        content["version"], tables, content["schemas"], content["batches"], content["offsets"]
-    )
+    views = _views_from_json(content)
+    return Snapshot(content["version"], tables, content["schemas"], views, content["offsets"])
+
+
+def _views_from_json(content: Mapping[str, Any]) -> dict[str, ViewState]:
+    # A lake of an earlier version noted views elsewhere: it computes them anew.
+    return {view: ViewState(**each) for view, each in content.get("views", {}).items()}
 
 
 def overlapping(
     files: Iterable[DataFile], low: int | None, high: int | None
 ) -> tuple[DataFile, ...]:
     """The files that may hold a row with low <= event time <= high (microseconds)."""
-    wanted: Callable[[DataFile], bool] = lambda one: (  # noqa: E731 - named for the reader
-        one.min_time is None
+    return tuple(
+        one
+        for one in files
+        if one.min_time is None
         or one.max_time is None
         or ((low is None or one.max_time >= low) and (high is None or one.min_time <= high))
     )
-    return tuple(one for one in files if wanted(one))

@@ -15,13 +15,13 @@ from typing import IO, TYPE_CHECKING
 import pyarrow as pa
 
 from zonal.errors import LogError, SegmentError
+from zonal.pipeline.recorded_numbers import RecordedNumbers
 from zonal.pipeline.schema import LOG_SCHEMA, MESSAGE_SCHEMA
-from zonal.pipeline.seen import Seen
 from zonal.pipeline.segment import (
     Segment,
     check_segment,
+    numbers_in,
     read_segment,
-    sources_of,
     sync_folder,
     write_segment,
 )
@@ -115,9 +115,9 @@ class LogWriter(Log):
         self._lock = _lock(self.path)
         if not (self.path / "id").exists():
             (self.path / "id").write_text(f"{uuid.uuid4().hex}\n")
-        self.seen = Seen()
+        self.numbers = RecordedNumbers()
         try:
-            self.recovered_partials = self._remove_partials()
+            self._remove_partials()
             self._set_corrupt_aside()
             self._recall()
             self._next = super().next_offset()
@@ -151,8 +151,8 @@ class LogWriter(Log):
             # What was in them is noted first: a crash in between forgets nothing.
             retired = self._retired()
             for segment in old:
-                retired.seen.merge(sources_of(segment))
-            _Retired(self._next, retired.seen).write(self.path / "retired.json")
+                retired.numbers.merge(numbers_in(segment))
+            _Retired(self._next, retired.numbers).write(self.path / "retired.json")
             for segment in old:
                 segment.path.unlink()
             sync_folder(self.folder)
@@ -168,11 +168,9 @@ class LogWriter(Log):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _remove_partials(self) -> int:
-        partials = list(self.folder.glob(".*.partial"))
-        for partial in partials:
+    def _remove_partials(self) -> None:
+        for partial in self.folder.glob(".*.partial"):
             partial.unlink()
-        return len(partials)
 
     def _set_corrupt_aside(self) -> None:
         for segment in self.segments():
@@ -186,9 +184,9 @@ class LogWriter(Log):
                 _LOGGER.warning("%s; set aside in %s", error, self.corrupt_folder)
 
     def _recall(self) -> None:
-        self.seen.merge(self._retired().seen.to_dict())
+        self.numbers.merge(self._retired().numbers.to_dict())
         for segment in self.segments():
-            self.seen.merge(sources_of(segment))
+            self.numbers.merge(numbers_in(segment))
 
 
 @dataclass(frozen=True)
@@ -196,20 +194,20 @@ class _Retired:
     """What is remembered of segments that retention removed."""
 
     next_offset: int
-    seen: Seen
+    numbers: RecordedNumbers
 
     @classmethod
     def read(cls, path: Path) -> _Retired:
         try:
             content = json.loads(path.read_text())
         except FileNotFoundError:
-            return cls(0, Seen())
-        return cls(content["next"], Seen(content["sources"]))
+            return cls(0, RecordedNumbers())
+        return cls(content["next"], RecordedNumbers(content["sources"]))
 
     def write(self, path: Path) -> None:
         partial = path.with_suffix(".partial")
         with partial.open("w") as file:
-            json.dump({"next": self.next_offset, "sources": self.seen.to_dict()}, file)
+            json.dump({"next": self.next_offset, "sources": self.numbers.to_dict()}, file)
             file.flush()
             os.fsync(file.fileno())
         partial.rename(path)

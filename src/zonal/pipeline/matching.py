@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 import shapely
+import zenoh
 
 from zonal.geo import EDGE_TOLERANCE_M, Circle
 from zonal.pipeline.blocks import Blocks, Split
-from zonal.pipeline.lake import micros
+from zonal.pipeline.cells import cover_ranges
 from zonal.pipeline.shapes import area_from_columns
+from zonal.pipeline.times import micros
 from zonal.pipeline.tracks import distances_m
 
 if TYPE_CHECKING:
@@ -28,7 +30,16 @@ if TYPE_CHECKING:
 
     from zonal.geo import Area
 
-
+MESSAGE_COLUMNS = (
+    "id BIGINT, topic STRING, time TIMESTAMP, latitude DOUBLE, longitude DOUBLE, cell BIGINT, "
+    "geofence BINARY, geofence_radius_m DOUBLE"
+)
+"""A table of messages, as SQL writes its columns; geofences as `area_to_columns` gives them."""
+SUBSCRIPTION_COLUMNS = (
+    "subscriber STRING, topic STRING, area BINARY, area_radius_m DOUBLE, latitude DOUBLE, "
+    "longitude DOUBLE, since TIMESTAMP, until TIMESTAMP"
+)
+"""A table of subscriptions: the place is the subscriber's, null times stand for ever."""
 Ranges = list[tuple[int, int]]
 """Ranges of leaf cells, both ends included."""
 _ALWAYS = 1 << 62
@@ -141,10 +152,9 @@ class Messages:
         """Which of the topics that occur here a key expression matches."""
         known = self._allowed.get(expression)
         if known is None:
-            from zenoh import KeyExpr
-
-            wanted = KeyExpr(expression)
-            known = np.array([wanted.intersects(KeyExpr(topic)) for topic in self._topics], bool)
+            wanted = zenoh.KeyExpr(expression)
+            matching = (wanted.intersects(zenoh.KeyExpr(topic)) for topic in self._topics)
+            known = np.fromiter(matching, bool)
             self._allowed[expression] = known
         return known
 
@@ -178,29 +188,43 @@ class _Fences:
         return held
 
 
-def match(messages: pa.Table, subscriptions: pa.Table) -> Iterator[Pairs]:
-    """All deliveries between two tables (columns in `deliveries.MESSAGES`, `SUBSCRIPTIONS`)."""
-    if messages.num_rows:
-        there = Messages(messages)
-        for one, ranges in _wanted(subscriptions):
-            pairs = there.wanted_by(one, ranges)
-            if len(pairs.messages):
-                yield pairs
+def match(messages: pa.Table, subscriptions: pa.Table) -> pa.Table:
+    """All deliveries between two tables, found in this process: message `id` and `subscriber`.
+
+    The tables have the columns of `MESSAGE_COLUMNS` and `SUBSCRIPTION_COLUMNS`; subscriptions that
+    bring their cover along have it in `ranges`.
+    """
+    there = Messages(messages)
+    found = [there.wanted_by(*each) for each in _asked(messages, subscriptions)]
+    names = pa.DictionaryArray.from_arrays(
+        np.repeat(np.arange(len(found), dtype=np.int32), [len(one.messages) for one in found]),
+        pa.array([one.subscriber for one in found], pa.string()),
+    )
+    ids = np.concatenate([np.zeros(0, np.int64), *(one.messages for one in found)])
+    return pa.table({"id": pa.array(ids, pa.int64()), "subscriber": names.cast(pa.string())})
 
 
-def match_counts(messages: pa.Table, subscriptions: pa.Table) -> Iterator[tuple[str, int]]:
-    """The subscribers with a delivery, and how many each has."""
-    if messages.num_rows:
-        there = Messages(messages)
-        for one, ranges in _wanted(subscriptions):
-            count = there.count_for(one, ranges)
-            if count:
-                yield one.subscriber, count
+def match_counts(messages: pa.Table, subscriptions: pa.Table) -> pa.Table:
+    """As `match`, but counted: each `subscriber` with a delivery, and the `count` of them."""
+    there = Messages(messages)
+    asked = _asked(messages, subscriptions)
+    counts = [(one.subscriber, there.count_for(one, ranges)) for one, ranges in asked]
+    return pa.table(
+        {
+            "subscriber": pa.array([name for name, count in counts if count], pa.string()),
+            "count": pa.array([count for _, count in counts if count], pa.int64()),
+        }
+    )
 
 
-def _wanted(subscriptions: pa.Table) -> Iterator[tuple[Wanted, Ranges]]:
-    for row in subscriptions.to_pylist():
-        yield Wanted.from_row(row), [(r["low"], r["high"]) for r in row["ranges"]]
+def _asked(messages: pa.Table, subscriptions: pa.Table) -> Iterator[tuple[Wanted, Ranges]]:
+    """The subscriptions with their covers; none where there is nothing to ask for."""
+    for row in subscriptions.to_pylist() if messages.num_rows else ():
+        one, known = Wanted.from_row(row), row.get("ranges")
+        if known is None:
+            yield one, cover_ranges(one.area)
+        else:
+            yield one, [(each["low"], each["high"]) for each in known]
 
 
 def _coded(topics: pa.ChunkedArray) -> tuple[list[str], NDArray[np.int64]]:

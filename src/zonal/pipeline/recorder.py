@@ -16,7 +16,7 @@ import zenoh.ext
 
 from zonal.errors import AttachmentError, LogError
 from zonal.pipeline.log import LogWriter, Retention
-from zonal.pipeline.rows import Row, row_of, rows_to_table
+from zonal.pipeline.rows import MessageRow, row_of, rows_to_table
 from zonal.session import Overflow, Recovery
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class Recorder:
     ) -> None:
         self.plan = plan or RecorderPlan()
         self.log = LogWriter(log, retention=self.plan.retention)
-        self._rows: list[Row] = []
+        self._rows: list[MessageRow] = []
         self._bytes = 0
         self._reading = self._writing = 0
         self._changed = threading.Condition()
@@ -173,7 +173,7 @@ class Recorder:
             for start in range(0, len(samples), _CHUNK):
                 self._take(self._rows_of(samples[start : start + _CHUNK]))
 
-    def _rows_of(self, samples: list[Sample]) -> list[Row]:
+    def _rows_of(self, samples: list[Sample]) -> list[MessageRow]:
         rows = []
         for sample in samples:
             try:
@@ -184,7 +184,7 @@ class Recorder:
                     self._reading -= 1
         return rows
 
-    def _take(self, rows: list[Row]) -> None:
+    def _take(self, rows: list[MessageRow]) -> None:
         """Into the buffer, as room comes; the mailbox fills meanwhile, and counts what it drops."""
         while rows:
             with self._changed:
@@ -202,9 +202,9 @@ class Recorder:
     def _has_room(self) -> bool:
         return self._draining or len(self._rows) < self.plan.buffer_rows
 
-    def _is_new(self, row: Row) -> bool:
+    def _is_new(self, row: MessageRow) -> bool:
         source, sequence = row.source, row.sequence
-        return source is None or sequence is None or self.log.seen.add(source, sequence)
+        return source is None or sequence is None or self.log.numbers.add(source, sequence)
 
     def _is_full(self) -> bool:
         plan = self.plan
@@ -219,7 +219,7 @@ class Recorder:
                 self._retired += len(self.log.retire())
                 retire_at = time.monotonic() + _RETIRE_EVERY_S
 
-    def _next_rows(self) -> list[Row] | None:
+    def _next_rows(self) -> list[MessageRow] | None:
         """What is to be written next, after at most flush_s; None when all is written."""
         with self._changed:
             self._changed.wait_for(lambda: self._closing or self._is_full(), self.plan.flush_s)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 Identity = tuple[str | None, int | None]
 
 
-class Row(NamedTuple):
+class MessageRow(NamedTuple):
     """One message, before it has an offset; the order is that of the columns."""
 
     topic: str
@@ -49,12 +49,12 @@ def identity_of(sample: Sample) -> Identity:
     return (source.id, source.sequence) if source else (None, None)
 
 
-def row_of(sample: Sample) -> Row:
+def row_of(sample: Sample) -> MessageRow:
     """What the log keeps of a sample that is received now."""
     source, sequence = identity_of(sample)
     place, fence, stamp = sample.location, sample.geofence, sample.timestamp
     geofence, radius_m = area_to_columns(fence) if fence is not None else (None, None)
-    return Row(
+    return MessageRow(
         sample.key,
         math.nan if place is None else place.lat,
         math.nan if place is None else place.lon,
@@ -70,9 +70,9 @@ def row_of(sample: Sample) -> Row:
     )
 
 
-def rows_to_table(rows: list[Row]) -> pa.Table:
+def rows_to_table(rows: list[MessageRow]) -> pa.Table:
     """The columns of MESSAGE_SCHEMA."""
-    columns = Row(*map(list, zip(*rows, strict=True)))  # type: ignore[arg-type]
+    columns = MessageRow(*map(list, zip(*rows, strict=True)))  # type: ignore[arg-type]
     lats, lons = np.array(columns.latitude), np.array(columns.longitude)
     absent = np.isnan(lats)
     cells = np.zeros(len(lats), np.int64)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-_UTC_MICROS = pa.timestamp("us", tz="UTC")
+UTC_MICROS = pa.timestamp("us", tz="UTC")
+"""The type of every time in the pipeline's tables."""
 
 # A circle has no well-known binary form: its row holds the centre in `geofence` and the radius
 # beside it. `timestamp` is for people and pruning; `ntp64` with `clock` is Zenoh's exact stamp.
@@ -20,12 +21,12 @@ LOG_SCHEMA = pa.schema(
         pa.field("payload", pa.binary()),
         pa.field("encoding", pa.string()),
         pa.field("kind", pa.string()),
-        pa.field("timestamp", _UTC_MICROS),
+        pa.field("timestamp", UTC_MICROS),
         pa.field("ntp64", pa.int64()),
         pa.field("clock", pa.string()),
         pa.field("source", pa.string()),
         pa.field("sequence", pa.int64()),
-        pa.field("received", _UTC_MICROS),
+        pa.field("received", UTC_MICROS),
     ]
 )
 # What a caller hands to the log, which gives the offsets itself.
@@ -38,10 +39,15 @@ _SQL_TYPES = {
     pa.string(): "STRING",
     pa.float64(): "DOUBLE",
     pa.binary(): "BINARY",
-    _UTC_MICROS: "TIMESTAMP",
+    UTC_MICROS: "TIMESTAMP",
 }
 
 
+def ddl(schema: pa.Schema) -> str:
+    """Columns as Spark writes them in SQL."""
+    return ", ".join(f"`{field.name}` {_SQL_TYPES[field.type]}" for field in schema)
+
+
 def log_ddl(columns: tuple[str, ...] = LOG_COLUMNS) -> str:
-    """The same columns as Spark writes them in SQL."""
-    return ", ".join(f"`{name}` {_SQL_TYPES[LOG_SCHEMA.field(name).type]}" for name in columns)
+    """Columns of the log (all, or some) as Spark writes them in SQL."""
+    return ddl(pa.schema([LOG_SCHEMA.field(name) for name in columns]))

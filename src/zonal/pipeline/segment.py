@@ -13,17 +13,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from zonal.errors import SegmentError
+from zonal.pipeline.recorded_numbers import MAX_RANGES
 from zonal.pipeline.schema import LOG_SCHEMA
-from zonal.pipeline.seen import MAX_RANGES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from zonal.pipeline.seen import Ranges
+    from zonal.pipeline.recorded_numbers import Ranges
 
 _NAME = re.compile(r"(\d{20})-(\d{20})\.parquet")
-SOURCES_KEY = b"zonal.sources"
+_SOURCES_KEY = b"zonal.sources"
 _ROW_GROUP = 64 * 1024
 
 
@@ -52,8 +52,8 @@ def write_segment(folder: Path, table: pa.Table) -> Segment:
     first, last = table["offset"][0].as_py(), table["offset"][-1].as_py()
     final = folder / f"{first:020d}-{last:020d}.parquet"
     partial = folder / f".{final.name}.{os.getpid()}.partial"
-    sources = json.dumps(_sources_of(table)).encode()
-    table = table.replace_schema_metadata({SOURCES_KEY: sources})
+    sources = json.dumps(_numbers_of(table)).encode()
+    table = table.replace_schema_metadata({_SOURCES_KEY: sources})
     try:
         with partial.open("wb") as file:
             # Checksums per page: a flipped bit is found when read, not believed.
@@ -94,13 +94,18 @@ def check_segment(segment: Segment, *, deep: bool = False) -> None:
         raise SegmentError(f"segment {segment.path.name} holds {rows} rows, not {segment.rows}")
 
 
-def sources_of(segment: Segment) -> dict[str, Ranges]:
-    """The sequence ranges per source that a segment holds, from its footer alone."""
+def metadata_of(segment: Segment) -> pq.FileMetaData:
+    """A segment's footer: row groups with their statistics, and what the writer noted."""
     try:
-        metadata = pq.read_schema(segment.path).metadata or {}
+        return pq.read_metadata(segment.path)
     except (OSError, pa.ArrowException) as error:
         raise SegmentError(f"segment {segment.path.name} cannot be read: {error}") from error
-    ranges: dict[str, Ranges] = json.loads(metadata.get(SOURCES_KEY, b"{}"))
+
+
+def numbers_in(segment: Segment) -> dict[str, Ranges]:
+    """The sequence numbers per source that a segment holds, from its footer alone."""
+    noted = metadata_of(segment).metadata or {}
+    ranges: dict[str, Ranges] = json.loads(noted.get(_SOURCES_KEY, b"{}"))
     return ranges
 
 
@@ -150,7 +155,7 @@ def _as_log(batch: pa.RecordBatch, wanted: Sequence[str]) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(arrays, names=list(wanted))
 
 
-def _sources_of(table: pa.Table) -> dict[str, Ranges]:
+def _numbers_of(table: pa.Table) -> dict[str, Ranges]:
     numbered = table.select(["source", "sequence"]).drop_null()
     if not numbered.num_rows:
         return {}
@@ -170,6 +175,6 @@ def _sources_of(table: pa.Table) -> dict[str, Ranges]:
 
 
 def _newest(ranges: Ranges) -> Ranges:
-    """As `Seen` keeps them: of very many, the oldest become one."""
+    """As `RecordedNumbers` keeps them: of very many, the oldest become one."""
     extra = len(ranges) - MAX_RANGES
     return ranges if extra <= 0 else [[ranges[0][0], ranges[extra][1]], *ranges[extra + 1 :]]

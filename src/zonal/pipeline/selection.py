@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator as op
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from zenoh import KeyExpr
 
 from zonal.pipeline.cells import cover_ranges
 
@@ -19,6 +21,9 @@ if TYPE_CHECKING:
     import pyarrow.parquet as pq
 
     from zonal.geo import Area
+
+_COMPARISONS = {"<": op.lt, "<=": op.le, ">": op.gt, ">=": op.ge}
+_ARROW_COMPARISONS = {"<": pc.less, "<=": pc.less_equal, ">": pc.greater, ">=": pc.greater_equal}
 
 
 @dataclass(frozen=True)
@@ -32,32 +37,21 @@ class Bound:
 
     def possible(self, low: Any, high: Any) -> bool:
         """Whether a group of rows with these smallest and largest values may hold a match."""
-        match self.operator:
-            case "==":
-                return bool(low <= self.value <= high)
-            case "<":
-                return bool(low < self.value)
-            case "<=":
-                return bool(low <= self.value)
-            case ">":
-                return bool(high > self.value)
-            case ">=":
-                return bool(high >= self.value)
-            case _:
-                return any(low <= value <= high for value in self.value)
+        if self.operator in {"==", "in"}:
+            return any(low <= value <= high for value in self._values)
+        nearest = low if self.operator in {"<", "<="} else high
+        return bool(_COMPARISONS[self.operator](nearest, self.value))
 
     def mask(self, column: pa.Array) -> pa.Array:
         """Which rows match; a null matches nothing."""
-        if self.operator == "in":
-            return pc.is_in(column, value_set=pa.array(list(self.value), column.type))
-        compare = {
-            "==": pc.equal,
-            "<": pc.less,
-            "<=": pc.less_equal,
-            ">": pc.greater,
-            ">=": pc.greater_equal,
-        }[self.operator]
+        if self.operator in {"==", "in"}:
+            return pc.is_in(column, value_set=pa.array(self._values, column.type))
+        compare = _ARROW_COMPARISONS[self.operator]
         return pc.fill_null(compare(column, pa.scalar(self.value, column.type)), False)
+
+    @property
+    def _values(self) -> list[Any]:
+        return list(self.value) if self.operator == "in" else [self.value]
 
 
 @dataclass(frozen=True)
@@ -84,8 +78,12 @@ class Selection:
         wanted |= {"latitude", "longitude"} if self.area else set()
         return wanted | ({"timestamp", "received"} if self.since or self.until else set())
 
-    def may_match(self, statistics: GroupStatistics) -> bool:
-        """Whether a group of rows with these statistics can hold a wanted row."""
+    def groups_of(self, metadata: pq.FileMetaData) -> list[int]:
+        """The row groups of a Parquet file that can hold a wanted row, by their statistics."""
+        known = enumerate(statistics_of(metadata))
+        return [index for index, statistics in known if self._may_match(statistics)]
+
+    def _may_match(self, statistics: GroupStatistics) -> bool:
         return (
             self._time_possible(statistics)
             and self._area_possible(statistics)
@@ -101,7 +99,7 @@ class Selection:
         if (self.since or self.until) and batch.num_rows:
             batch = batch.filter(self._time_mask(batch))
         if self.area is not None and batch.num_rows:
-            batch = batch.filter(area_mask(batch, self.area))
+            batch = batch.filter(_area_mask(batch, self.area))
         return batch
 
     def _time_mask(self, batch: pa.RecordBatch) -> pa.Array:
@@ -160,6 +158,12 @@ class GroupStatistics:
         return _utc(chunk.statistics.min), _utc(chunk.statistics.max)
 
 
+def statistics_of(metadata: pq.FileMetaData) -> list[GroupStatistics]:
+    """The statistics of each row group of a Parquet file."""
+    groups = range(metadata.num_row_groups)
+    return [GroupStatistics(metadata.row_group(index)) for index in groups]
+
+
 def overlaps(area: Area, lats: tuple[float, float], lons: tuple[float, float]) -> bool:
     """Whether an area's bounding box meets a range of latitudes and longitudes."""
     box = area.bounds
@@ -170,7 +174,7 @@ def overlaps(area: Area, lats: tuple[float, float], lons: tuple[float, float]) -
     return lons[1] >= box.min_lon and lons[0] <= box.max_lon
 
 
-def area_mask(batch: pa.RecordBatch, area: Area) -> pa.Array:
+def _area_mask(batch: pa.RecordBatch, area: Area) -> pa.Array:
     """Which rows lie in an area; a message without a location lies nowhere."""
     lats = batch.column("latitude").to_numpy(zero_copy_only=False)
     lons = batch.column("longitude").to_numpy(zero_copy_only=False)
@@ -181,8 +185,6 @@ def area_mask(batch: pa.RecordBatch, area: Area) -> pa.Array:
 
 
 def _topic_mask(topics: pa.Array, expression: str) -> pa.Array:
-    from zenoh import KeyExpr
-
     wanted = KeyExpr(expression)
     matching = [
         topic

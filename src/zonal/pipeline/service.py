@@ -15,7 +15,7 @@ import zenoh
 from zonal.errors import DeclarationError, ZonalError
 from zonal.geo import Point
 from zonal.pipeline.selection import Selection
-from zonal.pipeline.timerange import parse_time_range
+from zonal.pipeline.times import parse_time_range
 
 if TYPE_CHECKING:
     from zonal.geo import Area

@@ -1,4 +1,4 @@
-"""Device tracks: each device's day as stops and trips, with distance and speed.
+"""The tracks of devices: points cut into stops and trips, with distance and speed.
 
 Stops are the stay points of Li et al., "Mining user similarity based on location history"
 (ACM GIS 2008), figure 3: a device that stays within a radius of a point for long enough.
@@ -13,23 +13,18 @@ import numpy as np
 import pyarrow as pa
 
 from zonal.geo import EARTH_RADIUS_M
+from zonal.pipeline.schema import UTC_MICROS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
-    from pyspark.sql import Column, DataFrame
 
-TRACK_DDL = (
-    "device STRING, time TIMESTAMP, until TIMESTAMP, kind STRING, points BIGINT, "
-    "latitude DOUBLE, longitude DOUBLE, distance_m DOUBLE, mean_speed_mps DOUBLE, "
-    "max_speed_mps DOUBLE"
-)
-_SCHEMA = pa.schema(
+TRACK_SCHEMA = pa.schema(
     [
         ("device", pa.string()),
-        ("time", pa.timestamp("us", tz="UTC")),
-        ("until", pa.timestamp("us", tz="UTC")),
+        ("time", UTC_MICROS),
+        ("until", UTC_MICROS),
         ("kind", pa.string()),
         ("points", pa.int64()),
         ("latitude", pa.float64()),
@@ -46,8 +41,11 @@ class TrackPlan:
     """What counts as a stop, and when a trip is over."""
 
     stop_radius_m: float = 50.0
+    """A stop is a stay within this distance of its first point …"""
     stop_s: float = 120.0
+    """… for at least so long."""
     gap_s: float = 900.0
+    """A silence of more than this ends stops and trips."""
 
 
 class Leg(NamedTuple):
@@ -58,65 +56,39 @@ class Leg(NamedTuple):
     end: int
 
 
-def tracks(silver: DataFrame, plan: TrackPlan | None = None) -> DataFrame:
-    """Stops and trips of each device and day: start, end, place, distance, speeds."""
-    chosen = plan or TrackPlan()
-    placed = silver.where("device is not null and latitude is not null").select(
-        "device", "time", "latitude", "longitude", day_number().alias("day")
-    )
+class Points(NamedTuple):
+    """One device's points in order of time (seconds since 1970; degrees)."""
 
-    def summarize(table: pa.Table) -> pa.Table:
-        return track_of(table, chosen)
-
-    return placed.groupBy("device", "day").applyInArrow(summarize, TRACK_DDL)
-
-
-def day_number() -> Column:
-    """The day of a row (days since 1970, UTC), whatever the session's time zone."""
-    from pyspark.sql import functions as F  # noqa: N812 - only with Spark
-
-    return F.expr("unix_seconds(time) div 86400")
+    seconds: NDArray[np.float64]
+    lats: NDArray[np.float64]
+    lons: NDArray[np.float64]
 
 
 def track_of(table: pa.Table, plan: TrackPlan) -> pa.Table:
     """The legs of one device's points (columns device, time, latitude, longitude)."""
     table = table.sort_by("time")
-    times = table["time"].cast(pa.timestamp("us", tz="UTC")).to_numpy()
+    times = table["time"].cast(UTC_MICROS).to_numpy()
     seconds = times.astype("datetime64[us]").astype(np.int64) / 1e6
     lats, lons = table["latitude"].to_numpy(), table["longitude"].to_numpy()
+    points, device = Points(seconds, lats, lons), table["device"][0].as_py()
     steps = distances_m(lats[:-1], lons[:-1], lats[1:], lons[1:])
-    rows = [
-        _row(leg, table["device"][0].as_py(), seconds, lats, lons, steps)
-        for leg in legs(seconds, lats, lons, plan)
-    ]
-    return pa.Table.from_pylist(rows, schema=_SCHEMA)
+    rows = [{"device": device, **_row(leg, points, steps)} for leg in legs(points, plan)]
+    return pa.Table.from_pylist(rows, schema=TRACK_SCHEMA)
 
 
-def legs(
-    seconds: NDArray[np.float64],
-    lats: NDArray[np.float64],
-    lons: NDArray[np.float64],
-    plan: TrackPlan,
-) -> Iterator[Leg]:
+def legs(points: Points, plan: TrackPlan) -> Iterator[Leg]:
     """Cut a device's points into stops and, between them, trips; a long silence ends either."""
-    breaks = np.flatnonzero(np.diff(seconds) > plan.gap_s) + 1
-    for part in np.split(np.arange(len(seconds)), breaks):
+    breaks = np.flatnonzero(np.diff(points.seconds) > plan.gap_s) + 1
+    for part in np.split(np.arange(len(points.seconds)), breaks):
         if len(part):
-            yield from _legs_without_gap(seconds, lats, lons, plan, (part[0], part[-1] + 1))
+            yield from _legs_without_gap(points, plan, part[0], part[-1] + 1)
 
 
-def _legs_without_gap(
-    seconds: NDArray[np.float64],
-    lats: NDArray[np.float64],
-    lons: NDArray[np.float64],
-    plan: TrackPlan,
-    span: tuple[int, int],
-) -> Iterator[Leg]:
-    begin, end = span
+def _legs_without_gap(points: Points, plan: TrackPlan, begin: int, end: int) -> Iterator[Leg]:
     trip = at = begin
     while at < end:
-        stop = _stays_until(lats, lons, at, end, plan.stop_radius_m)
-        if seconds[stop - 1] - seconds[at] >= plan.stop_s:
+        stop = _stays_until(points, at, end, plan.stop_radius_m)
+        if points.seconds[stop - 1] - points.seconds[at] >= plan.stop_s:
             if trip < at:
                 yield Leg("trip", trip, at + 1)  # a trip ends where the stop begins
             yield Leg("stop", at, stop)
@@ -128,10 +100,9 @@ def _legs_without_gap(
         yield Leg("trip", trip, end)
 
 
-def _stays_until(
-    lats: NDArray[np.float64], lons: NDArray[np.float64], at: int, end: int, radius_m: float
-) -> int:
+def _stays_until(points: Points, at: int, end: int, radius_m: float) -> int:
     """The first point after `at` that is further away than the radius."""
+    _, lats, lons = points
     size = 32
     low = at + 1
     while low < end:
@@ -153,27 +124,18 @@ def distances_m(lat_a: Any, lon_a: Any, lat_b: Any, lon_b: Any) -> NDArray[np.fl
     return result
 
 
-def _row(
-    leg: Leg,
-    device: str,
-    seconds: NDArray[np.float64],
-    lats: NDArray[np.float64],
-    lons: NDArray[np.float64],
-    steps: NDArray[np.float64],
-) -> dict[str, Any]:
-    inside = slice(leg.begin, leg.end)
-    ways = steps[leg.begin : leg.end - 1]
-    spans = np.diff(seconds[inside])
-    duration = seconds[leg.end - 1] - seconds[leg.begin]
+def _row(leg: Leg, points: Points, steps: NDArray[np.float64]) -> dict[str, Any]:
+    seconds, lats, lons = (each[leg.begin : leg.end] for each in points)
+    ways, spans = steps[leg.begin : leg.end - 1], np.diff(seconds)
+    duration = seconds[-1] - seconds[0]
     moving = ways[spans > 0] / spans[spans > 0]
     return {
-        "device": device,
-        "time": round(seconds[leg.begin] * 1e6),
-        "until": round(seconds[leg.end - 1] * 1e6),
+        "time": round(seconds[0] * 1e6),
+        "until": round(seconds[-1] * 1e6),
         "kind": leg.kind,
         "points": leg.end - leg.begin,
-        "latitude": float(lats[inside].mean() if leg.kind == "stop" else lats[leg.begin]),
-        "longitude": float(lons[inside].mean() if leg.kind == "stop" else lons[leg.begin]),
+        "latitude": float(lats.mean() if leg.kind == "stop" else lats[0]),
+        "longitude": float(lons.mean() if leg.kind == "stop" else lons[0]),
         "distance_m": float(ways.sum()),
         "mean_speed_mps": float(ways.sum() / duration) if duration > 0 else 0.0,
         "max_speed_mps": float(moving.max(initial=0.0)),

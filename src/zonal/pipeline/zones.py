@@ -1,16 +1,14 @@
-"""Zones (named polygons from a user's GeoJSON) and the join that finds each message's zone."""
+"""Zones: named polygons, from a user's GeoJSON, that find the zone of many points at a time."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator  # noqa: TC003 - Spark reads the hints of a UDF
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
 import shapely
 from shapely import validation
 
@@ -20,8 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from numpy.typing import NDArray
-    from pyspark.sql import DataFrame
-
 
 _UNSURE = -2
 _SIDE = 512
@@ -165,39 +161,6 @@ class Zones:
         except (OSError, ValueError) as error:
             raise DeclarationError(f"{path} cannot be read as GeoJSON: {error}") from error
         return cls.from_geojson(content, name=name, repair=repair)
-
-
-def join_zones(messages: DataFrame, zones: Zones | None) -> DataFrame:
-    """Add the column `zone`: the name of the zone that a message was sent in, or null."""
-    from pyspark.sql import functions as F  # noqa: N812 - only with Spark
-    from pyspark.sql.pandas.functions import arrow_udf
-
-    if zones is None:
-        return messages.withColumn("zone", F.lit(None).cast("string"))
-
-    def zone_of(batches: Iterator[tuple[pa.Array, pa.Array]]) -> Iterator[pa.Array]:
-        return _zone_names(batches, zones)
-
-    zone = arrow_udf(zone_of, "string")  # type: ignore[call-overload]  # by its type hints
-    return messages.withColumn("zone", zone(F.col("latitude"), F.col("longitude")))
-
-
-def _zone_names(batches: Iterator[tuple[pa.Array, pa.Array]], zones: Zones) -> Iterator[pa.Array]:
-    names = pa.array([*zones.names, None], pa.string())
-    for lats, lons in batches:
-        index = _built(zones).locate(_floats(lats), _floats(lons))
-        yield names.take(pa.array(np.where(index < 0, len(zones.names), index)))
-
-
-@lru_cache(maxsize=8)
-def _built(zones: Zones) -> Zones:
-    """The same zones as last time in this worker: building the tree once is enough."""
-    return zones
-
-
-def _floats(column: pa.Array) -> NDArray[np.float64]:
-    values: NDArray[np.float64] = column.to_numpy(zero_copy_only=False).astype(np.float64)
-    return values
 
 
 def _names(features: list[Any], name: str | None) -> tuple[str, ...]:

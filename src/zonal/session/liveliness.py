@@ -20,13 +20,13 @@ from zonal.keys import (
     read_key,
     refine,
 )
-from zonal.runtime import Mailbox
-from zonal.session.routing import blurred
+from zonal.runtime import Incoming, Mailbox
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable
 
-    from zonal.session.query import Asking
+    from zonal.runtime import CallbackThreads
+    from zonal.session.parts import SessionParts
 
 
 class Presence(NamedTuple):
@@ -44,9 +44,8 @@ class Liveliness:
     it: to a cell of about 10 m with `s2`, to a metre with `mgrs`, exactly with `json`.
     """
 
-    def __init__(self, asking: Asking, default_encoding: Encoding) -> None:
-        self._asking = asking
-        self._default = default_encoding
+    def __init__(self, parts: SessionParts) -> None:
+        self._parts = parts
 
     def declare_token(
         self,
@@ -57,13 +56,10 @@ class Liveliness:
         precision_m: float | None = None,
     ) -> zenoh.LivelinessToken:
         """Be there, at a location or at the session's position, as long as the token is kept."""
-        topic = check_topic(key)
-        point = location
-        if point is None and self._asking.position.is_known:
-            point = self._asking.position.current()
-        if point is not None:
-            topic = place_key(topic, blurred(point, precision_m), encoding or self._default)
-        return self._asking.session.liveliness().declare_token(topic)
+        parts = self._parts
+        place = parts.place(location, precision_m)
+        name = place_key(check_topic(key), place, encoding or parts.encoding)
+        return parts.zenoh.liveliness().declare_token(name)
 
     def declare_subscriber(
         self,
@@ -75,16 +71,16 @@ class Liveliness:
         history: bool = False,
     ) -> PresenceSubscriber:
         """Hear who appears and disappears in the area; with `history` also who is there already."""
-        placed = self._placed(area)
-        subscriber = PresenceSubscriber(placed)
+        placed = self._parts.area(area)
+        subscriber = PresenceSubscriber(key, placed)
         for name in self._keys(key, placed, encoding):
             subscriber.watch(
-                self._asking.session.liveliness().declare_subscriber(
+                self._parts.zenoh.liveliness().declare_subscriber(
                     name, subscriber.take, history=history
                 )
             )
         if handler is not None:
-            subscriber.call(handler)
+            subscriber.call(handler, self._parts.threads)
         return subscriber
 
     def get(
@@ -96,10 +92,10 @@ class Liveliness:
         timeout: float = 5.0,
     ) -> list[Presence]:
         """Who is there now."""
-        placed = self._placed(area)
+        placed = self._parts.area(area)
         found: dict[str, Presence] = {}
         channels = [
-            self._asking.session.liveliness().get(name, timeout=timeout)
+            self._parts.zenoh.liveliness().get(name, timeout=timeout)
             for name in self._keys(key, placed, encoding)
         ]
         for channel in channels:
@@ -110,11 +106,8 @@ class Liveliness:
                         found[str(reply.ok.key_expr)] = presence
         return list(found.values())
 
-    def _placed(self, area: Area | None) -> Area | None:
-        return self._asking.place_area(area)
-
     def _keys(self, key: str, area: Area | None, encoding: Encoding | None) -> Iterable[str]:
-        kinds = encodings() if area is None else (encoding or self._default,)
+        kinds = encodings() if area is None else (encoding or self._parts.encoding,)
         return presence_keys(check_topic(key), area, kinds)
 
 
@@ -140,18 +133,16 @@ def is_inside(presence: Presence, area: Area | None) -> bool:
     return place is not None and area.intersects(place)
 
 
-class PresenceSubscriber:
+class PresenceSubscriber(Incoming[Presence]):
     """Hears who appears and disappears; iterate over it, or give a callback."""
 
-    def __init__(self, area: Area | None) -> None:
-        if area is not None and area.is_ego_centric:
-            raise LocationKeyError("the area has no centre yet; place it with at(point)")
+    def __init__(self, topic: str, area: Area | None) -> None:
+        self._name = f"presence {topic!r}"
+        super().__init__(Mailbox(name=self._name))
         self._area = area
-        self._mailbox: Mailbox[Presence] = Mailbox()
         self._lock = threading.Lock()
         self._alive: set[str] = set()
         self._subscribers: list[Any] = []
-        self._thread: threading.Thread | None = None
 
     def watch(self, subscriber: Any) -> None:
         """One of Zenoh's subscribers that feed this one."""
@@ -166,34 +157,18 @@ class PresenceSubscriber:
             self._alive ^= {key}
         presence = presence_of(key, alive=alive)
         if presence is not None and is_inside(presence, self._area):
-            self._mailbox.put([presence])
+            self._bring([presence])
 
-    def recv(self, timeout: float | None = None) -> Presence | None:
-        """The next change; None when the time is over."""
-        return self._mailbox.take(timeout)
-
-    def __iter__(self) -> Iterator[Presence]:
-        return iter(self._mailbox)
-
-    def __aiter__(self) -> AsyncIterator[Presence]:
-        return aiter(self._mailbox)
-
-    def call(self, callback: Callable[[Presence], Any]) -> None:
-        """Hand every change to a callback, in a thread of its own."""
-        self._thread = threading.Thread(
-            target=lambda: [callback(presence) for presence in self._mailbox],
-            name="zonal-presence",
-            daemon=True,
-        )
-        self._thread.start()
+    def call(self, callback: Callable[[Presence], Any], threads: CallbackThreads) -> None:
+        """Hand every change to a callback."""
+        self._call_back(self._name, callback, threads)
 
     def undeclare(self) -> None:
         """Hear no more."""
         for subscriber in self._subscribers:
             subscriber.undeclare()
-        self._mailbox.close()
-        if self._thread is not None and self._thread is not threading.current_thread():
-            self._thread.join()
+        self._subscribers.clear()
+        self._end()
 
     def __enter__(self) -> Self:
         return self

@@ -100,6 +100,17 @@ class Position:
             assert self._point is not None
             return self._point
 
+    def look(self, *, required: bool) -> None:
+        """See to it that a position is known, if there is a source; else only where `required`."""
+        if not required and (self._point is not None or not self.is_known):
+            return
+        try:
+            self.current()
+        except PositionError as error:
+            if required:
+                raise
+            logger.warning("no position yet: %s", error)
+
     def _ask(self, handler: PositionHandler, age: float) -> None:
         try:
             self._point = _as_point(handler())

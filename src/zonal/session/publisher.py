@@ -12,22 +12,21 @@ import zenoh
 import zenoh.ext
 
 from zonal.errors import ClosedError
-from zonal.keys import Encoding, check_topic, exact_key
+from zonal.keys import check_topic, exact_key
 from zonal.session.content import checked_encoding
-from zonal.session.routing import Origin, Route, blurred, route
+from zonal.session.way import Way, blurred, way_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from zonal.geo import Area, Point
-    from zonal.session.announcements import Announcements
-    from zonal.session.position import Position
+    from zonal.session.parts import SessionParts
 
 _KEPT_PUBLISHERS = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Delivery:
+class DeliveryOptions:
     """How Zenoh should carry messages; None is Zenoh's own default."""
 
     congestion_control: zenoh.CongestionControl | None = None
@@ -101,27 +100,25 @@ class Publisher:
     def __init__(
         self,
         topic: str,
+        parts: SessionParts,
         *,
-        session: zenoh.Session,
-        origin: Origin,
-        position: Position,
-        announcements: Announcements,
-        encoding: Encoding,
-        location: Point | None,
-        geofence: Area | None,
-        precision_m: float | None,
-        delivery: Delivery,
+        location: Point | None = None,
+        geofence: Area | None = None,
+        encoding: str | None = None,
+        precision_m: float | None = None,
+        delivery: DeliveryOptions,
         content_encoding: zenoh.Encoding | str | None,
         memory: Memory | None,
         stamps: Stamps,
         on_close: Callable[[Publisher], None],
     ) -> None:
         self.key = check_topic(topic)
-        self._session = session
-        self._origin = origin
-        self._position = position
-        self._announcements = announcements
-        self._encoding = encoding
+        self._parts = parts
+        self._session = parts.zenoh
+        self._origin = parts.origin
+        self._new_timestamp = parts.zenoh.new_timestamp
+        self._position = parts.position
+        self._encoding = parts.encoding_named(encoding)
         self._location = location
         self._geofence = geofence
         self._precision_m = precision_m
@@ -131,7 +128,7 @@ class Publisher:
         self._on_close = on_close
         self._lock = threading.Lock()
         self._publishers: OrderedDict[str, Any] = OrderedDict()
-        self._last: tuple[Point | None, Area | None, Route] | None = None
+        self._last: tuple[Point | None, Area | None, Way] | None = None
         self._closed = False
         self._steady = None if stamps is Stamps.NOBODY else self._settle()
         self._put_here: Callable[[Any], Any] | None = self._steady and self._steady.put
@@ -172,9 +169,9 @@ class Publisher:
             encoding = checked_encoding(content_encoding)
             steady.put(payload, encoding=encoding, attachment=attachment, timestamp=self._stamp())
             return
-        way = self._route(location, geofence)
+        way = self._way(location, geofence)
         data = way.attachment(self._origin, attachment, stamped=timestamp is None)
-        timestamp = timestamp or self._session.new_timestamp()
+        timestamp = timestamp or self._new_timestamp()
         encoding = checked_encoding(content_encoding) or self._content_encoding
         for key in way.keys:
             self._publisher(key).put(
@@ -193,16 +190,15 @@ class Publisher:
         if self._steady is not None and not (location or geofence or timestamp):
             self._steady.delete(attachment=attachment, timestamp=self._stamp())
             return
-        way = self._route(location, geofence)
-        data = way.attachment(self._origin, attachment, stamped=timestamp is None)
-        timestamp = timestamp or self._session.new_timestamp()
+        way = self._way(location, geofence)
+        data, timestamp = self._parts.seal(way, attachment, timestamp)
         for key in way.keys:
             self._publisher(key).delete(attachment=data, timestamp=timestamp)
 
     def _stamp(self) -> zenoh.Timestamp | None:
-        return self._session.new_timestamp() if self._stamps_itself else None
+        return self._new_timestamp() if self._stamps_itself else None
 
-    def _route(self, location: Point | None, geofence: Area | None) -> Route:
+    def _way(self, location: Point | None, geofence: Area | None) -> Way:
         point = location or self._location
         if point is None and self._position.is_known:
             point = self._position.current()
@@ -211,7 +207,7 @@ class Publisher:
         if last is not None and last[0] == point and last[1] is fence:
             return last[2]
         place = None if point is None else blurred(point, self._precision_m)
-        way = route(self.key, place, fence, self._encoding, self._announcements)
+        way = way_of(self.key, place, fence, self._encoding, self._parts.announcements)
         # Who wants an announcing encoding's messages changes without our doing.
         self._last = None if self._encoding.announces_areas else (point, fence, way)
         return way

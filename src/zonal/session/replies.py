@@ -6,21 +6,20 @@ import asyncio
 import contextlib
 import logging
 import threading
-import time
-from collections import deque
 from typing import TYPE_CHECKING, Any
 
 import zenoh
 
 from zonal.errors import AttachmentError
 from zonal.keys import refine
-from zonal.runtime import Mailbox, Overflow
+from zonal.runtime import Incoming, Mailbox, Overflow, Recent
 from zonal.session.sample import Sample, context_of
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator
+    from collections.abc import Callable
 
     from zonal.geo import Area
+    from zonal.runtime import CallbackThreads
     from zonal.session.geo_context import GeoContext
 
 logger = logging.getLogger(__name__)
@@ -36,19 +35,21 @@ class ReplyFailure(Exception):  # noqa: N818  (an answer, not an error of ours)
         self.payload = payload
 
 
-class Replies:
+class Replies(Incoming[Sample]):
     """The answers to one query as they come, without doubles; iterate with `for` or `async for`.
 
     Zenoh's thread only keeps them; they are read and checked by whoever iterates. Errors that
     queryables replied are collected in `failures`.
     """
 
-    def __init__(self, gets: int, area: Area | None) -> None:
+    def __init__(self, name: str, gets: int, area: Area | None, threads: CallbackThreads) -> None:
+        super().__init__(Mailbox(_CAPACITY, Overflow.BLOCK, name=name), self._read)
+        self._name = name
         self._area = area
         self._open = gets
+        self._threads = threads
         self._lock = threading.Lock()
-        self._mailbox: Mailbox[zenoh.Reply] = Mailbox(_CAPACITY, Overflow.BLOCK)
-        self._known: set[tuple[str, str]] = set()
+        self._known: Recent[tuple[str, str]] = Recent(_CAPACITY)
         self._enough = _CAPACITY
         self._wake: Callable[[], Any] | None = None
         self.failures: list[ReplyFailure] = []
@@ -63,7 +64,7 @@ class Replies:
         return zenoh.handlers.Callback(self._keep, drop=self._done, indirect=False)
 
     def _keep(self, reply: zenoh.Reply) -> None:
-        self._mailbox.put((reply,))
+        self._bring((reply,))
         if self._wake is not None and len(self._mailbox) >= self._enough:
             self._wake()
 
@@ -105,31 +106,7 @@ class Replies:
             identity = (str(context.origin), str(context.sequence))
         else:
             return False
-        if identity in self._known:
-            return True
-        self._known.add(identity)
-        return False
-
-    def recv(self, timeout: float | None = None) -> Sample | None:
-        """The next reply; None when the time is over; `ClosedError` after the last."""
-        deadline = None if timeout is None else time.monotonic() + timeout
-        while True:
-            left = None if deadline is None else max(0.0, deadline - time.monotonic())
-            reply = self._mailbox.take(left)
-            if reply is None:
-                return None
-            if (sample := self._read(reply)) is not None:
-                return sample
-
-    def __iter__(self) -> Iterator[Sample]:
-        for reply in self._mailbox:
-            if (sample := self._read(reply)) is not None:
-                yield sample
-
-    async def __aiter__(self) -> AsyncIterator[Sample]:
-        async for reply in self._mailbox:
-            if (sample := self._read(reply)) is not None:
-                yield sample
+        return self._known.check(identity)
 
     async def gather(
         self, most: int = _CAPACITY - 1, within_s: float | None = None
@@ -169,10 +146,8 @@ class Replies:
         return self._mailbox.is_closed and not len(self._mailbox)
 
     def call(self, callback: Callable[[Sample], Any]) -> None:
-        """Hand every reply to a callback, in a thread of its own."""
-        threading.Thread(
-            target=lambda: deque(map(callback, self), maxlen=0), name="zonal-replies", daemon=True
-        ).start()
+        """Hand every reply to a callback."""
+        self._call_back(self._name, callback, self._threads)
 
 
 def _settle(future: asyncio.Future[None]) -> None:

@@ -2,42 +2,45 @@
 
 from __future__ import annotations
 
-import logging
 import threading
-from typing import TYPE_CHECKING, Any, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar, Unpack
 
 import zenoh
-import zenoh.ext
 
-from zonal.errors import ClosedError, GeometryError
-from zonal.geo import Area, Point
-from zonal.keys import Role, check_topic, encoding_named, encodings
-from zonal.runtime import DEFAULT_CAPACITY, Overflow
+from zonal.errors import ClosedError
+from zonal.keys import Role, check_topic
+from zonal.runtime import DEFAULT_CAPACITY, Overflow, close_all
 from zonal.session.announcements import Announcements
 from zonal.session.content import checked_encoding
 from zonal.session.gathering import Gathering
 from zonal.session.liveliness import Liveliness
 from zonal.session.mover import Mover
-from zonal.session.publisher import Delivery, Memory, Publisher, Stamps
-from zonal.session.query import DEFAULT_TIMEOUT_S, Asking, Querier, Query, Queryable
+from zonal.session.parts import SessionParts
+from zonal.session.publisher import DeliveryOptions
+from zonal.session.querier import DEFAULT_TIMEOUT_S, GetOptions, Querier, ask
+from zonal.session.queryable import Queryable
 from zonal.session.receiving import Receiving
-from zonal.session.recovery import Recovery
-from zonal.session.routing import Origin, blurred, encodings_named, route
 from zonal.session.sample import origin_of
-from zonal.session.scope import Scope
-from zonal.session.subscriber import PullSubscriber, Subscriber
+from zonal.session.sending import Sending, Whence
+from zonal.session.subscriber import PullSubscriber, Subscriber, SubscriberOptions
+from zonal.session.way import Origin
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    import zenoh.ext
+
+    from zonal.geo import Area, Point
     from zonal.keys import Encoding
     from zonal.session.position import Position, PositionHandler
+    from zonal.session.publisher import Memory, Publisher, Stamps
+    from zonal.session.queryable import Query
+    from zonal.session.recovery import Recovery
     from zonal.session.replies import Replies
     from zonal.session.sample import Sample
 
-logger = logging.getLogger(__name__)
-
 Handler: TypeAlias = "Callable[[Sample], Any] | tuple[Callable[[Sample], Any], Any] | None"
+SubscriberT = TypeVar("SubscriberT", bound=Subscriber)
 
 
 class Session:
@@ -57,16 +60,15 @@ class Session:
         datagrams: bool,
     ) -> None:
         self.zenoh = session
-        self._stamps = stamps
         self._position = position
-        self._encoding = encoding
-        self._origin = Origin(origin_of(str(session.zid())))
-        self._announcements = Announcements(session)
-        self._asking = Asking(session, self._origin, position, self._announcements)
+        announcements = Announcements(session)
+        self._receiving = Receiving(session, announcements, datagrams=datagrams)
+        origin, threads = Origin(origin_of(str(session.zid()))), self._receiving.threads
+        self._parts = SessionParts(session, origin, position, encoding, announcements, threads)
+        self._sending = Sending(self._parts, stamps)
         self._lock = threading.RLock()
-        self._receiving = Receiving(session, self._announcements, datagrams=datagrams)
         self._subscribers: list[Subscriber] = []
-        self._others: list[Publisher | Queryable] = []
+        self._queryables: list[Queryable] = []
         self._closed = threading.Event()
         self._mover = Mover(position, self.update_position)
 
@@ -118,85 +120,48 @@ class Session:
         key: str,
         payload: Any,
         *,
-        location: Point | None = None,
-        geofence: Area | None = None,
-        encoding: str | None = None,
-        precision_m: float | None = None,
         content_encoding: zenoh.Encoding | str | None = None,
         congestion_control: zenoh.CongestionControl | None = None,
         priority: zenoh.Priority | None = None,
         express: bool | None = None,
         attachment: bytes | None = None,
         timestamp: zenoh.Timestamp | None = None,
+        **whence: Unpack[Whence],
     ) -> None:
-        """Publish a message from a location, or from the session's position.
+        """Publish a message from a `location`, or from the session's position.
 
         `geofence`: only those inside it hear the message. `precision_m`: nothing finer than a
-        cell of that size leaves the device.
+        cell of that size leaves the device. `encoding`: how its place is written into its key.
         """
-        delivery = Delivery(congestion_control, priority, express).of_put()
-        keys, data = self._addressed(
-            key, location, geofence, encoding, precision_m, attachment, stamped=timestamp is None
-        )
-        timestamp = timestamp or self.zenoh.new_timestamp()
-        for name in keys:
+        self._check_open()
+        way = self._sending.way(key, **whence)
+        data, timestamp = self._parts.seal(way, attachment, timestamp)
+        delivery = DeliveryOptions(congestion_control, priority, express).of_put()
+        encoding = checked_encoding(content_encoding)
+        for name in way.keys:
             self.zenoh.put(
-                name,
-                payload,
-                encoding=checked_encoding(content_encoding),
-                attachment=data,
-                timestamp=timestamp,
-                **delivery,
+                name, payload, encoding=encoding, attachment=data, timestamp=timestamp, **delivery
             )
 
     def delete(
         self,
         key: str,
         *,
-        location: Point | None = None,
-        geofence: Area | None = None,
-        encoding: str | None = None,
-        precision_m: float | None = None,
         attachment: bytes | None = None,
         timestamp: zenoh.Timestamp | None = None,
+        **whence: Unpack[Whence],
     ) -> None:
-        """Tell that a topic has no value at this place any more."""
-        keys, data = self._addressed(
-            key, location, geofence, encoding, precision_m, attachment, stamped=timestamp is None
-        )
-        timestamp = timestamp or self.zenoh.new_timestamp()
-        for name in keys:
-            self.zenoh.delete(name, attachment=data, timestamp=timestamp)
-
-    def _addressed(
-        self,
-        key: str,
-        location: Point | None,
-        geofence: Area | None,
-        encoding: str | None,
-        precision_m: float | None,
-        attachment: bytes | None,
-        *,
-        stamped: bool,
-    ) -> tuple[tuple[str, ...], bytes | None]:
+        """Tell that a topic has no value at this place any more (see `put`)."""
         self._check_open()
-        point = location
-        if point is None and self._position.is_known:
-            point = self._position.current()
-        place = None if point is None else blurred(point, precision_m)
-        way = route(
-            check_topic(key), place, geofence, self._encoding_or(encoding), self._announcements
-        )
-        return way.keys, way.attachment(self._origin, attachment, stamped=stamped)
+        way = self._sending.way(key, **whence)
+        data, timestamp = self._parts.seal(way, attachment, timestamp)
+        for name in way.keys:
+            self.zenoh.delete(name, attachment=data, timestamp=timestamp)
 
     def declare_publisher(
         self,
         key: str,
         *,
-        location: Point | None = None,
-        geofence: Area | None = None,
-        encoding: str | None = None,
-        precision_m: float | None = None,
         content_encoding: zenoh.Encoding | str | None = None,
         congestion_control: zenoh.CongestionControl | None = None,
         priority: zenoh.Priority | None = None,
@@ -204,30 +169,17 @@ class Session:
         reliability: zenoh.Reliability | None = None,
         allowed_destination: zenoh.Locality | None = None,
         memory: Memory | None = None,
+        **whence: Unpack[Whence],
     ) -> Publisher:
-        """A publisher of one topic; with `memory`, late subscribers get its last messages."""
+        """A publisher of one topic, from a `location` or wherever the session is (see `put`).
+
+        With `memory`, late subscribers get its last messages.
+        """
         self._check_open()
-        with self._lock:
-            publisher = Publisher(
-                key,
-                session=self.zenoh,
-                origin=self._origin,
-                position=self._position,
-                announcements=self._announcements,
-                encoding=self._encoding_or(encoding),
-                location=location,
-                geofence=geofence,
-                precision_m=precision_m,
-                delivery=Delivery(
-                    congestion_control, priority, express, reliability, allowed_destination
-                ),
-                content_encoding=content_encoding,
-                memory=memory,
-                stamps=self._stamps,
-                on_close=self._forget,
-            )
-            self._others.append(publisher)
-        return publisher
+        delivery = DeliveryOptions(
+            congestion_control, priority, express, reliability, allowed_destination
+        )
+        return self._sending.publisher(key, delivery, content_encoding, memory, **whence)
 
     # Subscribe
 
@@ -253,9 +205,17 @@ class Session:
         it, or with `fenced=True` by everybody. `encoding` may name several. From publishers with
         a memory, `history` gets what was sent before, and `recovery` what was lost on its way.
         """
-        subscriber = self._subscribe(
-            Subscriber, key, area, encoding, fenced, margin_m, capacity, overflow, history, recovery
+        options = SubscriberOptions(
+            area=area,
+            encodings=self._parts.encodings_for(area, encoding),
+            fenced=fenced,
+            margin_m=margin_m,
+            capacity=capacity,
+            overflow=overflow,
+            history=history,
+            recovery=recovery,
         )
+        subscriber = self._subscribe(Subscriber, key, options)
         if handler is not None:
             function = handler[0] if isinstance(handler, tuple) else handler
             subscriber.call(function, self._receiving.threads, self._receiving.arrivals)
@@ -272,54 +232,31 @@ class Session:
         capacity: int = 1,
     ) -> PullSubscriber:
         """Keep the latest `capacity` messages until they are pulled."""
-        subscriber = self._subscribe(
-            PullSubscriber,
-            key,
-            area,
-            encoding,
-            fenced,
-            margin_m,
-            capacity,
-            Overflow.DROP_OLDEST,
-            None,
-            None,
+        options = SubscriberOptions(
+            area=area,
+            encodings=self._parts.encodings_for(area, encoding),
+            fenced=fenced,
+            margin_m=margin_m,
+            capacity=capacity,
+            role=Role.PULL_SUBSCRIBER,
         )
-        assert isinstance(subscriber, PullSubscriber)
-        return subscriber
+        return self._subscribe(PullSubscriber, key, options)
 
     def _subscribe(
-        self,
-        kind: type[Subscriber],
-        key: str,
-        area: Area | None,
-        encoding: str | Iterable[str] | None,
-        fenced: bool,
-        margin_m: float | None,
-        capacity: int,
-        overflow: Overflow,
-        history: zenoh.ext.HistoryConfig | None,
-        recovery: Recovery | None,
-    ) -> Subscriber:
+        self, kind: type[SubscriberT], key: str, options: SubscriberOptions
+    ) -> SubscriberT:
         self._check_open()
         topic = check_topic(key)
-        if area is not None and not isinstance(area, Area):
-            raise GeometryError(f"an area is a Circle, Box, Polygon, …, not {area!r}")
-        if recovery is not None and not isinstance(recovery, Recovery):
-            raise TypeError(f"recovery is a zonal.Recovery, not {recovery!r}")
-        is_ego_centric = area is not None and area.is_ego_centric
-        if is_ego_centric or (self._position.is_known and self._position.last is None):
-            self._first_position(required=is_ego_centric)
-        kinds = self._encodings_for(area, encoding)
+        self._position.look(required=options.is_ego_centric)
         with self._lock:
-            self._hear_ourselves()
-            role = Role.PULL_SUBSCRIBER if kind is PullSubscriber else Role.SUBSCRIBER
+            self._sending.hear_ourselves()
             subscriber = kind(
                 topic,
-                Scope(area, self._position.last, fenced=fenced, margin_m=margin_m, role=role),
-                self._receiving.edge(topic, kinds, history, recovery),
+                options.scope(self._position.last),
+                self._receiving.edge(topic, options.encodings, options.history, options.recovery),
                 self._position,
-                capacity=capacity,
-                overflow=overflow,
+                capacity=options.capacity,
+                overflow=options.overflow,
                 on_close=self._forget_subscriber,
             )
             self._subscribers.append(subscriber)
@@ -334,29 +271,6 @@ class Session:
         """
         self._check_open()
         return Gathering(self.zenoh, self._receiving.arrivals, take)
-
-    def _hear_ourselves(self) -> None:
-        """Messages of our own reach our subscribers without a router that could stamp them."""
-        if self._stamps is Stamps.ROUTER:
-            self._stamps = Stamps.OURSELVES
-            for each in self._others:
-                if isinstance(each, Publisher):
-                    each.stamp_itself()
-
-    def _first_position(self, *, required: bool) -> None:
-        try:
-            self._position.current()
-        except Exception as error:
-            if required:
-                raise
-            logger.warning("no position yet: %s", error)
-
-    def _encodings_for(
-        self, area: Area | None, encoding: str | Iterable[str] | None
-    ) -> tuple[Encoding, ...]:
-        if encoding is not None:
-            return encodings_named(encoding)
-        return encodings() if area is None else (self._encoding,)
 
     # Query
 
@@ -379,9 +293,9 @@ class Session:
         queryables comes once.
         """
         self._check_open()
-        options = self._get_options(timeout, target, priority)
-        kinds = self._encodings_for(area, encoding)
-        replies = self._asking.get(selector, area, kinds, payload, attachment, options)
+        kinds = self._parts.encodings_for(area, encoding)
+        options = GetOptions(area, kinds, timeout, target, priority)
+        replies = ask(self._parts, selector, options, payload, attachment)
         if handler is not None:
             replies.call(handler)
         return replies
@@ -398,8 +312,8 @@ class Session:
     ) -> Querier:
         """A query to ask again and again."""
         self._check_open()
-        options = self._get_options(timeout, target, priority)
-        return Querier(key, area, self._asking, self._encodings_for(area, encoding), options)
+        kinds = self._parts.encodings_for(area, encoding)
+        return Querier(key, self._parts, GetOptions(area, kinds, timeout, target, priority))
 
     def declare_queryable(
         self,
@@ -416,14 +330,14 @@ class Session:
         queryable = Queryable(
             key,
             area,
-            self._asking,
-            self._encodings_for(area, encoding),
+            self._parts,
+            self._parts.encodings_for(area, encoding),
             complete=complete,
             capacity=capacity,
-            on_close=self._forget,
+            on_close=self._forget_queryable,
         )
         with self._lock:
-            self._others.append(queryable)
+            self._queryables.append(queryable)
         if handler is not None:
             queryable.call(handler)
         return queryable
@@ -431,7 +345,7 @@ class Session:
     def liveliness(self) -> Liveliness:
         """Tokens, subscribers and gets for who is there."""
         self._check_open()
-        return Liveliness(self._asking, self._encoding)
+        return Liveliness(self._parts)
 
     # Closing
 
@@ -446,13 +360,12 @@ class Session:
             if self._closed.is_set():
                 return
             self._closed.set()
-            subscribers, others = list(self._subscribers), list(self._others)
+            subscribers, queryables = list(self._subscribers), list(self._queryables)
         try:
-            for entity in (*subscribers, *others):
-                _quietly(entity.undeclare)
-            _quietly(self._receiving.close)
-            _quietly(self._announcements.close)
-            _quietly(self._mover.stop)
+            close_all(subscriber.undeclare for subscriber in subscribers)
+            close_all(queryable.undeclare for queryable in queryables)
+            parts = (self._sending, self._receiving, self._parts.announcements, self._mover)
+            close_all(part.close for part in parts)
         finally:
             self.zenoh.close()
 
@@ -464,27 +377,14 @@ class Session:
 
     # Small things
 
-    @staticmethod
-    def _get_options(
-        timeout: float, target: zenoh.QueryTarget | None, priority: zenoh.Priority | None
-    ) -> dict[str, Any]:
-        options: dict[str, Any] = {
-            "timeout": timeout,
-            "target": target if target is not None else zenoh.QueryTarget.ALL,
-        }
-        return options if priority is None else {**options, "priority": priority}
-
     def _check_open(self) -> None:
         if self._closed.is_set():
             raise ClosedError("the session is closed")
 
-    def _encoding_or(self, name: str | None) -> Encoding:
-        return self._encoding if name is None else encoding_named(name)
-
-    def _forget(self, entity: Publisher | Queryable) -> None:
+    def _forget_queryable(self, queryable: Queryable) -> None:
         with self._lock:
-            if entity in self._others:
-                self._others.remove(entity)
+            if queryable in self._queryables:
+                self._queryables.remove(queryable)
 
     def _forget_subscriber(self, subscriber: Subscriber) -> None:
         with self._lock:
@@ -492,11 +392,3 @@ class Session:
                 self._subscribers.remove(subscriber)
             # Under the lock, so that nobody joins an interest that is being closed.
             self._receiving.close_unused()
-
-
-def _quietly(close: Callable[[], None]) -> None:
-    """Close one thing; whatever it raises must not keep the others open."""
-    try:
-        close()
-    except Exception:
-        logger.exception("closing failed")

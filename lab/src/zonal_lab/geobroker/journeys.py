@@ -63,7 +63,7 @@ class Journey:
 
 def run_workload_job(geolife: Path, clients: int) -> pa.Table:
     """The trace of travelling clients by the workload job, on Spark."""
-    from zonal.pipeline.spark import open_spark
+    from zonal.pipeline.jobs import open_spark
     from zonal_lab.jobs import assign
     from zonal_lab.jobs import geolife as trajectories
 

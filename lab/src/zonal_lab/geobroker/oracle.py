@@ -20,9 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from zonal.geo import Circle, Point
-from zonal.pipeline.cells import cell_ids
-from zonal.pipeline.shapes import area_to_columns
-from zonal.pipeline.tracks import distances_m
+from zonal.pipeline import area_to_columns, cell_ids, distances_m, match
 from zonal_lab.geobroker.traveller import CONNECT, PING, PUBLISH, SUBSCRIBE
 from zonal_lab.index import RADIUS_M, TOPIC
 
@@ -119,8 +117,7 @@ def check(travelled: Travelled, ways: list[Journey], join: Join, guard_s: float 
 
 def spark_join(messages: pa.Table, subscriptions: pa.Table) -> pa.Table:
     """The deliveries job on Spark."""
-    from zonal.pipeline.deliveries import deliveries
-    from zonal.pipeline.spark import open_spark
+    from zonal.pipeline.jobs import deliveries, open_spark
 
     spark = open_spark("local[2]", app="zonal-lab", conf={"spark.sql.shuffle.partitions": "4"})
     frames = (spark.createDataFrame(each) for each in (messages, subscriptions))
@@ -129,20 +126,7 @@ def spark_join(messages: pa.Table, subscriptions: pa.Table) -> pa.Table:
 
 def local_join(messages: pa.Table, subscriptions: pa.Table) -> pa.Table:
     """The job's own predicate in this process, for machines without Java."""
-    from zonal.pipeline.cells import cover_ranges
-    from zonal.pipeline.matching import Messages, Wanted
-
-    there = Messages(messages)
-    ids, names = [], []
-    for row in subscriptions.to_pylist():
-        one = Wanted.from_row(row)
-        found = there.wanted_by(one, cover_ranges(one.area)).messages
-        ids.append(found)
-        names.extend([one.subscriber] * len(found))
-    empty = np.zeros(0, np.int64)
-    return pa.table(
-        {"id": np.concatenate([empty, *ids]), "subscriber": pa.array(names, pa.string())}
-    )
+    return match(messages, subscriptions)
 
 
 # ---- what was recorded --------------------------------------------------------------------

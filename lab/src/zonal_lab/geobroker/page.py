@@ -35,7 +35,7 @@ def page(results: Results, folder: Path, name: str) -> Iterator[str]:
     matching = read_part(results, MatchingCase().name)
     yield from _introduction(manifest)
     yield from verdict_table("Figures to reach", our_figures(rows, matching))
-    yield from verdict_table("The claims of the paper (section 5.3)", paper_claims(rows))
+    yield from verdict_table("The claims of GeoBroker 2020 (section 5.3)", paper_claims(rows))
     yield from picture("by the number of clients", f"{name}-growth.png")
     yield from _load(rows)
     yield from _latencies(rows)
@@ -54,9 +54,10 @@ def page(results: Results, folder: Path, name: str) -> Iterator[str]:
 def _introduction(manifest: dict[str, Any]) -> Iterator[str]:
     plan = manifest["plan"]
     yield (
-        f"{plan['seconds']:g} s a case (the paper: 25 minutes). Every client travels a trajectory "
-        "(by increasing identifier, by its own time stamps, from the start again at its end; where "
-        "there are more clients than trajectories, the same ones begun elsewhere). A teleporting "
+        f"{plan['seconds']:g} s a case (GeoBroker 2020: 25 minutes). Every client travels a "
+        "trajectory (by increasing identifier, by its own time stamps, from the start again at "
+        "its end; where there are more clients than trajectories, the same ones begun elsewhere). "
+        "A teleporting "
         f"client ({plan['teleport_seconds']:g} s a case) is at its next place as soon as its "
         "message is acknowledged, so these cases show what a system can do. At each place a "
         "client updates its location, moves its subscription (a circle of 0.01°) and publishes "
@@ -97,14 +98,14 @@ def _matching(found: dict[str, Any]) -> Iterator[str]:
                 )
                 for name, each in found.items()
             ),
-            ("the paper", "4.08", "3.79", f"{PAPER_PERCENT:+.1f} %", ""),
+            ("GeoBroker 2020", "4.08", "3.79", f"{PAPER_PERCENT:+.1f} %", ""),
         ],
     )
 
 
 def _index(index: dict[str, Any], manifest: dict[str, Any], name: str) -> Iterator[str]:
     claims = [Verdict(**each) for each in index["claims"]]
-    yield from verdict_table("The index: the paper's figures 7 and 8", claims)
+    yield from verdict_table("The index: figures 7 and 8 of GeoBroker 2020", claims)
     yield (
         f"{manifest['plan']['index_seconds']:g} s of processor time for each point, one thread; "
         "the same code as `make bench-index`."

@@ -15,9 +15,7 @@ from pyspark.sql.window import Window
 
 from zonal.errors import DeclarationError
 from zonal.geo import EARTH_RADIUS_M, Circle, Point
-from zonal.pipeline.cells import cell_ids
-from zonal.pipeline.deliveries import MESSAGES, SUBSCRIPTIONS
-from zonal.pipeline.shapes import area_to_columns
+from zonal.pipeline import MESSAGE_COLUMNS, SUBSCRIPTION_COLUMNS, area_to_columns, cell_ids
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -102,8 +100,10 @@ def use_case(
         }
     ).withColumn("until", F.lead("since").over(order))
     radius_m = radius_deg * _DEGREE_M
-    messages = timed.mapInArrow(_mapper(_message_rows, topic, radius_m), MESSAGES)
-    subscriptions = timed.mapInArrow(_mapper(_subscription_rows, topic, radius_m), SUBSCRIPTIONS)
+    messages = timed.mapInArrow(_mapper(_message_rows, topic, radius_m), MESSAGE_COLUMNS)
+    subscriptions = timed.mapInArrow(
+        _mapper(_subscription_rows, topic, radius_m), SUBSCRIPTION_COLUMNS
+    )
     return messages, subscriptions
 
 

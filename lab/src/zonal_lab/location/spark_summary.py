@@ -31,7 +31,7 @@ def summarize_by_spark(results: Results, first_s: float | None = None) -> Summar
 
     Latencies are pooled over the rounds of a subscriber; throughput is the mean of its rounds.
     """
-    from zonal.pipeline.spark import open_spark
+    from zonal.pipeline.jobs import open_spark
     from zonal_lab.jobs import summarize
 
     # Millions of rows and some hundred groups: more partitions would only cost start-up. Exact
@@ -56,7 +56,7 @@ def summarize_by_spark(results: Results, first_s: float | None = None) -> Summar
 def spark_is_there() -> bool:
     """Whether Spark is installed and finds a Java."""
     try:
-        from zonal.pipeline.spark import check_java
+        from zonal.pipeline.jobs import check_java
 
         check_java()
     except (ImportError, ZonalError):

@@ -1,0 +1,63 @@
+"""The pipeline's work on Spark: functions from DataFrame to DataFrame, and the job made of them.
+
+- `spark` starts Spark and makes `format("zonal")` known to it; `source` reads the log (bronze) by
+  `options`, `sink` publishes rows.
+- bronze → silver: `decoding` of payloads, `silver`, `doubles`.
+- silver → gold: `gold`, which `views` keep current.
+- gold → network: `alerting`.
+- `stream` is the job that does it all, batch by batch (`interruption` when it is stopped), with
+  the lake's `tables`.
+- `delivery_join` says who would have got which message.
+"""
+
+from zonal.errors import SparkError
+
+try:
+    import pyspark  # noqa: F401 - said here, once, for all that follows
+except ImportError as error:
+    raise SparkError("PySpark is not installed: pip install 'zonal[pipeline]'") from error
+
+from zonal.pipeline.jobs.alerting import AlertRule, alerts, raise_alerts
+from zonal.pipeline.jobs.decoding import decode
+from zonal.pipeline.jobs.delivery_join import (
+    deliveries,
+    delivery_counts,
+    excess,
+    log_messages,
+    subscriptions_from_csv,
+)
+from zonal.pipeline.jobs.doubles import deduplicate
+from zonal.pipeline.jobs.gold import WindowPlan, tracks, windows
+from zonal.pipeline.jobs.silver import SilverPlan, join_zones, refine
+from zonal.pipeline.jobs.sink import publish_row
+from zonal.pipeline.jobs.spark import check_java, open_spark, register
+from zonal.pipeline.jobs.stream import BatchReport, Pipeline, PipelinePlan
+from zonal.pipeline.jobs.tables import compact, read_table
+
+__all__ = [
+    "AlertRule",
+    "BatchReport",
+    "Pipeline",
+    "PipelinePlan",
+    "SilverPlan",
+    "WindowPlan",
+    "alerts",
+    "check_java",
+    "compact",
+    "decode",
+    "deduplicate",
+    "deliveries",
+    "delivery_counts",
+    "excess",
+    "join_zones",
+    "log_messages",
+    "open_spark",
+    "publish_row",
+    "raise_alerts",
+    "read_table",
+    "refine",
+    "register",
+    "subscriptions_from_csv",
+    "tracks",
+    "windows",
+]

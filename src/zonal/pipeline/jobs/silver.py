@@ -1,0 +1,118 @@
+"""Bronze to silver: messages decoded and placed in zones, bad rows with a reason."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator  # noqa: TC003 - Spark reads the hints of a UDF
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's own guide gives it
+from pyspark.sql.pandas.functions import arrow_udf
+from pyspark.sql.types import StructField, StructType
+
+from zonal.errors import DeclarationError
+from zonal.pipeline.cells import parent_sql
+from zonal.pipeline.jobs.decoding import decode
+from zonal.pipeline.payloads import WIDENINGS, PayloadDeclaration
+from zonal.pipeline.schema import LOG_COLUMNS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+    from pyspark.sql import Column, DataFrame
+
+    from zonal.pipeline.zones import Zones
+
+# The lake's partitions: a day, and a cell of about 100 km.
+REGION_LEVEL = 6
+PARTITIONS = ("date", "region")
+_MESSAGE_COLUMNS = ("offset", "topic", "time", *LOG_COLUMNS[2:], "device", "zone", "reason")
+
+
+@dataclass(frozen=True)
+class SilverPlan:
+    """How messages become silver."""
+
+    declaration: PayloadDeclaration = field(default_factory=PayloadDeclaration)
+    zones: Zones | None = None
+    max_skew_s: float = 60.0
+    watermark_s: float = 3600.0
+    """How far back (in event time, behind the newest) a double is looked for."""
+
+
+def refine(messages: DataFrame, plan: SilverPlan) -> DataFrame:
+    """Rows of the log into rows of silver and quarantine: those with a `reason` are the latter.
+
+    Works on a stream and on a batch alike; keeps every row.
+    """
+    decoded = decode(messages, plan.declaration, max_skew_s=plan.max_skew_s)
+    placed = join_zones(decoded, plan.zones)
+    return placed.select(*_MESSAGE_COLUMNS, *plan.declaration.fields)
+
+
+def join_zones(messages: DataFrame, zones: Zones | None) -> DataFrame:
+    """Add the column `zone`: the name of the zone that a message was sent in, or null."""
+    if zones is None:
+        return messages.withColumn("zone", F.lit(None).cast("string"))
+
+    def zone_of(batches: Iterator[tuple[pa.Array, pa.Array]]) -> Iterator[pa.Array]:
+        return _zone_names(batches, zones)
+
+    zone = arrow_udf(zone_of, "string")  # type: ignore[call-overload]  # by its type hints
+    return messages.withColumn("zone", zone(F.col("latitude"), F.col("longitude")))
+
+
+def lake_partitions() -> Mapping[str, Column]:
+    """The columns that name a silver file's folder: where and when, coarsely."""
+    # The token of the cell: hexadecimal without zeros at the end. A cell of level 6 has 16 bits;
+    # `translate` instead of `lower`, which asks for the rules of all languages, row by row.
+    head = f"shiftrightunsigned({parent_sql('cell', REGION_LEVEL)}, 48)"
+    region = F.expr(f"rtrim('0', translate(lpad(hex({head}), 4, '0'), 'ABCDEF', 'abcdef'))")
+    return {
+        "date": F.date_format("time", "yyyy-MM-dd"),
+        "region": F.coalesce(region, F.lit("none")),
+    }
+
+
+def merged_schema(known: StructType | None, new: StructType) -> StructType:
+    """The table's columns after new ones came in; a type may widen, never change otherwise."""
+    if known is None:
+        return new
+    types = {column.name: column.dataType for column in known.fields}
+    for column in new.fields:
+        old = types.get(column.name)
+        if old is None or old == column.dataType:
+            types[column.name] = column.dataType
+            continue
+        change = (old.simpleString(), column.dataType.simpleString())
+        if change[::-1] in WIDENINGS:
+            continue  # the table is wider already
+        if change not in WIDENINGS:
+            raise DeclarationError(
+                f"field {column.name} is {change[0]} in the lake and declared as {change[1]}: "
+                "give the new field another name"
+            )
+        types[column.name] = column.dataType
+    return StructType([StructField(name, kind) for name, kind in types.items()])
+
+
+def _zone_names(batches: Iterator[tuple[pa.Array, pa.Array]], zones: Zones) -> Iterator[pa.Array]:
+    names = pa.array([*zones.names, None], pa.string())
+    for lats, lons in batches:
+        index = _built(zones).locate(_floats(lats), _floats(lons))
+        yield names.take(pa.array(np.where(index < 0, len(zones.names), index)))
+
+
+@lru_cache(maxsize=8)
+def _built(zones: Zones) -> Zones:
+    """The same zones as last time in this worker: building the tree once is enough."""
+    return zones
+
+
+def _floats(column: pa.Array) -> NDArray[np.float64]:
+    values: NDArray[np.float64] = column.to_numpy(zero_copy_only=False).astype(np.float64)
+    return values

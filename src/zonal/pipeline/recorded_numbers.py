@@ -1,0 +1,95 @@
+"""Which sequence numbers of which source were recorded: what keeps doubles out of the log."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+Ranges = list[list[int]]
+"""Sorted, disjoint, never touching ranges, both ends included: `[[0, 41], [43, 43]]`."""
+
+MAX_RANGES = 10_000
+LAST_NUMBER = 2**32 - 1
+"""What is beyond is a time stamp (see `zonal.session.Source`)."""
+
+
+class RecordedNumbers:
+    """Sequence numbers per source, kept as ranges: a source without gaps costs two numbers.
+
+    A source of which only a part is recorded leaves many gaps. Of each source the newest
+    MAX_RANGES are kept apart; numbers in older gaps count as known.
+    """
+
+    def __init__(self, ranges: Mapping[str, Ranges] | None = None) -> None:
+        self._ranges: dict[str, Ranges] = {}
+        if ranges:
+            self.merge(ranges)
+
+    def add(self, source: str, sequence: int) -> bool:
+        """Remember one number; False where it was known already.
+
+        A time stamp in place of a number is not remembered: whoever stamps keeps no memory of its
+        messages, so none of them comes again.
+        """
+        if sequence > LAST_NUMBER:
+            return True
+        ranges = self._ranges.get(source)
+        if ranges is None:
+            self._ranges[source] = [[sequence, sequence]]
+            return True
+        last = ranges[-1]
+        if sequence == last[1] + 1:  # the common case: the next one of its source
+            last[1] = sequence
+            return True
+        is_new = _insert(ranges, sequence, sequence)
+        if len(ranges) > MAX_RANGES:
+            ranges[:2] = [[ranges[0][0], ranges[1][1]]]
+        return is_new
+
+    def merge(self, ranges: Mapping[str, Iterable[Iterable[int]]]) -> None:
+        """Remember everything that another memory knew."""
+        for source, pairs in ranges.items():
+            mine = self._ranges.setdefault(source, [])
+            for low, high in pairs:
+                _insert(mine, low, high)
+
+    def meets(self, other: RecordedNumbers) -> bool:
+        """Whether a number is known to both."""
+        return any(
+            low <= mine_high and mine_low <= high
+            for source, pairs in other._ranges.items()
+            for low, high in pairs
+            for mine_low, mine_high in self._near(source, low, high)
+        )
+
+    def _near(self, source: str, low: int, high: int) -> Ranges:
+        """The ranges that begin before `high` and may reach to `low`."""
+        ranges = self._ranges.get(source, [])
+        start = bisect_right(ranges, low, key=lambda pair: pair[0]) - 1
+        stop = bisect_right(ranges, high, key=lambda pair: pair[0])
+        return ranges[max(start, 0) : stop]
+
+    def count(self) -> int:
+        """How many numbers are known."""
+        return sum(high - low + 1 for pairs in self._ranges.values() for low, high in pairs)
+
+    def to_dict(self) -> dict[str, Ranges]:
+        """The ranges per source, ready for JSON."""
+        return {source: [list(pair) for pair in pairs] for source, pairs in self._ranges.items()}
+
+
+def _insert(ranges: Ranges, low: int, high: int) -> bool:
+    """Put a range in, joining what it touches; False where it was covered already."""
+    at = bisect_right(ranges, low, key=lambda pair: pair[0]) - 1
+    if at >= 0 and high <= ranges[at][1]:
+        return False
+    start = at if at >= 0 and ranges[at][1] >= low - 1 else at + 1
+    stop = start
+    while stop < len(ranges) and ranges[stop][0] <= high + 1:
+        low, high = min(low, ranges[stop][0]), max(high, ranges[stop][1])
+        stop += 1
+    ranges[start:stop] = [[low, high]]
+    return True

@@ -1,0 +1,94 @@
+"""The keys that a message travels under, and the geo-context that travels with it."""
+
+from __future__ import annotations
+
+import itertools
+import secrets
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from zonal.errors import GeometryError
+from zonal.geo import Area, Cell, Point, cell_of, level_for_size
+from zonal.keys import Encoding, location_of, message_keys
+from zonal.session.geo_context import SEQUENCE_AT, GeoContext, leb128
+
+if TYPE_CHECKING:
+    from zonal.keys import Place
+    from zonal.session.announcements import Announcements
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """The sending side of a session: a random number for itself, rising ones for its messages."""
+
+    id: int = field(default_factory=lambda: secrets.randbits(64))
+    """The low 64 bits of the session's Zenoh id, which its time stamps carry."""
+    numbers: itertools.count[int] = field(default_factory=itertools.count)
+
+    def next_sequence(self) -> int:
+        """The number of the next message."""
+        return next(self.numbers) & 0xFFFF_FFFF
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """The keys of all messages from one place to one fence, and what is attached to each."""
+
+    keys: tuple[str, ...]
+    place: Place | None
+    fence: Area | None
+    _cached: tuple[bytes, bytes] | None = field(default=None, init=False, compare=False)
+
+    @property
+    def copies(self) -> bool:
+        """Whether a receiver may get the same message under several keys."""
+        return len(self.keys) > 1 or isinstance(self.place, Cell)
+
+    def attachment(
+        self, origin: Origin, user: bytes | None, *, stamped: bool = False
+    ) -> bytes | None:
+        """What to attach; a message with neither place nor fence stays a plain Zenoh message.
+
+        `stamped`: the messages get a time stamp of the session's own, the same for all keys.
+        """
+        if (self.place is None and self.fence is None) or not self.keys:
+            return user
+        if stamped and user is None:
+            head, tail = self.parts(origin)
+            return head + leb128(next(origin.numbers) & 0xFFFF_FFFF) + tail
+        context = GeoContext(
+            origin.id, origin.next_sequence(), self.place, self.fence, None, self.copies, user
+        )
+        return context.to_bytes(location_of(self.keys[0]), stamped=stamped)
+
+    def parts(self, origin: Origin) -> tuple[bytes, bytes]:
+        """What stands before and behind the number of the message, made once for the way."""
+        if self._cached is None:
+            context = GeoContext(origin.id, 0, self.place, self.fence, None, self.copies, None)
+            whole = context.to_bytes(location_of(self.keys[0]), stamped=True)
+            object.__setattr__(self, "_cached", (whole[:SEQUENCE_AT], whole[SEQUENCE_AT + 1 :]))
+        assert self._cached is not None
+        return self._cached
+
+
+def blurred(place: Point, precision_m: float | None) -> Place:
+    """The place to give away: the point, or only the cell that is at least so wide."""
+    if precision_m is None:
+        return place
+    return cell_of(place, level_for_size(precision_m, step=2))
+
+
+def way_of(
+    topic: str,
+    place: Place | None,
+    fence: Area | None,
+    encoding: Encoding,
+    announcements: Announcements,
+) -> Way:
+    """The way of a message; it has no keys where nobody has announced an area that holds it."""
+    if fence is not None and fence.is_ego_centric:
+        raise GeometryError("a geofence without a centre has no place; place it with at(point)")
+    announced: tuple[str, ...] = ()
+    if encoding.announces_areas and place is not None:
+        announced = announcements.matching(topic, encoding, place)
+    return Way(message_keys(topic, place, fence, encoding, announced), place, fence)

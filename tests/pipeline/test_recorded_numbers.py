@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+import itertools
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from zonal.pipeline.recorded_numbers import RecordedNumbers
+
+numbers = st.lists(st.integers(0, 40), max_size=60)
+
+
+def known(memory: RecordedNumbers) -> list[int]:
+    pairs = memory.to_dict().get("s", [])
+    return [number for low, high in pairs for number in range(low, high + 1)]
+
+
+@settings(max_examples=200, deadline=None)
+@given(numbers)
+def test_a_number_is_new_exactly_once_in_any_order(sequence: list[int]) -> None:
+    seen, model = RecordedNumbers(), set[int]()
+    for number in sequence:
+        assert seen.add("s", number) == (number not in model)
+        model.add(number)
+    assert known(seen) == sorted(model)
+    pairs = seen.to_dict().get("s", [])
+    assert all(a[1] + 1 < b[0] for a, b in itertools.pairwise(pairs))
+
+
+@settings(max_examples=100, deadline=None)
+@given(numbers, numbers)
+def test_merging_two_memories_knows_what_either_knew(one: list[int], other: list[int]) -> None:
+    left, right = RecordedNumbers(), RecordedNumbers()
+    for number in one:
+        left.add("s", number)
+    for number in other:
+        right.add("s", number)
+    left.merge(right.to_dict())
+    assert known(left) == sorted({*one, *other})
+
+
+@settings(max_examples=200, deadline=None)
+@given(numbers, numbers)
+def test_two_memories_meet_where_they_share_a_number(one: list[int], other: list[int]) -> None:
+    left, right = RecordedNumbers(), RecordedNumbers()
+    for number in one:
+        left.add("s", number)
+    for number in other:
+        right.add("s", number)
+    assert left.meets(right) == right.meets(left) == bool({*one} & {*other})
+    assert left.count() == len({*one})
+
+
+def test_sources_do_not_know_of_one_another() -> None:
+    seen = RecordedNumbers()
+    assert seen.add("a", 1)
+    assert seen.add("b", 1)
+    assert not seen.add("a", 1)

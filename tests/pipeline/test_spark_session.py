@@ -1,0 +1,37 @@
+"""The tests' own Spark: one that dies takes no other test with it."""
+
+from __future__ import annotations
+
+import os
+import signal
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from py4j.protocol import Py4JError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def test_a_spark_whose_java_was_killed_is_of_no_use(spark_holder: Any) -> None:
+    spark = spark_holder.session()
+    assert spark.range(3).count() == 3
+    os.kill(spark_holder.java.pid, signal.SIGKILL)
+    spark_holder.java.wait(30)
+    with pytest.raises((ConnectionError, Py4JError)):
+        spark.range(3).count()
+    assert not spark_holder.is_alive
+
+
+def test_the_next_test_gets_one_that_works(spark: SparkSession) -> None:
+    assert spark.range(3).count() == 3
+    assert spark.read.format("zonal")
+
+
+def test_one_that_was_stopped_is_replaced_too(spark_holder: Any) -> None:
+    first = spark_holder.session()
+    first.stop()
+    second = spark_holder.session()
+    assert second is not first
+    assert second.range(3).count() == 3
+    assert spark_holder.session() is second

@@ -1,0 +1,181 @@
+"""Messages from strangers: whatever they hold, nobody is killed, nothing else is lost or late."""
+
+from __future__ import annotations
+
+import logging
+import random
+import struct
+import threading
+import time
+
+import pytest
+import zenoh
+
+from network import eventually, plain_client, wait_until_declared
+from zonal.geo import Circle, Point
+from zonal.keys import encoding_named, message_keys
+from zonal.session import GeoContext, Router, Session
+
+DUOMO = Point(45.4642, 9.19)
+AREA = Circle(DUOMO, radius_m=2000)
+BLOCK = zenoh.CongestionControl.BLOCK  # large messages shall not make others drop
+
+
+def with_fence(shape: bytes) -> bytes:
+    """An attachment that holds nothing but these bytes as a fence."""
+    return bytes((0x44, 2)) + struct.pack("<I", len(shape)) + shape
+
+
+NESTED = b"P" + struct.pack("<BII", 1, 7, 1) * 20_000 + struct.pack("<BII", 1, 7, 0)
+CURVE = b"P" + struct.pack("<BII", 1, 10, 0)
+HOSTILE = {
+    "nested collections": with_fence(NESTED),
+    "a curve": with_fence(CURVE),
+    "endless number": bytes((0x40 | 16,)) + bytes(8) + b"\xff" * 250_000,
+    "two thousand million vertices": with_fence(b"P" + struct.pack("<BIII", 1, 3, 1, 2**31)),
+    "too many vertices": with_fence(
+        b"P" + struct.pack("<BIII", 1, 3, 1, 100_000) + bytes(1_600_000)
+    ),
+    "cut off": with_fence(b"P" + struct.pack("<BI", 1, 3))[:-2],
+    "nothing": b"",
+    "another version": b"\xc0\x00\x00",
+}
+
+
+def hostile_key(topic: str) -> str:
+    (key,) = message_keys(topic, DUOMO, None, encoding_named("s2"))
+    return key
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_attachment_costs_nobody_else_a_message(
+    routers: list[Router], near: Session, far: Session, topic: str, name: str
+) -> None:
+    subscriber = far.declare_subscriber(topic, area=AREA, fenced=True)
+    wait_until_declared(near, subscriber)
+    key, attachment = hostile_key(topic), HOSTILE[name]
+    with plain_client(routers[0]) as stranger:
+        for number in range(50):
+            stranger.put(key, b"bad", attachment=attachment, congestion_control=BLOCK)
+            near.put(topic, str(number), location=DUOMO, congestion_control=BLOCK)
+        got = [subscriber.recv(timeout=10) for _ in range(50)]
+    assert [sample.payload.to_string() for sample in got if sample] == list(map(str, range(50)))
+    eventually(lambda: subscriber.counters.malformed == 50)
+
+
+def test_bad_messages_are_told_in_the_log_now_and_then(
+    routers: list[Router],
+    near: Session,
+    far: Session,
+    topic: str,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    subscriber = far.declare_subscriber(topic, area=AREA)
+    wait_until_declared(near, subscriber)
+    with plain_client(routers[0]) as stranger, caplog.at_level(logging.WARNING):
+        for _ in range(200):
+            stranger.put(hostile_key(topic), b"bad", attachment=HOSTILE["a curve"])
+        eventually(lambda: subscriber.counters.malformed == 200)
+    assert 1 <= sum("dropped a message" in record.message for record in caplog.records) <= 2
+
+
+def test_random_attachments_are_read_or_counted(
+    routers: list[Router], near: Session, far: Session, topic: str
+) -> None:
+    generator = random.Random(15)
+    good = GeoContext(1, 2, DUOMO, fence=AREA).to_bytes("@s2/1")
+    subscriber = far.declare_subscriber(topic, area=AREA, fenced=True)
+    wait_until_declared(near, subscriber)
+    with plain_client(routers[0]) as stranger:
+        for _ in range(500):
+            data = bytearray(good)
+            for _ in range(generator.randint(1, 5)):
+                data[generator.randrange(len(data))] = generator.randrange(256)
+            stranger.put(hostile_key(topic), b"?", attachment=bytes(data))
+        near.put(topic, "end", location=DUOMO)
+        eventually(lambda: subscriber.counters.received == 501)
+    heard = []
+    while (sample := subscriber.try_recv()) is not None:
+        heard.append(sample.payload.to_string())
+    assert heard.count("end") == 1
+    assert len(heard) + subscriber.counters.malformed <= 501
+
+
+def test_a_fence_with_too_many_vertices_is_refused_where_it_is_sent(near: Session) -> None:
+    import math
+
+    from zonal.errors import GeometryError
+    from zonal.geo import Polygon
+
+    steps = [2 * math.pi * number / 5000 for number in range(5000)]
+    ring = [(45 + 0.1 * math.sin(a), 9 + 0.1 * math.cos(a)) for a in steps]
+    fence = Polygon((*ring, ring[0]))
+    with pytest.raises(GeometryError, match="4,096 vertices"):
+        near.put("t", "x", location=DUOMO, geofence=fence)
+
+
+# Threads
+
+
+def our_threads() -> list[str]:
+    return [thread.name for thread in threading.enumerate() if thread.name.startswith("zonal-")]
+
+
+def test_a_hundred_topics_need_one_thread(near: Session, far: Session, topic: str) -> None:
+    heard: list[str] = []
+    subscribers = [
+        far.declare_subscriber(f"{topic}/{number}", lambda s: heard.append(s.key), area=AREA)
+        for number in range(100)
+    ]
+    assert len(our_threads()) <= 3
+    wait_until_declared(near, subscribers[-1])
+    for number in range(100):
+        near.put(f"{topic}/{number}", "x", location=DUOMO)
+    eventually(lambda: len(heard) == 100)
+    assert sorted(heard) == sorted(f"{topic}/{number}" for number in range(100))
+
+
+def test_a_thousand_topics_with_an_area_each_are_declared_soon(far: Session, topic: str) -> None:
+    started = time.perf_counter()
+    subscribers = [
+        far.declare_subscriber(f"{topic}/{number}", area=Circle(DUOMO, radius_m=500 + number))
+        for number in range(1000)
+    ]
+    assert time.perf_counter() - started < 30  # against collapse; the figure is a benchmark's
+    assert len(our_threads()) <= 4
+    assert sum(len(each.declared_keys) for each in subscribers) < 5000
+
+
+# Fences: once, whatever the sizes
+
+
+def test_a_fence_of_one_cell_is_heard_once(near: Session, far_client: object, topic: str) -> None:
+    """Its one key meets all four cells that the session declares around its own place."""
+    place = Point(10.6413, -72.4162)
+    here: Session = far_client(position=place)  # type: ignore[operator]
+    heard: list[str] = []
+    subscriber = here.declare_subscriber(
+        topic, lambda sample: heard.append(sample.payload.to_string()),
+        area=Circle(place, radius_m=5000),
+    )  # fmt: skip
+    wait_until_declared(near, subscriber)
+    for number in range(20):
+        near.put(topic, str(number), location=place, geofence=Circle(place, radius_m=1000))
+    near.put(topic, "end", location=place)
+    eventually(lambda: "end" in heard)
+    assert heard == [*map(str, range(20)), "end"]
+
+
+@pytest.mark.parametrize("encoding", ["s2", "mgrs", "bloom", "json"])
+def test_fences_around_a_moving_area_are_heard_in_every_encoding(
+    near: Session, far_client: object, topic: str, encoding: str
+) -> None:
+    here: Session = far_client(position=DUOMO)  # type: ignore[operator]
+    subscriber = here.declare_subscriber(topic, area=Circle(radius_m=2000), encoding=encoding)
+    wait_until_declared(near, subscriber)
+    for number in range(5):
+        near.put(topic, str(number), location=DUOMO, geofence=Circle(DUOMO, radius_m=500),
+                 encoding=encoding)  # fmt: skip
+    got = [subscriber.recv(timeout=10) for _ in range(5)]
+    assert [sample and sample.payload.to_string() for sample in got] == list(map(str, range(5)))
+    assert subscriber.recv(timeout=0.2) is None
