@@ -8,7 +8,11 @@ DEMO_READY := $(VENV)/.demo-ready
 EXTRAS := broker,pipeline,web,demo,dev
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: help setup demo check test test-slow format clean
+# Processes that share the tests; without a number, a few more than there are cores.
+N ?= auto
+PYTEST := $(BIN)/python -m pytest --numprocesses $(N) --dist loadscope --no-loadscope-reorder --durations 10
+
+.PHONY: help setup demo check house test test-slow format clean
 
 help:  ## show this list
 	@grep -hE '^[a-z-]+%?:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -36,13 +40,16 @@ check: $(READY)  ## ruff, formatting, mypy --strict, import layers
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-test: $(READY)  ## all tests but the slow ones
+house: $(READY)  ## the rules of the house that no other tool knows
+	$(BIN)/python tools/check_house.py
+
+test: $(READY)  ## all tests but the slow ones, in parallel (N=1: one after the other)
 	tools/system-packages test
-	$(BIN)/python -m pytest -m "not slow"
+	$(PYTEST) -m "not slow"
 
 test-slow: $(READY)  ## the slow extras
 	tools/system-packages test
-	$(BIN)/python -m pytest -m slow
+	$(PYTEST) -m slow
 
 bench-%: $(READY)  ## a benchmark: human lines, then one JSON line (bench-session, …)
 	$(BIN)/python benchmarks/bench_$*.py

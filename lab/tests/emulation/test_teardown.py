@@ -13,7 +13,7 @@ import pytest
 
 from zonal_lab.emulation.cpu import CpuController, CpuGroups, find_cpu_controller
 from zonal_lab.emulation.network import EmulatedNetwork
-from zonal_lab.emulation.runs import REGISTER, ProcessMark, remove_leftovers
+from zonal_lab.emulation.runs import REGISTER, ProcessMark, RunRecord, remove_leftovers
 from zonal_lab.emulation.topology import layout
 from zonal_lab.errors import EmulationError
 
@@ -182,7 +182,8 @@ def test_a_worker_that_dies_or_keeps_silent_is_reported() -> None:
 def test_a_limited_process_gets_its_share_of_a_core() -> None:
     if find_cpu_controller() is None:
         pytest.skip("no cpu controller is mounted")
-    groups = CpuGroups(f"test-{os.getpid()}")
+    record = RunRecord()  # or another run would take the groups for leftovers
+    groups = CpuGroups(record.run)
     busy = subprocess.Popen([sys.executable, "-c", "while True: pass"])
     try:
         groups.limit("busy", 0.2)
@@ -196,6 +197,7 @@ def test_a_limited_process_gets_its_share_of_a_core() -> None:
         busy.kill()
         busy.wait()
         groups.close()
+        record.close()
     assert not groups.root.exists()
 
 
