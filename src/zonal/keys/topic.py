@@ -29,6 +29,7 @@ def check_chunks(topic: str) -> None:
             )
 
 
+_KEPT = "kept for location keys (use session.zenoh for plain Zenoh keys)"
 _WRONG_CHUNKS = {
     "": "it has an empty chunk; a topic neither begins nor ends with '/', nor has '//'",
     "+": "'+' is MQTT's; write '*' for one chunk",
@@ -43,13 +44,7 @@ def _what_is_wrong(chunk: str) -> str | None:
     starred = chunk.replace("$*", "*").replace("*", "$*")
     reasons = (
         (chunk in _WRONG_CHUNKS, _WRONG_CHUNKS.get(chunk)),
-        (
-            chunk.startswith("@"),
-            (
-                f"it contains the verbatim chunk {shown(chunk)}; such chunks are kept for "
-                "location keys (use session.zenoh for plain Zenoh keys)"
-            ),
-        ),
+        (chunk.startswith("@"), f"the verbatim chunk {shown(chunk)} is {_KEPT}"),
         ("#" in rest or "?" in rest, f"'#' and '?' cannot be part of a chunk: {shown(chunk)}"),
         ("*" in rest, f"'*' stands alone, or is written '$*' in a chunk: {shown(starred)}"),
         ("$" in rest, f"'$' is only used before '*', not as in {shown(chunk)}"),

@@ -1,8 +1,8 @@
 """The location-aware Zenoh session: the same operations, with places.
 
 ```python
-with zonal.open(position=zonal.Point(45.4642, 9.19)) as session:
-    session.put("city/airquality", b'{"pm10": 21}')
+with zonal.open(position=(45.4642, 9.19)) as session:
+    session.put("city/airquality", {"pm10": 21})
 ```
 """
 
@@ -12,7 +12,12 @@ from zonal.session.content import LONGEST_ENCODING
 from zonal.session.gathering import Gathering
 from zonal.session.geo_context import GeoContext
 from zonal.session.interest import Detail, Interest, Wish
-from zonal.session.liveliness import Liveliness, Presence, PresenceSubscriber
+from zonal.session.liveliness import (
+    Liveliness,
+    Presence,
+    PresenceSubscriber,
+    PresenceToken,
+)
 from zonal.session.opening import open  # noqa: A004  (Zenoh's own name)
 from zonal.session.position import Position
 from zonal.session.publisher import Memory, Publisher
@@ -42,6 +47,7 @@ __all__ = [
     "Position",
     "Presence",
     "PresenceSubscriber",
+    "PresenceToken",
     "Publisher",
     "PullSubscriber",
     "Querier",
