@@ -12,7 +12,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c c
 N ?= auto
 PYTEST := $(BIN)/python -m pytest --numprocesses $(N) --dist loadscope --no-loadscope-reorder --durations 10
 
-.PHONY: help setup demo check house test test-slow format clean
+.PHONY: help setup demo check test test-slow format clean
 
 help:  ## show this list
 	@grep -hE '^[a-z-]+%?:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -34,13 +34,11 @@ demo: $(if $(wildcard $(READY)),$(READY),$(DEMO_READY))  ## a whole city on this
 	tools/system-packages java
 	$(BIN)/zonal demo $(DEMO)
 
-check: $(READY)  ## ruff, formatting, mypy --strict, import layers
+check: $(READY)  ## ruff, formatting, mypy --strict, import layers, the rules of the house
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-
-house: $(READY)  ## the rules of the house that no other tool knows
 	$(BIN)/python tools/check_house.py
 
 test: $(READY)  ## all tests but the slow ones, in parallel (N=1: one after the other)
