@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from network import collect, eventually, texts, wait_until_declared
-from zonal.errors import GeometryError
+from zonal.errors import PositionError
 from zonal.geo import (
     Box,
     Cell,
@@ -138,9 +138,9 @@ def test_a_consumer_that_moves_into_a_fence_hears_from_then_on(
     assert texts(collect(subscriber, 1)) == ["now"]
 
 
-def test_a_fence_without_a_centre_is_refused(near: Session, topic: str) -> None:
-    with pytest.raises(GeometryError, match="without a centre"):
-        near.put(topic, b"", location=DUOMO, geofence=Circle(radius_m=5))
+def test_a_fence_without_a_centre_needs_a_place(near: Session, topic: str) -> None:
+    with pytest.raises(PositionError, match="geofence without a centre"):
+        near.put(topic, b"", geofence=Circle(radius_m=10))
 
 
 @pytest.mark.parametrize("encoding", ["s2", "mgrs", "bloom", "json"])

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import signal
-import threading
 import time
 from pathlib import Path  # noqa: TC003 - typer reads the hints
 from typing import Annotated
 
 import typer
 
-from zonal.cli.connection import LOCAL_ROUTER, Connect, Mode, connected
-from zonal.cli.notation import AREA_HELP, parse_area
+from zonal.cli.connection import LOCAL_ROUTER, Area, Connect, Mode, connected
+from zonal.cli.notation import given, parse_area
+from zonal.cli.stopping import stop_event
 
 _REPORT_S = 1.0
 
@@ -21,7 +20,7 @@ def record(
     topics: Annotated[
         list[str] | None, typer.Argument(help="Topics; * and ** are wildcards. Without any: all.")
     ] = None,
-    area: Annotated[str | None, typer.Option("--area", "-a", help=AREA_HELP)] = None,
+    area: Area = None,
     flush: Annotated[float, typer.Option(help="Seconds until a message is on disk.")] = 1.0,
     max_age: Annotated[float | None, typer.Option(help="Days that segments are kept.")] = None,
     max_size: Annotated[float | None, typer.Option(help="Gigabytes that are kept.")] = None,
@@ -35,14 +34,12 @@ def record(
     from zonal.pipeline import Recorder, RecorderPlan, Retention
 
     console = Console(stderr=True)
-    wanted = None if area is None else parse_area(area)
+    wanted = given(area, parse_area)
     retention = Retention(
         None if max_age is None else max_age * 86_400,
         None if max_size is None else int(max_size * 1e9),
     )
-    stop = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: stop.set())
+    stop = stop_event()
     end = None if seconds is None else time.monotonic() + seconds
     plan = RecorderPlan(flush_s=flush, retention=retention)
     with connected(connect, mode) as session:  # noqa: SIM117 - the session closes last

@@ -42,7 +42,7 @@ def area_from_wkt(text: str) -> Area:
         return Everywhere()
     text = check_text(text)
     try:
-        return _area_of_planar(shapely.from_wkt(text))
+        return area_from_planar(shapely.from_wkt(text, on_invalid="fix") or shapely.from_wkt(text))
     except shapely.errors.ShapelyError as error:
         raise GeometryError(f"cannot read {_shown(text)} as well-known text: {error}") from error
 
@@ -188,7 +188,8 @@ def _polygon_of_dict(values: Mapping[str, Any]) -> Polygon:
     )
 
 
-def _area_of_planar(planar: shapely.Geometry) -> Area:
+def area_from_planar(planar: shapely.Geometry) -> Area:
+    """The area of a shapely geometry (x = longitude): a polygon, several, or a point (radius 0)."""
     match planar.geom_type:
         case _ if planar.is_empty:
             raise GeometryError("an empty geometry is no area; use Everywhere() for no limit")

@@ -82,10 +82,10 @@ class _FigureArea(PlanarArea):
 class Polygon(_FigureArea):
     """A polygon with straight edges in longitude and latitude, as GeoJSON defines them.
 
-    Rings are sequences of points or (lat, lon) pairs; the last vertex repeats the first. Edges
-    are taken as written: a polygon that crosses the antimeridian uses longitudes beyond ±180
-    (170 … 190), or is cut in two (`MultiPolygon`; RFC 7946, 3.1.9). One that contains a pole
-    has vertices at latitude ±90.
+    Rings are sequences of points or (lat, lon) pairs; an open one is closed by its first vertex.
+    Edges are taken as written: a polygon that crosses the antimeridian uses longitudes beyond
+    ±180 (170 … 190), or is cut in two (`MultiPolygon`; RFC 7946, 3.1.9). One that contains a
+    pole has vertices at latitude ±90.
     """
 
     shell: Ring
@@ -182,12 +182,10 @@ def _ring(vertices: Iterable[Point | Sequence[float]], name: str) -> Ring:
         raise GeometryError(f"{name}: a ring is a sequence of points or (lat, lon)") from error
     if len(ring) > MAX_VERTICES:
         raise GeometryError(f"{name}: {len(ring):,} vertices exceed the limit of {MAX_VERTICES:,}")
+    if ring and ring[0] != ring[-1]:
+        ring += ring[:1]
     if len(ring) < 4:
-        raise GeometryError(f"{name}: a closed ring needs at least 4 vertices, not {len(ring)}")
-    if ring[0] != ring[-1]:
-        raise GeometryError(
-            f"{name}: the ring is open; its last vertex {ring[-1]} must repeat the first {ring[0]}"
-        )
+        raise GeometryError(f"{name}: a ring needs at least 3 corners, not {max(len(ring) - 1, 0)}")
     lats, lons = np.array(ring).T
     if not (np.abs(lats) <= 90.0).all():
         raise GeometryError(f"{name}: latitudes (which come first) must be between -90 and 90")

@@ -1,17 +1,23 @@
 """The location-aware Zenoh session: the same operations, with places.
 
 ```python
-with zonal.open(position=zonal.Point(45.4642, 9.19)) as session:
-    session.put("city/airquality", b'{"pm10": 21}')
+with zonal.open(position=(45.4642, 9.19)) as session:
+    session.put("city/airquality", {"pm10": 21})
 ```
 """
 
 from zonal.runtime import Overflow
 from zonal.session.config import config
+from zonal.session.content import LONGEST_ENCODING
 from zonal.session.gathering import Gathering
 from zonal.session.geo_context import GeoContext
 from zonal.session.interest import Detail, Interest, Wish
-from zonal.session.liveliness import Liveliness, Presence, PresenceSubscriber
+from zonal.session.liveliness import (
+    Liveliness,
+    Presence,
+    PresenceSubscriber,
+    PresenceToken,
+)
 from zonal.session.opening import open  # noqa: A004  (Zenoh's own name)
 from zonal.session.position import Position
 from zonal.session.publisher import Memory, Publisher
@@ -29,6 +35,7 @@ from zonal.session.way import blurred
 __all__ = [
     "DEFAULT_ENDPOINT",
     "DEFAULT_TIMEOUT_S",
+    "LONGEST_ENCODING",
     "Counters",
     "Detail",
     "Gathering",
@@ -40,6 +47,7 @@ __all__ = [
     "Position",
     "Presence",
     "PresenceSubscriber",
+    "PresenceToken",
     "Publisher",
     "PullSubscriber",
     "Querier",

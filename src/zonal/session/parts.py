@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from zonal.geo import Area, GivenArea, GivenPoint, Point, as_area, as_point
 from zonal.keys import Encoding, Place, encoding_named, encodings
 from zonal.session.way import blurred
 
@@ -12,9 +13,9 @@ if TYPE_CHECKING:
 
     from zenoh import Session, Timestamp
 
-    from zonal.geo import Area, Point
     from zonal.runtime import CallbackThreads
     from zonal.session.announcements import Announcements
+    from zonal.session.followers import Followers
     from zonal.session.position import Position
     from zonal.session.way import Origin, Way
 
@@ -29,14 +30,15 @@ class SessionParts(NamedTuple):
     """How places are written unless asked otherwise."""
     announcements: Announcements
     threads: CallbackThreads
+    followers: Followers
 
-    def place(self, location: Point | None, precision_m: float | None) -> Place | None:
+    def place(self, location: GivenPoint | None, precision_m: float | None) -> Place | None:
         """This location, or else our position, as finely as it may be told; None: not known."""
         if location is None:
             if not self.position.is_known:
                 return None
             location = self.position.current()
-        return blurred(location, precision_m)
+        return blurred(as_point(location), precision_m)
 
     def area(self, area: Area | None) -> Area | None:
         """The area, around our position where it is ego-centric."""
@@ -65,3 +67,13 @@ class SessionParts(NamedTuple):
         if names is None:
             return encodings() if area is None else (self.encoding,)
         return tuple(map(encoding_named, [names] if isinstance(names, str) else names))
+
+
+def point_given(location: GivenPoint | None) -> Point | None:
+    """A location that a user gave, or none."""
+    return None if location is None else as_point(location)
+
+
+def area_given(area: GivenArea | None) -> Area | None:
+    """An area that a user gave, or none."""
+    return None if area is None else as_area(area)

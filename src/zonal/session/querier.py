@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING, Any, Self
 
 import zenoh
 
-from zonal.errors import ClosedError
+from zonal.errors import ClosedError, TopicError
 from zonal.geo import Area, Everywhere
 from zonal.keys import Encoding, check_topic, query_keys
+from zonal.session.content import as_payload
 from zonal.session.geo_context import GeoContext
+from zonal.session.refusal import reason_of, refusals
 from zonal.session.replies import Replies
+from zonal.session.sample import AdminSample
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -51,8 +54,56 @@ def ask(
     attachment: bytes | None,
 ) -> Replies:
     """Ask under every key that the area needs; each queryable answers only once."""
-    asked = zenoh.Selector(selector) if isinstance(selector, str) else selector
-    topic = check_topic(str(asked.key_expr))
+    key, parameters = _taken_apart(selector)
+    payload, _ = as_payload(payload, None)
+    with refusals(parts.zenoh, f"get {key!r}"):
+        if is_admin(key):
+            return _ask_admin(parts, key, parameters, options, payload, attachment)
+        return _ask_places(parts, check_topic(key), parameters, options, payload, attachment)
+
+
+def is_admin(key: str) -> bool:
+    """Whether a key is in Zenoh's admin space, where routers and sessions tell of themselves."""
+    return key == "@" or key.startswith("@/")
+
+
+def _taken_apart(selector: zenoh.Selector | str) -> tuple[str, str]:
+    """The key and the parameters."""
+    if isinstance(selector, zenoh.Selector):
+        return str(selector.key_expr), str(selector.parameters)
+    key, _, parameters = str(selector).partition("?")
+    return key, parameters
+
+
+def _ask_admin(
+    parts: SessionParts,
+    key: str,
+    parameters: str,
+    options: GetOptions,
+    payload: Any,
+    attachment: bytes | None,
+) -> Replies:
+    """A plain get: nothing in the admin space has a place."""
+    if options.area is not None:
+        raise TopicError(f"the admin space has no places: ask for {key!r} without an area")
+    try:
+        asked = zenoh.Selector(key, parameters)
+    except zenoh.ZError as error:
+        raise TopicError(f"{key!r} is no key expression: {reason_of(error)}") from error
+    replies = Replies(f"get {key!r}", 1, None, parts, AdminSample)
+    given = {**options.of_get(), "accept_replies": zenoh.ReplyKeyExpr.MATCHING_QUERY}
+    parts.zenoh.get(asked, replies.handler(), payload=payload, attachment=attachment, **given)
+    return replies
+
+
+def _ask_places(
+    parts: SessionParts,
+    topic: str,
+    parameters: str,
+    options: GetOptions,
+    payload: Any,
+    attachment: bytes | None,
+) -> Replies:
     area = parts.area(options.area)
 
     def announced(encoding: Encoding) -> Iterable[str]:
@@ -62,8 +113,8 @@ def ask(
     context = GeoContext(
         parts.origin.id, parts.origin.next_sequence(), None, None, area, True, attachment
     )
-    replies = Replies(f"get {topic!r}", len(keys), area, parts.threads)
-    data, parameters = context.to_bytes(), str(asked.parameters)
+    replies = Replies(f"get {topic!r}", len(keys), area, parts)
+    data = context.to_bytes()
     for key in keys:
         parts.zenoh.get(
             f"{key}?{parameters}" if parameters else key,
@@ -111,3 +162,6 @@ class Querier:
 
     def __exit__(self, *_: object) -> None:
         self.undeclare()
+
+    def __repr__(self) -> str:
+        return f"Querier(key={self.key!r}, area={self.area}{', closed' * self._closed})"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import zenoh
 
-from zonal.errors import AttachmentError, GeometryError
+from zonal.errors import AttachmentError
 from zonal.keys import (
     Encoding,
     check_topic,
@@ -17,15 +17,19 @@ from zonal.keys import (
     topic_of,
 )
 from zonal.runtime import Incoming, Mailbox, Overflow, Recent
-from zonal.session.content import checked_encoding
+from zonal.session.content import as_payload
+from zonal.session.declared_keys import DeclaredKeys
 from zonal.session.geo_context import GeoContext, identity_of
-from zonal.session.way import Way, blurred
+from zonal.session.parts import area_given, point_given
+from zonal.session.refusal import refusals
+from zonal.session.way import Way, blurred, fence_around
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from zonal.geo import Area, Point
+    from zonal.geo import Area, GivenArea, GivenPoint
     from zonal.session.parts import SessionParts
+    from zonal.session.scope import Scope
 
 _REMEMBERED = 4096
 """Questions whose further copies are recognized."""
@@ -74,59 +78,71 @@ class Query:
         key: str,
         payload: Any,
         *,
-        location: Point | None = None,
+        location: GivenPoint | None = None,
+        geofence: GivenArea | None = None,
         encoding: str = "s2",
         precision_m: float | None = None,
         content_encoding: zenoh.Encoding | str | None = None,
         attachment: bytes | None = None,
         timestamp: zenoh.Timestamp | None = None,
     ) -> None:
-        """Answer with a message of this topic, from this location or from nowhere."""
-        name, data = self._reply_key(key, location, encoding, precision_m, attachment)
-        self.zenoh.reply(
-            name,
-            payload,
-            encoding=checked_encoding(content_encoding),
-            attachment=data,
-            timestamp=timestamp,
-        )
+        """Answer with a message of this topic, from this location or from nowhere.
+
+        With a `geofence` only an asker inside it hears the answer; a circle without a centre is
+        around the location, or around our position where there is none.
+        """
+        fence = area_given(geofence)
+        name, data = self._reply_key(key, location, fence, encoding, precision_m, attachment)
+        payload, content = as_payload(payload, content_encoding)
+        with refusals(self._parts.zenoh, f"reply to {self.key!r}"):
+            self.zenoh.reply(name, payload, encoding=content, attachment=data, timestamp=timestamp)
 
     def reply_del(
         self,
         key: str,
         *,
-        location: Point | None = None,
+        location: GivenPoint | None = None,
         encoding: str = "s2",
         timestamp: zenoh.Timestamp | None = None,
     ) -> None:
         """Answer that the topic was deleted at this location."""
-        name, data = self._reply_key(key, location, encoding, None, None)
-        self.zenoh.reply_del(name, attachment=data, timestamp=timestamp)
+        name, data = self._reply_key(key, location, None, encoding, None, None)
+        with refusals(self._parts.zenoh, f"reply to {self.key!r}"):
+            self.zenoh.reply_del(name, attachment=data, timestamp=timestamp)
 
     def reply_err(self, payload: Any) -> None:
         """Answer that the question cannot be answered."""
-        self.zenoh.reply_err(payload)
+        payload, content = as_payload(payload, None)
+        with refusals(self._parts.zenoh, f"reply to {self.key!r}"):
+            self.zenoh.reply_err(payload, encoding=content)
 
     def _reply_key(
         self,
         key: str,
-        location: Point | None,
+        location: GivenPoint | None,
+        fence: Area | None,
         encoding: str,
         precision_m: float | None,
         attachment: bytes | None,
     ) -> tuple[str, bytes | None]:
-        topic = check_topic(key)
-        if location is None:
-            return topic, attachment
-        place = blurred(location, precision_m)
-        kind = self._parts.encoding_named(encoding)
-        # Replies go back the way the question came, so they need a key, but no match.
-        name = place_key(topic, place, kind)
-        if self.zenoh.accepts_replies() != zenoh.ReplyKeyExpr.ANY and not (
-            self.zenoh.key_expr.intersects(zenoh.KeyExpr(name))
-        ):
-            name = topic  # a plain client asked for the topic alone
-        return name, Way((name,), place, None).attachment(self._parts.origin, attachment)
+        name, point, place = check_topic(key), point_given(location), None
+        if point is not None:
+            place = blurred(point, precision_m)
+            # Replies go back the way the question came, so they need a key, but no match.
+            located = place_key(name, place, self._parts.encoding_named(encoding))
+            if self._accepts(located):
+                name = located
+        if fence is not None and fence.is_ego_centric and place is None:
+            fence = fence.at(self._parts.position.current())
+        way = Way((name,), place, fence_around(place, fence))
+        return name, way.attachment(self._parts.origin, attachment)
+
+    def _accepts(self, key: str) -> bool:
+        """Whether the asker takes a reply under this key; plain clients take their own only."""
+        query = self.zenoh
+        return query.accepts_replies() == zenoh.ReplyKeyExpr.ANY or query.key_expr.intersects(
+            zenoh.KeyExpr(key)
+        )
 
     def drop(self) -> None:
         """Tell that all replies are given."""
@@ -147,43 +163,68 @@ class _Asked(NamedTuple):
 
 
 class Queryable(Incoming[Query]):
-    """Answers questions about a topic and an area: iterate over it, or give a callback."""
+    """Answers questions about a topic and an area: iterate over it, or give a callback.
+
+    An area that follows the session's position is declared with a margin, and anew beyond it; what
+    is answered is what the area holds at the time of the question.
+    """
 
     def __init__(
         self,
         topic: str,
-        area: Area | None,
+        scope: Scope,
         parts: SessionParts,
         encodings: tuple[Encoding, ...],
         *,
         complete: bool | None,
         capacity: int,
-        on_close: Callable[[Queryable], None],
     ) -> None:
         self.key = check_topic(topic)
-        self.area = area
-        if area is not None and area.is_ego_centric:
-            raise GeometryError("a queryable's area needs a centre; place it with at(point)")
+        self._scope = scope
+        self._encodings = encodings
         self._name = f"queryable {topic!r}"
         super().__init__(Mailbox(capacity, Overflow.DROP_NEWEST, name=self._name), self._read)
         self._parts = parts
-        self._on_close = on_close
         self._closed = False
         self._lock = threading.Lock()
         self._asked: Recent[int] = Recent(_REMEMBERED)
         self.received = 0
         self.filtered_at_edge = 0
-        keys = queryable_keys(self.key, area, encodings)
-        self._tokens = [parts.announcements.announce(key) for key in keys_to_announce(keys)]
         handler = zenoh.handlers.Callback(self._take, indirect=False)
-        self._queryables = [
-            parts.zenoh.declare_queryable(key, handler, complete=complete) for key in keys
-        ]
+        self._tokens = DeclaredKeys(parts.announcements.announce)
+        self._queryables = DeclaredKeys(
+            lambda key: parts.zenoh.declare_queryable(key, handler, complete=complete)
+        )
+        self._declare()
+        parts.followers.add(self)
+
+    @property
+    def area(self) -> Area | None:
+        """The area now; one that follows the position where it is at the moment."""
+        return self._scope.area
 
     @property
     def declared_keys(self) -> tuple[str, ...]:
         """The key expressions that are declared to the network."""
-        return tuple(str(queryable.key_expr) for queryable in self._queryables)
+        return self._queryables.keys
+
+    @property
+    def follows_position(self) -> bool:
+        """Whether the area follows the session's position."""
+        return not self._closed and self._scope.is_ego_centric
+
+    def move(self) -> None:
+        """Follow the position."""
+        before = self._scope.wish
+        self._scope.move(self._parts.position.last)
+        if self._scope.wish is not before:
+            self._declare()
+
+    def _declare(self) -> None:
+        wish = self._scope.wish
+        keys = () if wish is None else queryable_keys(self.key, wish.area, self._encodings)
+        self._tokens.adjust(keys_to_announce(keys))
+        self._queryables.adjust(keys)
 
     @property
     def overflowed(self) -> int:
@@ -220,7 +261,8 @@ class Queryable(Incoming[Query]):
         return None
 
     def _is_asked(self, context: GeoContext) -> bool:
-        if context.area is None or self.area is None or context.area.intersects(self.area):
+        area = self.area
+        if context.area is None or area is None or context.area.intersects(area):
             return True
         self.filtered_at_edge += 1
         return False
@@ -243,15 +285,17 @@ class Queryable(Incoming[Query]):
         if self._closed:
             return
         self._closed = True
-        for queryable in self._queryables:
-            queryable.undeclare()
-        for token in self._tokens:
-            token.undeclare()
+        self._queryables.close()
+        self._tokens.close()
         self._end()
-        self._on_close(self)
+        self._parts.followers.forget(self)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.undeclare()
+
+    def __repr__(self) -> str:
+        state = "closed" if self._closed else f"{len(self._mailbox)} waiting"
+        return f"Queryable(key={self.key!r}, area={self.area}, {state})"

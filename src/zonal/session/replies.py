@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from zonal.geo import Area
-    from zonal.runtime import CallbackThreads
     from zonal.session.geo_context import GeoContext
+    from zonal.session.parts import SessionParts
 
 logger = logging.getLogger(__name__)
 
@@ -39,15 +39,25 @@ class Replies(Incoming[Sample]):
     """The answers to one query as they come, without doubles; iterate with `for` or `async for`.
 
     Zenoh's thread only keeps them; they are read and checked by whoever iterates. Errors that
-    queryables replied are collected in `failures`.
+    queryables replied are collected in `failures`. With `plain`, answers are what it makes of them,
+    unchecked.
     """
 
-    def __init__(self, name: str, gets: int, area: Area | None, threads: CallbackThreads) -> None:
+    def __init__(
+        self,
+        name: str,
+        gets: int,
+        area: Area | None,
+        parts: SessionParts,
+        plain: Callable[[zenoh.Sample], Sample] | None = None,
+    ) -> None:
         super().__init__(Mailbox(_CAPACITY, Overflow.BLOCK, name=name), self._read)
         self._name = name
         self._area = area
         self._open = gets
-        self._threads = threads
+        self._threads = parts.threads
+        self._position = parts.position
+        self._plain = plain
         self._lock = threading.Lock()
         self._known: Recent[tuple[str, str]] = Recent(_CAPACITY)
         self._enough = _CAPACITY
@@ -83,6 +93,8 @@ class Replies(Incoming[Sample]):
             assert reply.err is not None
             self.failures.append(ReplyFailure(reply.err.payload.to_bytes()))
             return None
+        if self._plain is not None:
+            return self._plain(reply.ok)
         try:
             context = context_of(reply.ok)
         except AttachmentError as error:
@@ -90,13 +102,22 @@ class Replies(Incoming[Sample]):
             return None
         place = context.place if context else None
         with self._lock:
-            if self._area is not None and place is not None and not refine(self._area, place):
+            if not self._is_wanted(context):
                 self.filtered_at_edge += 1
                 return None
             if self._is_double(reply.ok, context):
                 self.duplicates += 1
                 return None
         return Sample(reply.ok, place, context)
+
+    def _is_wanted(self, context: GeoContext | None) -> bool:
+        """Whether our area holds its place, and its fence holds our own."""
+        if context is None:
+            return True
+        area, place, own = self._area, context.place, self._position.last
+        if area is not None and place is not None and not refine(area, place):
+            return False
+        return context.fence is None or (own is not None and context.fence.contains(own))
 
     def _is_double(self, sample: zenoh.Sample, context: GeoContext | None) -> bool:
         """The same message twice, from two queryables that both hold it."""

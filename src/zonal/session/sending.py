@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from zonal.keys import check_topic
 from zonal.runtime import close_all
+from zonal.session.parts import area_given
 from zonal.session.publisher import Publisher, Stamps
 from zonal.session.way import way_of
 
 if TYPE_CHECKING:
     import zenoh
 
-    from zonal.geo import Area, Point
+    from zonal.geo import GivenArea, GivenPoint
     from zonal.session.parts import SessionParts
     from zonal.session.publisher import DeliveryOptions, Memory
     from zonal.session.way import Way
@@ -22,10 +23,10 @@ if TYPE_CHECKING:
 class Whence(TypedDict, total=False):
     """Where messages come from and whom they are for."""
 
-    location: Point | None
+    location: GivenPoint | None
     """Where from; by default from the session's position."""
-    geofence: Area | None
-    """Only those inside it hear the messages."""
+    geofence: GivenArea | None
+    """Only those inside it hear the messages; a circle without a centre is around the location."""
     encoding: str | None
     """How places are written into keys; by default as the session does."""
     precision_m: float | None
@@ -41,12 +42,15 @@ class Sending:
         self._lock = threading.Lock()
         self._publishers: list[Publisher] = []
 
+    def __len__(self) -> int:
+        return len(self._publishers)
+
     def way(
         self,
         key: str,
         *,
-        location: Point | None = None,
-        geofence: Area | None = None,
+        location: GivenPoint | None = None,
+        geofence: GivenArea | None = None,
         encoding: str | None = None,
         precision_m: float | None = None,
     ) -> Way:
@@ -54,7 +58,7 @@ class Sending:
         parts = self._parts
         place = parts.place(location, precision_m)
         kind = parts.encoding_named(encoding)
-        return way_of(check_topic(key), place, geofence, kind, parts.announcements)
+        return way_of(check_topic(key), place, area_given(geofence), kind, parts.announcements)
 
     def publisher(
         self,

@@ -2,37 +2,40 @@
 
 from __future__ import annotations
 
+import logging
 import threading
-from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, Unpack
 
 import zenoh
+import zenoh.ext
 
 from zonal.errors import ClosedError
 from zonal.keys import Role, check_topic
 from zonal.runtime import DEFAULT_CAPACITY, Overflow, close_all
 from zonal.session.announcements import Announcements
-from zonal.session.content import checked_encoding
+from zonal.session.content import as_payload
+from zonal.session.followers import Followers, Located
 from zonal.session.gathering import Gathering
 from zonal.session.liveliness import Liveliness
-from zonal.session.mover import Mover
-from zonal.session.parts import SessionParts
+from zonal.session.parts import SessionParts, area_given
 from zonal.session.publisher import DeliveryOptions
 from zonal.session.querier import DEFAULT_TIMEOUT_S, GetOptions, Querier, ask
 from zonal.session.queryable import Queryable
 from zonal.session.receiving import Receiving
+from zonal.session.refusal import refusal, refusals
 from zonal.session.sample import origin_of
+from zonal.session.scope import Scope
 from zonal.session.sending import Sending, Whence
 from zonal.session.subscriber import PullSubscriber, Subscriber, SubscriberOptions
+from zonal.session.unclosed import Closing
 from zonal.session.way import Origin
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    import zenoh.ext
-
-    from zonal.geo import Area, Point
+    from zonal.geo import GivenArea
     from zonal.keys import Encoding
-    from zonal.session.position import Position, PositionHandler
+    from zonal.session.position import Position
     from zonal.session.publisher import Memory, Publisher, Stamps
     from zonal.session.queryable import Query
     from zonal.session.recovery import Recovery
@@ -42,8 +45,10 @@ if TYPE_CHECKING:
 Handler: TypeAlias = "Callable[[Sample], Any] | tuple[Callable[[Sample], Any], Any] | None"
 SubscriberT = TypeVar("SubscriberT", bound=Subscriber)
 
+logger = logging.getLogger(__name__)
 
-class Session:
+
+class Session(Located, Closing):
     """A Zenoh session in which messages, subscriptions and queries have a place.
 
     The plain session is `session.zenoh`. Where neither a location is given nor a position known,
@@ -60,58 +65,23 @@ class Session:
         datagrams: bool,
     ) -> None:
         self.zenoh = session
-        self._position = position
         announcements = Announcements(session)
         self._receiving = Receiving(session, announcements, datagrams=datagrams)
-        origin, threads = Origin(origin_of(str(session.zid()))), self._receiving.threads
-        self._parts = SessionParts(session, origin, position, encoding, announcements, threads)
+        super().__init__(position, Followers(position))
+        self._parts = SessionParts(
+            session,
+            Origin(origin_of(str(session.zid()))),
+            position,
+            encoding,
+            announcements,
+            self._receiving.threads,
+            self._followers,
+        )
         self._sending = Sending(self._parts, stamps)
         self._lock = threading.RLock()
-        self._subscribers: list[Subscriber] = []
-        self._queryables: list[Queryable] = []
         self._closed = threading.Event()
-        self._mover = Mover(position, self.update_position)
-
-    # Position
-
-    def declare_position_handler(self, lifetime: float, handler: PositionHandler | Point) -> None:
-        """Where to ask for the position, and for how many seconds an answer is valid."""
-        self._position.declare(handler, lifetime)
-        self._mover.wake()
-        self.update_position()
-
-    def set_position_lifetime(self, lifetime: float) -> None:
-        """Change how long a position is valid, without touching the handler."""
-        self._position.lifetime = lifetime
-        self._follow_position()
-        self._mover.wake()
-
-    @property
-    def position(self) -> Point | None:
-        """The last known position."""
-        return self._position.last
-
-    @property
-    def position_failures(self) -> int:
-        """How often the position handler raised or returned nonsense."""
-        return self._position.failures
-
-    def update_position(self) -> Point:
-        """Ask the handler now, and let everything that follows the position follow."""
-        point = self._position.current(renew=True)
-        with self._lock:
-            following = [s for s in self._subscribers if s.follows_position]
-        for subscriber in following:
-            subscriber.move()
-        self._follow_position()
-        return point
-
-    def _follow_position(self) -> None:
-        """Subscribers whose area or fences move with us need somebody to ask where we are."""
-        with self._lock:
-            needed = any(subscriber.follows_position for subscriber in self._subscribers)
-        if needed and not self._closed.is_set():
-            self._mover.start()
+        self._told_of_fences = False
+        self._close_at_exit()
 
     # Publish
 
@@ -130,18 +100,22 @@ class Session:
     ) -> None:
         """Publish a message from a `location`, or from the session's position.
 
-        `geofence`: only those inside it hear the message. `precision_m`: nothing finer than a
-        cell of that size leaves the device. `encoding`: how its place is written into its key.
+        The payload is bytes, a `str`, or a `dict` or `list` that is sent as JSON. `geofence`: only
+        those inside it hear the message; a `Circle` without a centre is around its location.
+        `precision_m`: nothing finer than a cell of that size leaves the device. `encoding`: how
+        its place is written into its key.
         """
         self._check_open()
         way = self._sending.way(key, **whence)
         data, timestamp = self._parts.seal(way, attachment, timestamp)
         delivery = DeliveryOptions(congestion_control, priority, express).of_put()
-        encoding = checked_encoding(content_encoding)
-        for name in way.keys:
-            self.zenoh.put(
-                name, payload, encoding=encoding, attachment=data, timestamp=timestamp, **delivery
-            )
+        payload, encoding = as_payload(payload, content_encoding)
+        delivery |= {"encoding": encoding, "attachment": data, "timestamp": timestamp}
+        try:
+            for name in way.keys:
+                self.zenoh.put(name, payload, **delivery)
+        except zenoh.ZError as error:
+            raise refusal(self.zenoh, f"put {key!r}", error) from error
 
     def delete(
         self,
@@ -155,8 +129,9 @@ class Session:
         self._check_open()
         way = self._sending.way(key, **whence)
         data, timestamp = self._parts.seal(way, attachment, timestamp)
-        for name in way.keys:
-            self.zenoh.delete(name, attachment=data, timestamp=timestamp)
+        with refusals(self.zenoh, f"delete {key!r}"):
+            for name in way.keys:
+                self.zenoh.delete(name, attachment=data, timestamp=timestamp)
 
     def declare_publisher(
         self,
@@ -179,7 +154,8 @@ class Session:
         delivery = DeliveryOptions(
             congestion_control, priority, express, reliability, allowed_destination
         )
-        return self._sending.publisher(key, delivery, content_encoding, memory, **whence)
+        with refusals(self.zenoh, f"declare a publisher of {key!r}"):
+            return self._sending.publisher(key, delivery, content_encoding, memory, **whence)
 
     # Subscribe
 
@@ -188,7 +164,7 @@ class Session:
         key: str,
         handler: Handler = None,
         *,
-        area: Area | None = None,
+        area: GivenArea | None = None,
         encoding: str | Iterable[str] | None = None,
         fenced: bool = False,
         margin_m: float | None = None,
@@ -204,10 +180,12 @@ class Session:
         `margin_m` (a quarter of its radius). Messages with a geofence are heard by those inside
         it, or with `fenced=True` by everybody. `encoding` may name several. From publishers with
         a memory, `history` gets what was sent before, and `recovery` what was lost on its way.
+        The second element of a handler that is a pair is `subscriber.handler`.
         """
+        wanted = area_given(area)
         options = SubscriberOptions(
-            area=area,
-            encodings=self._parts.encodings_for(area, encoding),
+            area=wanted,
+            encodings=self._parts.encodings_for(wanted, encoding),
             fenced=fenced,
             margin_m=margin_m,
             capacity=capacity,
@@ -217,7 +195,9 @@ class Session:
         )
         subscriber = self._subscribe(Subscriber, key, options)
         if handler is not None:
-            function = handler[0] if isinstance(handler, tuple) else handler
+            function, subscriber.handler = (
+                handler if isinstance(handler, tuple) else (handler, None)
+            )
             subscriber.call(function, self._receiving.threads, self._receiving.arrivals)
         return subscriber
 
@@ -225,16 +205,17 @@ class Session:
         self,
         key: str,
         *,
-        area: Area | None = None,
+        area: GivenArea | None = None,
         encoding: str | Iterable[str] | None = None,
         fenced: bool = False,
         margin_m: float | None = None,
         capacity: int = 1,
     ) -> PullSubscriber:
         """Keep the latest `capacity` messages until they are pulled."""
+        wanted = area_given(area)
         options = SubscriberOptions(
-            area=area,
-            encodings=self._parts.encodings_for(area, encoding),
+            area=wanted,
+            encodings=self._parts.encodings_for(wanted, encoding),
             fenced=fenced,
             margin_m=margin_m,
             capacity=capacity,
@@ -248,7 +229,8 @@ class Session:
         self._check_open()
         topic = check_topic(key)
         self._position.look(required=options.is_ego_centric)
-        with self._lock:
+        self._tell_of_fences(topic, options)
+        with self._lock, refusals(self.zenoh, f"declare a subscriber of {topic!r}"):
             self._sending.hear_ourselves()
             subscriber = kind(
                 topic,
@@ -259,9 +241,19 @@ class Session:
                 overflow=options.overflow,
                 on_close=self._forget_subscriber,
             )
-            self._subscribers.append(subscriber)
-        self._follow_position()
+        self._followers.add(subscriber)
         return subscriber
+
+    def _tell_of_fences(self, topic: str, options: SubscriberOptions) -> None:
+        """Once in a session: who is nowhere is in no geofence."""
+        if options.fenced or self._position.is_known or self._told_of_fences:
+            return
+        self._told_of_fences = True
+        logger.info(
+            "the subscriber of %r hears no messages with a geofence, since the session has no "
+            "position; give it one, or ask for all of them with fenced=True",
+            topic,
+        )
 
     def gather(self, take: Callable[[list[Sample]], None]) -> Gathering:
         """For a gateway with receivers of its own: the messages of others under keys of its choice.
@@ -279,7 +271,7 @@ class Session:
         selector: zenoh.Selector | str,
         handler: Callable[[Sample], Any] | None = None,
         *,
-        area: Area | None = None,
+        area: GivenArea | None = None,
         encoding: str | Iterable[str] | None = None,
         timeout: float = DEFAULT_TIMEOUT_S,
         target: zenoh.QueryTarget | None = None,
@@ -290,11 +282,12 @@ class Session:
         """Ask the queryables whose area intersects this one; iterate over the replies.
 
         Replies with a location outside the area are left out, and the same message from two
-        queryables comes once.
+        queryables comes once. Zenoh's admin space (`@/**`) is asked as it is, without an area.
         """
         self._check_open()
-        kinds = self._parts.encodings_for(area, encoding)
-        options = GetOptions(area, kinds, timeout, target, priority)
+        wanted = area_given(area)
+        kinds = self._parts.encodings_for(wanted, encoding)
+        options = GetOptions(wanted, kinds, timeout, target, priority)
         replies = ask(self._parts, selector, options, payload, attachment)
         if handler is not None:
             replies.call(handler)
@@ -304,40 +297,45 @@ class Session:
         self,
         key: str,
         *,
-        area: Area | None = None,
+        area: GivenArea | None = None,
         encoding: str | Iterable[str] | None = None,
         timeout: float = DEFAULT_TIMEOUT_S,
         target: zenoh.QueryTarget | None = None,
         priority: zenoh.Priority | None = None,
     ) -> Querier:
-        """A query to ask again and again."""
+        """A query to ask again and again, around the position of the moment where it follows it."""
         self._check_open()
-        kinds = self._parts.encodings_for(area, encoding)
-        return Querier(key, self._parts, GetOptions(area, kinds, timeout, target, priority))
+        wanted = area_given(area)
+        kinds = self._parts.encodings_for(wanted, encoding)
+        return Querier(key, self._parts, GetOptions(wanted, kinds, timeout, target, priority))
 
     def declare_queryable(
         self,
         key: str,
         handler: Callable[[Query], Any] | None = None,
         *,
-        area: Area | None = None,
+        area: GivenArea | None = None,
         encoding: str | Iterable[str] | None = None,
+        margin_m: float | None = None,
         complete: bool | None = None,
         capacity: int = 1024,
     ) -> Queryable:
-        """Answer questions about a topic in an area (without one: about any area)."""
+        """Answer questions about a topic in an area (without one: about any area).
+
+        A `Circle` without a centre follows the session's position (see `declare_subscriber`).
+        """
         self._check_open()
-        queryable = Queryable(
-            key,
-            area,
-            self._parts,
-            self._parts.encodings_for(area, encoding),
-            complete=complete,
-            capacity=capacity,
-            on_close=self._forget_queryable,
-        )
-        with self._lock:
-            self._queryables.append(queryable)
+        wanted = area_given(area)
+        self._position.look(required=wanted is not None and wanted.is_ego_centric)
+        with refusals(self.zenoh, f"declare a queryable of {key!r}"):
+            queryable = Queryable(
+                key,
+                Scope(wanted, self._position.last, fenced=True, margin_m=margin_m),
+                self._parts,
+                self._parts.encodings_for(wanted, encoding),
+                complete=complete,
+                capacity=capacity,
+            )
         if handler is not None:
             queryable.call(handler)
         return queryable
@@ -360,20 +358,20 @@ class Session:
             if self._closed.is_set():
                 return
             self._closed.set()
-            subscribers, queryables = list(self._subscribers), list(self._queryables)
         try:
-            close_all(subscriber.undeclare for subscriber in subscribers)
-            close_all(queryable.undeclare for queryable in queryables)
-            parts = (self._sending, self._receiving, self._parts.announcements, self._mover)
+            parts = (self._followers, self._sending, self._receiving, self._parts.announcements)
             close_all(part.close for part in parts)
         finally:
             self.zenoh.close()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def __repr__(self) -> str:
+        if self._closed.is_set():
+            return "Session(closed)"
+        return (
+            f"Session(zid={str(self.zenoh.zid())!r}, position={self.position}, "
+            f"{self._parts.encoding.name}, {len(self._sending)} publishers, "
+            f"{len(self._followers)} others declared)"
+        )
 
     # Small things
 
@@ -381,14 +379,8 @@ class Session:
         if self._closed.is_set():
             raise ClosedError("the session is closed")
 
-    def _forget_queryable(self, queryable: Queryable) -> None:
-        with self._lock:
-            if queryable in self._queryables:
-                self._queryables.remove(queryable)
-
     def _forget_subscriber(self, subscriber: Subscriber) -> None:
+        self._followers.forget(subscriber)
         with self._lock:
-            if subscriber in self._subscribers:
-                self._subscribers.remove(subscriber)
             # Under the lock, so that nobody joins an interest that is being closed.
             self._receiving.close_unused()

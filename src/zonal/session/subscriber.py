@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
-from zonal.errors import ClosedError, GeometryError
-from zonal.geo import Area, Point
+from zonal.errors import ClosedError
 from zonal.keys import Encoding, Role, refine
 from zonal.runtime import Incoming, Mailbox, Overflow
 from zonal.session.recovery import Recovery
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
 
     import zenoh.ext
 
+    from zonal.geo import Area, Point
     from zonal.runtime import Arrivals, CallbackThreads
     from zonal.session.edge import Edge
     from zonal.session.geo_context import GeoContext
@@ -61,8 +61,6 @@ class SubscriberOptions:
     role: Role = Role.SUBSCRIBER
 
     def __post_init__(self) -> None:
-        if self.area is not None and not isinstance(self.area, Area):
-            raise GeometryError(f"an area is a Circle, Box, Polygon, …, not {self.area!r}")
         if self.recovery is not None and not isinstance(self.recovery, Recovery):
             raise TypeError(f"recovery is a zonal.Recovery, not {self.recovery!r}")
 
@@ -100,6 +98,8 @@ class Subscriber(Incoming[Sample]):
         self._position = position
         self._on_close = on_close
         self._closed = False
+        self.handler: Any = None
+        """What the user gave along with the callback."""
         self._name = f"subscriber {topic!r}"
         super().__init__(Mailbox(capacity, overflow, name=self._name, weigh=_bytes_of))
         self._accepted = 0
@@ -170,7 +170,7 @@ class Subscriber(Incoming[Sample]):
 
     def __repr__(self) -> str:
         state = "closed" if self._closed else f"{len(self._mailbox)} waiting"
-        return f"Subscriber(key={self.key!r}, area={self.area}, {state})"
+        return f"{type(self).__name__}(key={self.key!r}, area={self.area}, {state})"
 
     # What the session does with it
 

@@ -7,7 +7,7 @@ import secrets
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from zonal.errors import GeometryError
+from zonal.errors import PositionError
 from zonal.geo import Area, Cell, Point, cell_of, level_for_size
 from zonal.keys import Encoding, location_of, message_keys
 from zonal.session.geo_context import SEQUENCE_AT, GeoContext, leb128
@@ -78,6 +78,18 @@ def blurred(place: Point, precision_m: float | None) -> Place:
     return cell_of(place, level_for_size(precision_m, step=2))
 
 
+def fence_around(place: Place | None, fence: Area | None) -> Area | None:
+    """The fence of a message from this place: around it, where it has no centre of its own."""
+    if fence is None or not fence.is_ego_centric:
+        return fence
+    if place is None:
+        raise PositionError(
+            "a geofence without a centre is around the message's location or the session's "
+            "position, and there is neither; pass location=, or give zonal.open() a position"
+        )
+    return fence.at(place.center if isinstance(place, Cell) else place)
+
+
 def way_of(
     topic: str,
     place: Place | None,
@@ -85,9 +97,12 @@ def way_of(
     encoding: Encoding,
     announcements: Announcements,
 ) -> Way:
-    """The way of a message; it has no keys where nobody has announced an area that holds it."""
-    if fence is not None and fence.is_ego_centric:
-        raise GeometryError("a geofence without a centre has no place; place it with at(point)")
+    """The way of a message; it has no keys where nobody has announced an area that holds it.
+
+    A fence without a centre is around the place that is given away: of a blurred one the middle
+    of its cell.
+    """
+    fence = fence_around(place, fence)
     announced: tuple[str, ...] = ()
     if encoding.announces_areas and place is not None:
         announced = announcements.matching(topic, encoding, place)

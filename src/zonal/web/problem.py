@@ -7,11 +7,7 @@ import json
 
 import zenoh
 
-from zonal.errors import (
-    ClosedError,
-    WebError,
-    ZonalError,
-)
+from zonal.errors import ClosedError, WebError, ZonalError
 
 
 class Problem(WebError):  # noqa: N818  (the word of RFC 9457)
