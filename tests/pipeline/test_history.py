@@ -18,6 +18,7 @@ from zonal.pipeline.jobs import Pipeline, PipelinePlan
 
 Messages = Callable[..., pa.Table]
 AREA = Box(45.43, 9.15, 45.47, 9.2)
+pytestmark = pytest.mark.group("spark")
 
 
 def offsets(history: History, **wanted: object) -> list[int]:
@@ -31,9 +32,8 @@ def places(spark_holder: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     with LogWriter(folder / "log") as writer:
         for start in range(0, 300, 100):
             writer.append(make_messages(100, first=start))
-    Pipeline(spark_holder.session(), folder / "log", folder / "lake", PipelinePlan()).run(
-        max_rows=100
-    )
+    spark = spark_holder.session()
+    Pipeline(spark, folder / "log", folder / "lake", PipelinePlan()).run(max_rows=100)
     with LogWriter(folder / "log") as writer:
         writer.append(make_messages(100, first=300, topic="city/noise"))
     return folder

@@ -12,6 +12,8 @@ from py4j.protocol import Py4JError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+pytestmark = pytest.mark.group("spark")
+
 
 def test_a_spark_whose_java_was_killed_is_of_no_use(spark_holder: Any) -> None:
     spark = spark_holder.session()
