@@ -26,6 +26,9 @@ settings.register_profile(
 settings.register_profile("thorough", deadline=None, max_examples=2000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
+# A JVM that lives for minutes gains nothing from its second compiler, which takes half its time.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+
 
 class SparkHolder:
     """One Spark for many tests, since starting it is most of a small job's time.

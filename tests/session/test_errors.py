@@ -113,7 +113,16 @@ def test_an_area_that_is_none(near: Session, area: Any) -> None:
 
 @pytest.mark.parametrize(
     "endpoint",
-    ["garbage", "tcp/127.0.0.1", "tcp/:7447", "tcp/127.0.0.1:port", "tcp/h:70000", "foo/h:1", "", 1],
+    [
+        "garbage",
+        "tcp/127.0.0.1",
+        "tcp/:7447",
+        "tcp/127.0.0.1:port",
+        "tcp/h:70000",
+        "foo/h:1",
+        "",
+        1,
+    ],
 )
 def test_a_malformed_endpoint_is_told_what_is_right(endpoint: Any) -> None:
     with pytest.raises(zonal.ConfigurationError, match=r"such as tcp/127\.0\.0\.1:7447"):

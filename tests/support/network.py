@@ -14,6 +14,8 @@ from zonal.session import Router, Session, Subscriber
 from zonal.session.sample import Sample
 
 LOOPBACK = "tcp/127.0.0.1:0"
+AT_ONCE = {"scouting/delay": 0}
+"""Settings of a router that starts without the half second in which others might be scouted."""
 
 
 def eventually(condition: Callable[[], Any], timeout: float = 20.0, what: str = "") -> Any:
@@ -35,7 +37,7 @@ def router_row(count: int, scheme: str = LOOPBACK) -> Iterator[list[Router]]:
     try:
         for _ in range(count):
             connect = routers[-1].endpoints if routers else ()
-            routers.append(Router([scheme], connect=connect))
+            routers.append(Router([scheme], connect=connect, settings=AT_ONCE))
         for number, router in enumerate(routers):
             links = (number > 0) + (number < count - 1)
             eventually(lambda router=router, links=links: router.neighbours >= links)

@@ -7,8 +7,8 @@ A distribution adds a command with an entry point in the group `zonal.commands`:
 hello = "my_package.hello:app"   # a function, or a `typer.Typer` with several commands
 ```
 
-Our own modules import what only their command needs inside of it, so that nobody waits for Spark
-to publish a message. Others are imported when their command is used, or asked for its help.
+A module is imported when its command is used, or when `zonal --help` asks it for its help: nobody
+waits for Spark to publish a message.
 """
 
 from __future__ import annotations
@@ -18,21 +18,10 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from zonal.cli.broker import app as broker
-from zonal.cli.demo import demo
-from zonal.cli.encode import encode
-from zonal.cli.get import get
-from zonal.cli.history import history
-from zonal.cli.mesh import app as mesh
-from zonal.cli.pipeline import app as pipeline
-from zonal.cli.pub import pub
-from zonal.cli.record import record
-from zonal.cli.router import router
-from zonal.cli.serve import serve
-from zonal.cli.sub import sub
 from zonal.errors import CommandError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from importlib.metadata import EntryPoint
 
 GROUP = "zonal.commands"
@@ -42,21 +31,93 @@ _KNOWN_ELSEWHERE = {"lab": ("zonal-lab", "experiments on emulated networks")}
 """Commands that are not in this distribution, and what to install for them."""
 
 
-COMMANDS: dict[str, Any] = {
-    "router": router,
-    "pub": pub,
-    "sub": sub,
-    "get": get,
-    "encode": encode,
-    "serve": serve,
-    "broker": broker,
-    "record": record,
-    "pipeline": pipeline,
-    "history": history,
-    "mesh": mesh,
-    "demo": demo,
+def _router() -> Any:
+    from zonal.cli.router import router
+
+    return router
+
+
+def _pub() -> Any:
+    from zonal.cli.pub import pub
+
+    return pub
+
+
+def _sub() -> Any:
+    from zonal.cli.sub import sub
+
+    return sub
+
+
+def _get() -> Any:
+    from zonal.cli.get import get
+
+    return get
+
+
+def _encode() -> Any:
+    from zonal.cli.encode import encode
+
+    return encode
+
+
+def _serve() -> Any:
+    from zonal.cli.serve import serve
+
+    return serve
+
+
+def _broker() -> Any:
+    from zonal.cli.broker import app
+
+    return app
+
+
+def _record() -> Any:
+    from zonal.cli.record import record
+
+    return record
+
+
+def _pipeline() -> Any:
+    from zonal.cli.pipeline import app
+
+    return app
+
+
+def _history() -> Any:
+    from zonal.cli.history import history
+
+    return history
+
+
+def _mesh() -> Any:
+    from zonal.cli.mesh import app
+
+    return app
+
+
+def _demo() -> Any:
+    from zonal.cli.demo import demo
+
+    return demo
+
+
+COMMANDS: dict[str, Callable[[], Any]] = {
+    "router": _router,
+    "pub": _pub,
+    "sub": _sub,
+    "get": _get,
+    "encode": _encode,
+    "serve": _serve,
+    "broker": _broker,
+    "record": _record,
+    "pipeline": _pipeline,
+    "history": _history,
+    "mesh": _mesh,
+    "demo": _demo,
 }
-"""Our own commands, in the order of `zonal --help`."""
+"""Our own commands: how each is imported, in the order of `zonal --help`."""
 
 
 def command_names() -> list[str]:
@@ -65,12 +126,12 @@ def command_names() -> list[str]:
 
 
 def load_command(name: str) -> Any:
-    """The function or `typer.Typer` behind a name; None for an unknown name.
+    """The function or `typer.Typer` behind a name, imported now; None for an unknown name.
 
     Raises `CommandError` for a command that is not installed or cannot be loaded.
     """
     if name in COMMANDS:
-        return COMMANDS[name]
+        return COMMANDS[name]()
     if entry := _added().get(name):
         return _loaded(entry)
     if name in _KNOWN_ELSEWHERE:

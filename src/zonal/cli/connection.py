@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal, cast, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast, get_args
 
 import typer
 
@@ -47,11 +47,15 @@ JsonLines = Annotated[bool, typer.Option("--json", help="Write one JSON object a
 
 
 def connected(
-    connect: list[str], mode: str, encoding: str = "s2", position: str | None = None
+    connect: list[str],
+    mode: str,
+    encoding: str = "s2",
+    position: str | None = None,
+    settings: dict[str, Any] | None = None,
 ) -> Session:
-    """Open a session, or say clearly why not."""
+    """Open a session (with further `settings` of Zenoh's), or say clearly why not."""
     endpoints = [endpoint for endpoint in connect if endpoint != "scout"]
-    config = zonal.config(check_mode(mode), connect=endpoints)
+    config = zonal.config(check_mode(mode), connect=endpoints, settings=settings)
     return zonal.open(config, encoding=encoding, position=given(position, parse_point))
 
 

@@ -100,12 +100,6 @@ def corner_of_path(path: str) -> Point:
     return Point(lat, lon)
 
 
-def references_match(a: str, b: str) -> bool:
-    """The match of Visotto 2023: the shorter reference contains the longer."""
-    path_a, path_b = f"{path_of_reference(a)}/", f"{path_of_reference(b)}/"
-    return path_a.startswith(path_b) or path_b.startswith(path_a)
-
-
 @dataclass(frozen=True, slots=True)
 class MgrsEncoding(Encoding):
     """Paths of MGRS squares."""

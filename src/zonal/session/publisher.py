@@ -117,6 +117,8 @@ class Publisher:
         self.key = check_topic(topic)
         self._parts = parts
         self._session = parts.zenoh
+        self._origin = parts.origin
+        self._new_timestamp = parts.zenoh.new_timestamp
         self._position = parts.position
         self._encoding = parts.encoding_named(encoding)
         self._location = point_given(location)
@@ -176,7 +178,8 @@ class Publisher:
                 steady.put(payload, encoding=encoding, attachment=attachment, timestamp=stamp)
                 return
             way = self._way(point_given(location), area_given(geofence))
-            data, timestamp = self._parts.seal(way, attachment, timestamp)
+            data = way.attachment(self._origin, attachment, stamped=timestamp is None)
+            timestamp = timestamp or self._new_timestamp()
             for key in way.keys:
                 self._publisher(key).put(
                     payload, encoding=encoding, attachment=data, timestamp=timestamp
@@ -204,7 +207,7 @@ class Publisher:
                 self._publisher(key).delete(attachment=data, timestamp=timestamp)
 
     def _stamp(self) -> zenoh.Timestamp | None:
-        return self._session.new_timestamp() if self._stamps_itself else None
+        return self._new_timestamp() if self._stamps_itself else None
 
     def _way(self, location: Point | None, geofence: Area | None) -> Way:
         point = location or self._location
@@ -225,7 +228,7 @@ class Publisher:
         point, encoding = self._location, self._encoding
         if point is None or self._precision_m or self._geofence or self._memory:
             return None
-        key = exact_key(self.key, point, self._parts.origin.id, encoding)
+        key = exact_key(self.key, point, self._origin.id, encoding)
         if key is None:
             return None
         options = self._delivery.of_publisher()

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
 MQTT_NEEDS = ("mqtt5", "websockets", "aiomqtt")
+PAST_NEEDS = ("pyarrow",)
 _ROUTER_PORT = 7447
 _FIRST_MESSAGE_S = 20.0
 _ROUTERS = (("Duomo", 0.0, 0.0), ("San Siro", 285.0, 4_500.0), ("Lambrate", 70.0, 4_200.0))
@@ -101,7 +102,7 @@ class Demo:
                 told(f"mqtt://{LOCALHOST}:{side.port}, {len(city.walkers) - speaking} phones")
         else:
             speaking = len(city.walkers)
-        if self._has("history", self.options.pipeline, past.missing):
+        if self._has("history", self.options.pipeline, lambda: missing(*PAST_NEEDS)):
             with self._step("recorder and history") as told:
                 self._past = past.Past(self.options.data, endpoints)
                 self._stack.callback(self._past.close)
