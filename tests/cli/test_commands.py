@@ -73,6 +73,12 @@ def test_get_asks_the_area(router: Router) -> None:
         assert run("get", "t", "-a", "circle:40,9,2km", *where).stdout == ""
 
 
+def test_get_asks_the_admin_space(router: Router) -> None:
+    done = run("get", "@/**", "--json", "-e", router.endpoints[0])
+    keys = [json.loads(line)["key"] for line in done.stdout.splitlines()]
+    assert f"@/{router.zenoh.zid()}/router" in keys
+
+
 def test_encode_as_json_has_every_encoding() -> None:
     record = json.loads(run("encode", "circle:45.46,9.19,2km", "--json").stdout)
     assert {"s2", "mgrs", "bloom", "json"} <= record["keys"].keys()
