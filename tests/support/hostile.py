@@ -270,7 +270,7 @@ class Stranger:
         return values
 
     def _json_value(self) -> Any:
-        choices = (None, True, "", "1e400", [], {}, [[]], 10**400, -1, 1e308, "ff", {"lat": {}},
+        choices: tuple[Any, ...] = (None, True, "", "1e400", [], {}, [[]], 10**400, -1, 1e308, "ff", {"lat": {}},
                    *_NUMBERS)  # fmt: skip
         return self._random.choice(choices)
 
