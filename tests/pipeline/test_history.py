@@ -18,7 +18,6 @@ from zonal.pipeline.jobs import Pipeline, PipelinePlan
 
 Messages = Callable[..., pa.Table]
 AREA = Box(45.43, 9.15, 45.47, 9.2)
-pytestmark = pytest.mark.group("spark")
 
 
 def offsets(history: History, **wanted: object) -> list[int]:

@@ -12,7 +12,8 @@ from py4j.protocol import Py4JError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.group("spark")
+# Apart from the other tests on Spark: PySpark mixes up objects of two Java processes in one run.
+pytestmark = [pytest.mark.slow, pytest.mark.group("killed-spark")]
 
 
 def test_a_spark_whose_java_was_killed_is_of_no_use(spark_holder: Any) -> None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from xdist.workermanage import WorkerController
 
-GROUPS = {"spark": "spark", "emulating": "emulation", "chrome": "browser"}
+GROUPS = {"spark_holder": "spark", "emulating": "emulation", "chrome": "browser"}
 """Groups by the fixture that makes a test one of theirs, longest first.
 
 A test that has no such fixture joins by its mark: `pytest.mark.group("spark")`.

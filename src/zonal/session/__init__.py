@@ -21,7 +21,7 @@ from zonal.session.liveliness import (
 from zonal.session.opening import open  # noqa: A004  (Zenoh's own name)
 from zonal.session.position import Position
 from zonal.session.publisher import Memory, Publisher
-from zonal.session.querier import DEFAULT_TIMEOUT_S, Querier
+from zonal.session.querier import DEFAULT_TIMEOUT_S, Querier, is_admin
 from zonal.session.queryable import Query, Queryable
 from zonal.session.recovery import Recovery
 from zonal.session.replies import Replies, ReplyFailure
@@ -65,5 +65,6 @@ __all__ = [
     "Wish",
     "blurred",
     "config",
+    "is_admin",
     "open",
 ]

@@ -249,11 +249,11 @@ class PresenceSubscriber(Incoming[Presence]):
         """Follow the position: others appear and disappear by our own moving."""
         before = self._scope.wish
         self._scope.move(self._parts.position.last)
+        with self._lock:
+            self._bring([p for key in list(self._alive) for p in self._news(key, alive=True)])
         if self._scope.wish is not before:
             self._declare()
             self._forget_those_out_of_sight()
-        with self._lock:
-            self._bring([p for key in list(self._alive) for p in self._news(key, alive=True)])
 
     def _declare(self) -> None:
         wish = self._scope.wish
