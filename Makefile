@@ -10,6 +10,8 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c c
 
 # Processes that share the tests; without a number, a few more than there are cores.
 N ?= auto
+# Tests start many processes, which shall not all compile the same sources.
+unexport PYTHONDONTWRITEBYTECODE
 PYTEST := $(BIN)/python -m pytest --numprocesses $(N) --dist loadscope --no-loadscope-reorder --durations 10
 
 .PHONY: help setup demo check test test-slow format clean

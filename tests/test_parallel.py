@@ -9,18 +9,20 @@ from pathlib import Path
 
 import pytest
 
-SUPPORT = Path(__file__).parent / "support"
+from parallel import GROUPS
+
+ROOT = Path(__file__).parents[1]
 
 SETTINGS = f"""
 [pytest]
 addopts = -q -p parallel -p no:cacheprovider
-pythonpath = {SUPPORT}
+pythonpath = {ROOT / "tests" / "support"}
 """
 SHARED = """
 import pytest
 
 @pytest.fixture
-def spark():
+def spark_holder():
     pass
 
 @pytest.fixture(autouse=True)
@@ -41,11 +43,11 @@ def test_marked(): pass
 """,
     "test_b.py": """
 def test_before(): pass
-def test_with_spark(spark): pass
+def test_with_spark(spark_holder): pass
 def test_after(): pass
 """,
     "test_c.py": """
-def test_with_spark(spark): pass
+def test_with_spark(spark_holder): pass
 def test_last(): pass
 """,
 }
@@ -81,3 +83,9 @@ def test_groups_and_files_stay_together_and_a_crash_hides_nothing(
     failed = re.findall(r"^FAILED (\S+)", printed, re.MULTILINE)
     assert sorted(failed) == ["test_a.py::test_crashes", "test_a.py::test_fails"]
     assert "2 failed, 7 passed" in printed
+
+
+def test_every_fixture_that_makes_a_group_is_there() -> None:
+    files = [ROOT / "conftest.py", *ROOT.glob("tests/**/*.py"), *ROOT.glob("lab/tests/**/*.py")]
+    text = "".join(path.read_text(encoding="utf-8") for path in files)
+    assert [each for each in GROUPS if f"\ndef {each}(" not in text] == []
