@@ -63,7 +63,7 @@ def run(tmp_path: Path) -> tuple[str, list[tuple[str, str]]]:
     command = [sys.executable, "-m", "pytest", "-n", "2"]
     done = subprocess.run(
         [*command, "--dist", "loadscope", "--no-loadscope-reorder"],
-        cwd=tmp_path, capture_output=True, text=True, timeout=240, check=False,
+        cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
     assert done.returncode == 1, done.stdout + done.stderr
     told = [line.split() for line in (tmp_path / "told").read_text().splitlines()]

@@ -103,6 +103,12 @@ class GroupsAndFiles(LoadScopeScheduling):
     def _split_scope(self, nodeid: str) -> str:
         return self._groups.get(nodeid) or nodeid.partition("::")[0]
 
+    def _reschedule(self, node: WorkerController) -> None:
+        super()._reschedule(node)
+        # A process starts a test only when it knows the next one, or that there is none.
+        while not node.shutting_down and self._pending_of(self.assigned_work[node]) < 2:
+            super()._reschedule(node)
+
     def remove_node(self, node: WorkerController) -> str | None:
         """Return the test that `node` was at when it ended, if it was at one."""
         # Left to itself, xdist would run that test again, and wait for ever for whoever gets a

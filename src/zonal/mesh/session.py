@@ -160,10 +160,13 @@ class MeshSession:
         if len(parts) == 1:
             self._do(lambda: self._driver.publish(channels, parts[0]))
         else:
-            waiting = len(self._outbox) + len(parts)
-            if waiting > _MOST_FRAGMENTS:
-                raise MeshError(f"{waiting} fragments would wait, more than {_MOST_FRAGMENTS}")
-            self._do(lambda: self._outbox.extend((channels, part) for part in parts))
+            self._check_open()
+            with self._lock:  # room is taken at once, however far the node's thread is behind
+                waiting = len(self._outbox) + len(parts)
+                if waiting > _MOST_FRAGMENTS:
+                    raise MeshError(f"{waiting} fragments would wait, more than {_MOST_FRAGMENTS}")
+                self._outbox.extend((channels, part) for part in parts)
+            self._ring()
         self._hand_over(message, self.id)
 
     def declare_subscriber(
