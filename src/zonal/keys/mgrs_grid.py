@@ -41,8 +41,12 @@ _ROWS = "ABCDEFGHJKLMNPQRSTUV"
 _SQUARE_M = 100_000
 _METRE_STEPS = 6  # chunks behind the zone of a square metre: the square and five digit pairs
 _MARGIN_M = 2.0  # references name whole metres, and conversions round
+_WIDE_MARGIN_M = 20.0  # in wide zones the two ways of converting differ by some metres
 _SAMPLES = 8
 _HAIR_DEG = 1e-7
+_METRE_DEG = 2e-5  # two metres: the converter rounds across the limits of the grid
+_SOUTHERN_M = 10_000_000  # the northing of the equator in southern zones
+_NO_ZONES = frozenset(("32X", "34X", "36X"))  # their neighbours share them
 # Zones of another width: south-western Norway and Svalbard, as west and east in degrees.
 _ODD_ZONES = {
     "31V": (0.0, 3.0),
@@ -62,8 +66,13 @@ def reference_of(point: Point, digits: int = 5) -> str:
     if not 0 <= digits <= 5:
         raise LocationKeyError(f"a reference has 0 to 5 digits each way, not {digits}")
     with _converter_lock:
-        text = _converter.toMGRS(point.lat, point.lon, MGRSPrecision=digits)
+        text = _converter.toMGRS(_off_equator(point.lat), point.lon, MGRSPrecision=digits)
     return str(text).lstrip("0")
+
+
+def _off_equator(lat: float) -> float:
+    """Two metres south of the equator for what is nearer: there squares have names that read."""
+    return -_METRE_DEG if -_METRE_DEG < lat < 0.0 else lat
 
 
 def path_of_reference(reference: str) -> str:
@@ -75,6 +84,10 @@ def path_of_reference(reference: str) -> str:
             "32TNR1485334536 (an even number of digits)"
         )
     zone, square, digits = parsed.groups()
+    if zone.lstrip("0") in _NO_ZONES:
+        raise LocationKeyError(
+            f"{reference!r}: there is no zone {zone}; 31X to 37X are the odd ones"
+        )
     half = len(digits or "") // 2
     pairs = map("".join, zip((digits or "")[:half], (digits or "")[half:], strict=True))
     return "/".join(filter(None, (zone.lstrip("0"), square, *pairs)))
@@ -210,10 +223,10 @@ def _path_of_utm(zone: str, easting: int, northing: int, digits: int) -> str:
 
 def _zone_parts(bounds: Box) -> Iterator[_ZonePart]:
     """The zones that the bounds touch; polar ones as a whole."""
-    if bounds.max_lat >= 84.0:
+    if bounds.max_lat >= 84.0 - _METRE_DEG:
         yield _ZonePart("Y")
         yield _ZonePart("Z")
-    if bounds.min_lat <= -80.0:
+    if bounds.min_lat <= -80.0 + _METRE_DEG:
         yield _ZonePart("A")
         yield _ZonePart("B")
     for south, north in _band_parts(bounds):
@@ -229,6 +242,10 @@ def _band_parts(bounds: Box) -> Iterator[tuple[float, float]]:
         low, high = max(bounds.min_lat, south), min(bounds.max_lat, north)
         if low < high:
             yield low, high
+    # Two metres beyond its limits the grid's own squares are still named.
+    for limit, row in ((-80.0, (-80.0, -80.0 + _METRE_DEG)), (84.0, (84.0 - _METRE_DEG, 84.0))):
+        if bounds.min_lat <= limit + _METRE_DEG and bounds.max_lat >= limit - _METRE_DEG:
+            yield row
 
 
 def _strips(bounds: Box) -> Iterator[tuple[float, float]]:
@@ -255,11 +272,13 @@ def _zone_part(part: Box) -> _ZonePart:
     )
     # Meridians and parallels bend between two samples by no more than this.
     step = math.radians(max(part.width_deg, part.height_deg) / _SAMPLES)
-    margin = _MARGIN_M + EARTH_RADIUS_M * (step / 2) ** 2
+    margin = _WIDE_MARGIN_M if zone in _ODD_ZONES else _MARGIN_M
+    margin += EARTH_RADIUS_M * (step / 2) ** 2
+    most = _SOUTHERN_M - 1.0 if part.center.lat < 0 else math.inf
     return _ZonePart(
         zone,
         (float(easting.min()) - margin, float(easting.max()) + margin),
-        (max(0.0, float(northing.min()) - margin), float(northing.max()) + margin),
+        (max(0.0, float(northing.min()) - margin), min(float(northing.max()) + margin, most)),
     )
 
 

@@ -63,5 +63,9 @@ class SessionParts(NamedTuple):
         Without names and area: all, since messages may be written in any.
         """
         if names is None:
-            return encodings() if area is None else (self.encoding,)
-        return tuple(map(encoding_named, [names] if isinstance(names, str) else names))
+            kinds = encodings() if area is None else (self.encoding,)
+        else:
+            kinds = tuple(map(encoding_named, [names] if isinstance(names, str) else names))
+        for kind in kinds if area is not None else ():
+            kind.check_area(area)
+        return kinds
