@@ -102,8 +102,9 @@ class Encoding(Protocol):
     ) -> tuple[str, ...]:
         """What a subscriber, queryable or get with this area declares or asks."""
 
-    def check_area(self, area: Area) -> None:
+    def check_area(self, area: Area) -> None:  # noqa: ARG002  (overridden)
         """Nothing where the area can be written; a `LocationKeyError` where it cannot at all."""
+        return
 
     def cell_expression(self, cell: Cell) -> str:
         """What is declared for all places in an S2 cell of any level.

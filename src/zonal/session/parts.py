@@ -66,6 +66,7 @@ class SessionParts(NamedTuple):
             kinds = encodings() if area is None else (self.encoding,)
         else:
             kinds = tuple(map(encoding_named, [names] if isinstance(names, str) else names))
-        for kind in kinds if area is not None else ():
-            kind.check_area(area)
+        if area is not None:
+            for kind in kinds:
+                kind.check_area(area)
         return kinds
