@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from zonal.geo import Area
 
-DEFAULT_MAX_CELLS = 128
-DEFAULT_CELLS_AN_AREA = 8
+DEFAULT_MAX_CELLS = 256
+DEFAULT_CELLS_AN_AREA = 48
 
 
 class CoverChange(NamedTuple):
