@@ -30,7 +30,7 @@ from zonal.geo.point import (
     unit_vector,
     unit_vectors,
 )
-from zonal.geo.polygon import MultiPolygon, Polygon
+from zonal.geo.polygon import MultiPolygon, Polygon, overlap_too_much
 
 __all__ = [
     "DEFAULT_MAX_CELLS",
@@ -68,6 +68,7 @@ __all__ = [
     "distance_m",
     "level_for_size",
     "outline",
+    "overlap_too_much",
     "planar_of",
     "point_from_wkt",
     "unit_vector",

@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from zonal.geo.point import Point
 
 
+MAX_OVERLAPPING = 256
+"""Vertices of overlapping parts that strangers may send: uniting takes the square of them."""
+
+
 class _FigureArea(PlanarArea):
     """An area that keeps its figure."""
 
@@ -173,6 +177,30 @@ class MultiPolygon(_FigureArea):
         """A multipolygon of its parts, also where they overlap."""
         parts = shapely.MultiPolygon([part.planar for part in self.polygons])
         return bytes(shapely.to_wkb(parts))
+
+    def to_bytes(self) -> bytes:
+        """The letter `P` and the well-known binary; of parts that overlap too much, their union."""
+        if overlap_too_much(self.polygons):
+            return b"P" + bytes(shapely.to_wkb(self._planar))
+        return b"P" + self.to_wkb()
+
+
+def overlap_too_much(polygons: Sequence[Polygon]) -> bool:
+    """Whether polygons overlap and have more than `MAX_OVERLAPPING` vertices together."""
+    vertices = sum(len(ring) for polygon in polygons for ring in polygon.rings)
+    if vertices <= MAX_OVERLAPPING:
+        return False
+    return not shapely.MultiPolygon([polygon.planar for polygon in polygons]).is_valid
+
+
+def multipolygon_of_stranger(polygons: Sequence[Polygon]) -> MultiPolygon:
+    """Their multipolygon; a `GeometryError` where uniting them would take long."""
+    if overlap_too_much(polygons):
+        raise GeometryError(
+            f"parts that overlap have at most {MAX_OVERLAPPING} vertices together; send their "
+            "union (shapely.union_all)"
+        )
+    return MultiPolygon(tuple(polygons))
 
 
 def _ring(vertices: Iterable[Point | Sequence[float]], name: str) -> Ring:
