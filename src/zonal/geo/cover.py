@@ -115,6 +115,7 @@ def rect_of(box: Box) -> s2.S2LatLngRect:
     )
 
 
+@lru_cache(maxsize=1024)
 def _polygon_cover(area: Area, max_cells: int, max_level: int, step: int) -> tuple[Cell, ...]:
     """From few cells around the bounds: split where it spares the most area for a cell more."""
     test = _PolygonTest(area)
