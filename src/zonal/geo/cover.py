@@ -87,13 +87,11 @@ def _region_cover(region: object, max_cells: int, max_level: int, step: int) -> 
 
 def _rim_level(circle: Circle, max_cells: int) -> int:
     """The coarsest level at which so many cells lie side by side on the radius as are worth it."""
-    if circle.radius_m <= 0.0:
-        return MAX_LEVEL
     center = circle.bounds.center if circle.center is None else circle.center
     place = s2.S2CellId(s2.S2LatLng.FromDegrees(center.lat, center.lon)).parent(_SAMPLE_LEVEL)
     width_m = math.sqrt(s2.S2Cell(place).ApproxArea()) * EARTH_RADIUS_M * 2.0**_SAMPLE_LEVEL
     across = _ACROSS_A_RADIUS * max(1.0, max_cells / DEFAULT_MAX_CELLS)
-    level = math.log2(width_m * across / circle.radius_m)
+    level = math.log2(width_m * across / max(circle.radius_m, EDGE_TOLERANCE_M))
     return max(0, min(MAX_LEVEL, math.ceil(level)))
 
 
