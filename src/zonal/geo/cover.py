@@ -87,13 +87,11 @@ def _region_cover(region: object, max_cells: int, max_level: int, step: int) -> 
 
 def _rim_level(circle: Circle, max_cells: int) -> int:
     """The coarsest level at which so many cells lie side by side on the radius as are worth it."""
-    if circle.radius_m <= 0.0:
-        return MAX_LEVEL
     center = circle.bounds.center if circle.center is None else circle.center
     place = s2.S2CellId(s2.S2LatLng.FromDegrees(center.lat, center.lon)).parent(_SAMPLE_LEVEL)
     width_m = math.sqrt(s2.S2Cell(place).ApproxArea()) * EARTH_RADIUS_M * 2.0**_SAMPLE_LEVEL
     across = _ACROSS_A_RADIUS * max(1.0, max_cells / DEFAULT_MAX_CELLS)
-    level = math.log2(width_m * across / circle.radius_m)
+    level = math.log2(width_m * across / max(circle.radius_m, EDGE_TOLERANCE_M))
     return max(0, min(MAX_LEVEL, math.ceil(level)))
 
 
@@ -115,6 +113,7 @@ def rect_of(box: Box) -> s2.S2LatLngRect:
     )
 
 
+@lru_cache(maxsize=1024)
 def _polygon_cover(area: Area, max_cells: int, max_level: int, step: int) -> tuple[Cell, ...]:
     """From few cells around the bounds: split where it spares the most area for a cell more."""
     test = _PolygonTest(area)
