@@ -21,6 +21,8 @@ _COUNTS = (0, 1, 2, 3, 4, 255, 4_096, 4_097, 65_535, 65_537, 2**31 - 1, 2**31, 2
 _TEXTS = ("", "*", "**", "$*", "=", "@", "@to", "@by", "@s2", "@json", "s_", "é", "\x00", "8",
           "²", "٣", "ff", "32T", "99Z", "NR", "00", "A" * 2_000)  # fmt: skip
 AREA = Circle(Point(45.4642, 9.19), radius_m=2000)
+_LONGEST_KEY = 65_535
+"""Characters: Zenoh carries no longer keys."""
 _ROLES = ("p", "s", "ps", "q", "g", "", "x")
 
 
@@ -193,9 +195,8 @@ class Stranger:
         fence = ""
         if self._seldom():
             fence = self._random.choice(fence_expressions(AREA))
-        if self._seldom():
-            return self._spoiled_key(join(topic, location, fence))
-        return join(topic, location, fence)
+        key = join(topic, location, fence)
+        return (self._spoiled_key(key) if self._seldom() else key)[:_LONGEST_KEY]
 
     def expression(self) -> str:
         """The location in a key."""
@@ -217,7 +218,7 @@ class Stranger:
         """The key by which an area is announced."""
         key = join("t", self.json_expression() if self._often() else self.expression())
         device = self._random.choice(("abc-1", "", "@by", "x/y"))
-        return f"{key}/@by/{device}"
+        return f"{key[: _LONGEST_KEY - 50]}/@by/{device}"
 
     def json_expression(self) -> str:
         """`@json/…` with any role, shape and value."""
@@ -226,7 +227,7 @@ class Stranger:
         text = self._deep_json() if self._seldom() else json.dumps(self._spoiled_values(values))
         data = self._spoiled(text.encode()) if self._seldom() else text.encode()
         head = role if role == "p" and self._often() else f"{role}_{shape}"
-        return f"@json/{head}_{self._base64(data)}"
+        return f"@json/{head}_{self._base64(data)}"[: _LONGEST_KEY - 100]
 
     def _shape_values(self, shape: str) -> Any:
         point = self.point()
@@ -269,7 +270,7 @@ class Stranger:
         return values
 
     def _json_value(self) -> Any:
-        choices = (None, True, "", "1e400", [], {}, [[]], 10**400, -1, 1e308, "ff", {"lat": {}},
+        choices: tuple[Any, ...] = (None, True, "", "1e400", [], {}, [[]], 10**400, -1, 1e308, "ff", {"lat": {}},
                    *_NUMBERS)  # fmt: skip
         return self._random.choice(choices)
 
@@ -335,12 +336,13 @@ class Stranger:
             case 2:
                 chunks[at:at] = [self._random.choice(_TEXTS)]
             case 3:
-                chunks[at:at] = chunks[at : at + 1] * self._random.choice((1, 30, 3_000))
+                fit = _LONGEST_KEY // (len(chunks[at]) + 1)
+                chunks[at:at] = chunks[at : at + 1] * min(fit, self._random.choice((1, 30, 3_000)))
             case 4:
                 letters = list(chunks[at] or "x")
                 letters[self._random.randrange(len(letters))] = chr(self._random.randrange(1, 300))
                 chunks[at] = "".join(letters)
-        return "/".join(chunks)
+        return "/".join(chunks)[:_LONGEST_KEY]
 
     def _seldom(self) -> bool:
         return self._random.random() < 0.15
