@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from zonal.geo import Area
 
-DEFAULT_MAX_CELLS = 128
-DEFAULT_CELLS_AN_AREA = 8
+DEFAULT_MAX_CELLS = 256
+DEFAULT_CELLS_AN_AREA = 48
 
 
 class CoverChange(NamedTuple):
@@ -56,7 +56,7 @@ class InterestCover:
         if max_cells < MIN_CELLS:
             raise GeometryError(f"max_cells {max_cells} is below {MIN_CELLS}, the number of faces")
         self._max_cells = max_cells
-        self._cells_an_area = cells_an_area
+        self._cells_an_area = min(cells_an_area, max_cells)
         self._max_level = max_level
         self._covers: dict[Hashable, tuple[int, ...]] = {}
         self._wanted: dict[int, int] = {}  # cells of the areas' covers, and how many want them

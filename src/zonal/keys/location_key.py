@@ -49,7 +49,9 @@ def encode_area(
     """The keys of a subscriber, queryable or get: together they contain the area."""
     if role is Role.PUBLISHER:
         raise LocationKeyError("a publisher has a place, not an area; use encode_place")
-    expressions = encoding_named(encoding).area_expressions(area, role, max_expressions)
+    kind = encoding_named(encoding)
+    kind.check_area(area)
+    expressions = kind.area_expressions(area, role, max_expressions)
     return tuple(LocationKey(expression, role) for expression in expressions)
 
 

@@ -11,7 +11,7 @@ import math
 import re
 import threading
 from dataclasses import dataclass
-from itertools import islice, product
+from itertools import product
 from typing import TYPE_CHECKING, NamedTuple
 
 import mgrs
@@ -19,7 +19,17 @@ import numpy as np
 import utm
 
 from zonal.errors import LocationKeyError
-from zonal.geo import EARTH_RADIUS_M, Area, Box, Everywhere, Point, Polygon, outline
+from zonal.geo import (
+    EARTH_RADIUS_M,
+    Area,
+    Box,
+    Circle,
+    Everywhere,
+    MultiPolygon,
+    Point,
+    Polygon,
+    outline,
+)
 from zonal.keys.encoding import (
     DEFAULT_MAX_EXPRESSIONS,
     Encoding,
@@ -27,6 +37,7 @@ from zonal.keys.encoding import (
     Role,
     RoleExpression,
 )
+from zonal.keys.mgrs_cover import Block, Disk, Frame, blocks_of
 from zonal.keys.s2 import paths_intersect
 
 if TYPE_CHECKING:
@@ -41,8 +52,14 @@ _ROWS = "ABCDEFGHJKLMNPQRSTUV"
 _SQUARE_M = 100_000
 _METRE_STEPS = 6  # chunks behind the zone of a square metre: the square and five digit pairs
 _MARGIN_M = 2.0  # references name whole metres, and conversions round
+_WIDE_MARGIN_M = 20.0  # in wide zones the two ways of converting differ by some metres
 _SAMPLES = 8
+_WIDEST_DISK_M, _FARTHEST_M = 100_000.0, 500_000.0
+_DISTORTION = 1.02  # of distances: sphere against ellipsoid 0.6 %, the projection 0.4 %, curvature
 _HAIR_DEG = 1e-7
+_METRE_DEG = 2e-5  # two metres: the converter rounds across the limits of the grid
+_SOUTHERN_M = 10_000_000  # the northing of the equator in southern zones
+_NO_ZONES = frozenset(("32X", "34X", "36X"))  # their neighbours share them
 # Zones of another width: south-western Norway and Svalbard, as west and east in degrees.
 _ODD_ZONES = {
     "31V": (0.0, 3.0),
@@ -64,8 +81,13 @@ def reference_of(point: Point, digits: int = 5) -> str:
     if not 0 <= digits <= 5:
         raise LocationKeyError(f"a reference has 0 to 5 digits each way, not {digits}")
     with _converter_lock:
-        text = _converter.toMGRS(point.lat, point.lon, MGRSPrecision=digits)
+        text = _converter.toMGRS(_off_equator(point.lat), point.lon, MGRSPrecision=digits)
     return str(text).lstrip("0")
+
+
+def _off_equator(lat: float) -> float:
+    """Two metres south of the equator for what is nearer: there squares have names that read."""
+    return -_METRE_DEG if -_METRE_DEG < lat < 0.0 else lat
 
 
 def path_of_reference(reference: str) -> str:
@@ -77,6 +99,10 @@ def path_of_reference(reference: str) -> str:
             "32TNR1485334536 (an even number of digits)"
         )
     zone, square, digits = parsed.groups()
+    if zone.lstrip("0") in _NO_ZONES:
+        raise LocationKeyError(
+            f"{reference!r}: there is no zone {zone}; 31X to 37X are the odd ones"
+        )
     half = len(digits or "") // 2
     pairs = map("".join, zip((digits or "")[:half], (digits or "")[half:], strict=True))
     return "/".join(filter(None, (zone.lstrip("0"), square, *pairs)))
@@ -123,7 +149,7 @@ class MgrsEncoding(Encoding):
         role: Role,  # noqa: ARG002  (the same for all roles)
         max_expressions: int = DEFAULT_MAX_EXPRESSIONS,
     ) -> tuple[str, ...]:
-        """The squares of the finest precision that cover the area with so many expressions."""
+        """Squares of several precisions, and columns of them, that together cover the area."""
         if isinstance(area, Everywhere):
             return ("@mgrs/**",)
         paths = squares_of(area, max_expressions)
@@ -132,7 +158,10 @@ class MgrsEncoding(Encoding):
     def decode(self, expression: str, role: Role) -> Place | Area:  # noqa: ARG002
         """The square as a polygon; everywhere for `@mgrs/**`."""
         path = expression.removeprefix("@mgrs/").removesuffix("**").removesuffix("/")
-        return area_of_reference(reference_of_path(path)) if path else Everywhere()
+        if not path.endswith("$*"):
+            return area_of_reference(reference_of_path(path)) if path else Everywhere()
+        squares = [area_of_reference(reference_of_path(f"{path[:-2]}{n}")) for n in range(10)]
+        return MultiPolygon(tuple(each for each in squares if isinstance(each, Polygon)))
 
     def middle(self, expression: str) -> Point | None:
         """The corner of a square metre."""
@@ -175,27 +204,42 @@ def squares_of(area: Area, max_squares: int) -> list[str]:
         parts[part.zone] = parts[part.zone].merged(part) if part.zone in parts else part
         if len(parts) > max_squares:
             return []
-    paths = sorted(parts)
-    for digits in range(6):
-        finer: set[str] = set()
-        for part in parts.values():
-            finer.update(_squares_of_part(part, digits, limit=max_squares + 1))
-            if len(finer) > max_squares:
-                return paths
-        paths = sorted(finer)
-    return paths
+    frames = [_frame(part, area) for part in parts.values() if part.easting is not None]
+    start = [block for number, frame in enumerate(frames) for block in _squares(number, frame)]
+    whole = [part.zone for part in parts.values() if part.easting is None]
+    if len(start) + len(whole) > max_squares:
+        return sorted(parts)
+    blocks = blocks_of(frames, start, max_squares - len(whole))
+    return sorted({*whole, *(_path_of_block(frames[block.frame].zone, block) for block in blocks)})
 
 
-def _squares_of_part(part: _ZonePart, digits: int, limit: int) -> Iterator[str]:
-    """The squares of this precision, in the order of columns; not many more than the limit."""
-    if part.easting is None or part.northing is None:
-        yield part.zone
-        return
-    size = _SQUARE_M // 10**digits
-    columns = range(int(part.easting[0] // size), int(part.easting[1] // size) + 1)
-    rows = range(int(part.northing[0] // size), int(part.northing[1] // size) + 1)
-    for column, row in islice(product(columns, rows[:limit]), limit):
-        yield _path_of_utm(part.zone, column * size, row * size, digits)
+def _squares(number: int, frame: Frame) -> Iterator[Block]:
+    """The squares of 100 km that are needed; not many more than a key's worth of them."""
+    columns = range(int(frame.easting[0] // _SQUARE_M), int(frame.easting[1] // _SQUARE_M) + 1)
+    rows = range(int(frame.northing[0] // _SQUARE_M), int(frame.northing[1] // _SQUARE_M) + 1)
+    for column, row in product(columns, rows):
+        block = Block(number, column * _SQUARE_M, row * _SQUARE_M, _SQUARE_M, _SQUARE_M)
+        if frame.needs(block):
+            yield block
+
+
+def _frame(part: _ZonePart, area: Area) -> Frame:
+    assert part.easting is not None
+    assert part.northing is not None
+    disk = None
+    if isinstance(area, Circle) and area.center is not None and area.radius_m <= _WIDEST_DISK_M:
+        number, is_north = int(part.zone[:-1]), part.zone[-1] >= "N"
+        lat, lon = max(-80.0, min(84.0, area.center.lat)), area.center.lon
+        east, north, _, _ = utm.from_latlon(lat, lon, number, force_northern=is_north)
+        if area.center.lat == lat and abs(east - 500_000) <= _FARTHEST_M:
+            disk = Disk(east, north, area.radius_m * _DISTORTION + _WIDE_MARGIN_M)
+    return Frame(part.zone, part.easting, part.northing, disk)
+
+
+def _path_of_block(zone: str, block: Block) -> str:
+    digits = 5 - round(math.log10(block.width))
+    path = _path_of_utm(zone, block.east, block.north, digits)
+    return path if block.width == block.height else f"{path[:-1]}$*"
 
 
 def _path_of_utm(zone: str, easting: int, northing: int, digits: int) -> str:
@@ -208,10 +252,10 @@ def _path_of_utm(zone: str, easting: int, northing: int, digits: int) -> str:
 
 def _zone_parts(bounds: Box) -> Iterator[_ZonePart]:
     """The zones that the bounds touch; polar ones as a whole."""
-    if bounds.max_lat >= 84.0:
+    if bounds.max_lat >= 84.0 - _METRE_DEG:
         yield _ZonePart("Y")
         yield _ZonePart("Z")
-    if bounds.min_lat <= -80.0:
+    if bounds.min_lat <= -80.0 + _METRE_DEG:
         yield _ZonePart("A")
         yield _ZonePart("B")
     for south, north in _band_parts(bounds):
@@ -227,6 +271,10 @@ def _band_parts(bounds: Box) -> Iterator[tuple[float, float]]:
         low, high = max(bounds.min_lat, south), min(bounds.max_lat, north)
         if low < high:
             yield low, high
+    # Two metres beyond its limits the grid's own squares are still named.
+    for limit, row in ((-80.0, (-80.0, -80.0 + _METRE_DEG)), (84.0, (84.0 - _METRE_DEG, 84.0))):
+        if bounds.min_lat <= limit + _METRE_DEG and bounds.max_lat >= limit - _METRE_DEG:
+            yield row
 
 
 def _strips(bounds: Box) -> Iterator[tuple[float, float]]:
@@ -253,11 +301,13 @@ def _zone_part(part: Box) -> _ZonePart:
     )
     # Meridians and parallels bend between two samples by no more than this.
     step = math.radians(max(part.width_deg, part.height_deg) / _SAMPLES)
-    margin = _MARGIN_M + EARTH_RADIUS_M * (step / 2) ** 2
+    margin = _WIDE_MARGIN_M if zone in _ODD_ZONES else _MARGIN_M
+    margin += EARTH_RADIUS_M * (step / 2) ** 2
+    most = _SOUTHERN_M - 1.0 if part.center.lat < 0 else math.inf
     return _ZonePart(
         zone,
         (float(easting.min()) - margin, float(easting.max()) + margin),
-        (max(0.0, float(northing.min()) - margin), float(northing.max()) + margin),
+        (max(0.0, float(northing.min()) - margin), min(float(northing.max()) + margin, most)),
     )
 
 

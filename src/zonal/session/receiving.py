@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 KEY_BUDGET = 1_500
-"""Zenoh takes a millisecond for each key where a session holds thousands. So from some 190 topics
+"""Zenoh takes a millisecond for each key where a session holds thousands. So from some 30 topics
 on, areas of further topics are declared with fewer cells, down to one; the edge is exact anyway."""
 
 
