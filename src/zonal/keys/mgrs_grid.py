@@ -57,6 +57,7 @@ _SAMPLES = 8
 _WIDEST_DISK_M, _FARTHEST_M = 100_000.0, 500_000.0
 _DISTORTION = 1.02  # of distances: sphere against ellipsoid 0.6 %, the projection 0.4 %, curvature
 _HAIR_DEG = 1e-7
+_HALF_METRE_DEG = 5e-6
 _METRE_DEG = 2e-5  # two metres: the converter rounds across the limits of the grid
 _SOUTHERN_M = 10_000_000  # the northing of the equator in southern zones
 _NO_ZONES = frozenset(("32X", "34X", "36X"))  # their neighbours share them
@@ -86,8 +87,8 @@ def reference_of(point: Point, digits: int = 5) -> str:
 
 
 def _off_equator(lat: float) -> float:
-    """Two metres south of the equator for what is nearer: there squares have names that read."""
-    return -_METRE_DEG if -_METRE_DEG < lat < 0.0 else lat
+    """Half a metre south of the equator for what is nearer, which would be rounded across it."""
+    return -_HALF_METRE_DEG if -_HALF_METRE_DEG < lat < 0.0 else lat
 
 
 def path_of_reference(reference: str) -> str:
