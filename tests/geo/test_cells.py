@@ -26,6 +26,7 @@ from zonal.geo import (
     cell_intersects,
     cell_of,
     cover,
+    destination,
     level_for_size,
 )
 
@@ -130,6 +131,33 @@ def test_covers_of_circles_fit(margin: float) -> None:
         radius_m = math.exp(source.uniform(math.log(100), math.log(50_000)))
         cells = cover(Circle(center, radius_m=radius_m * (1 + margin)), max_level=20)
         ratios.append(surplus(cells, math.pi * radius_m**2))
+    assert np.median(ratios) <= 1.4
+    assert np.quantile(ratios, 0.9) <= 1.6
+
+
+def star(source: random.Random) -> Polygon:
+    """An irregular polygon of 1 to 100 km, like a district or a country."""
+    center = Point(source.uniform(-60, 60), source.uniform(-180, 180))
+    size_m = math.exp(source.uniform(math.log(1_000), math.log(100_000)))
+    reaches = [size_m * source.uniform(0.6, 1.4) for _ in range(24)]
+    return Polygon(
+        tuple(destination(center, 15.0 * n, reach_m) for n, reach_m in enumerate(reaches))
+    )
+
+
+def size_m2(polygon: Polygon) -> float:
+    scale = math.cos(math.radians(polygon.planar.centroid.y))
+    return float(polygon.planar.area) * math.radians(EARTH_RADIUS_M) ** 2 * scale
+
+
+def test_covers_of_polygons_fit() -> None:
+    source = random.Random(2)
+    polygons = [
+        polygon
+        for polygon in (star(source) for _ in range(60))
+        if polygon.bounds.width_deg < 10  # not around the globe
+    ]
+    ratios = [surplus(cover(each, max_level=20), size_m2(each)) for each in polygons]
     assert np.median(ratios) <= 1.4
     assert np.quantile(ratios, 0.9) <= 1.6
 

@@ -31,6 +31,8 @@ from zonal.geo.point import (
     unit_vectors,
 )
 from zonal.geo.polygon import MultiPolygon, Polygon, overlap_too_much
+from zonal.geo.polygon_cover import compare_quadrangles
+from zonal.geo.tree_cover import CoverLayer, cheapest
 
 __all__ = [
     "DEFAULT_MAX_CELLS",
@@ -42,6 +44,7 @@ __all__ = [
     "Box",
     "Cell",
     "Circle",
+    "CoverLayer",
     "Everywhere",
     "GivenArea",
     "GivenPoint",
@@ -63,6 +66,8 @@ __all__ = [
     "cell_ids_of",
     "cell_intersects",
     "cell_of",
+    "cheapest",
+    "compare_quadrangles",
     "cover",
     "destination",
     "distance_m",
