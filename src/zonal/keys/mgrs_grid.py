@@ -39,7 +39,7 @@ from zonal.keys.encoding import (
     Role,
     RoleExpression,
 )
-from zonal.keys.mgrs_cover import GridBlocks, Disk, Frame, Shape, ZoneFigure, blocks_of
+from zonal.keys.mgrs_cover import Disk, Frame, GridBlocks, Shape, ZoneFigure, blocks_of
 from zonal.keys.mgrs_zones import (
     ABSENT_ZONES,
     MARGIN_M,
