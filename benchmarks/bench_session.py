@@ -24,6 +24,7 @@ from rich.console import Console
 
 import zonal
 from session_latency import ITERATED, WAYS, median_latencies_us
+from session_scale import KEYS_AN_AREA, cpu_seconds, in_child, keys_an_area, many_topics, surplus
 from zonal.geo import Circle, Point, destination
 from zonal.keys import encode_area, encode_place
 from zonal.session import Overflow
@@ -269,7 +270,7 @@ def many_moving(
             sessions.append(session)
             subscribed.append(session.declare_subscriber(TOPIC, area=Circle(radius_m=2000)))
         declared = 0
-        cpu, begin, metres = _cpu_seconds(router_pid), time.perf_counter(), 0.0
+        cpu, begin, metres = cpu_seconds(router_pid), time.perf_counter(), 0.0
         while time.perf_counter() - begin < seconds:
             tick = time.perf_counter()
             for number, (session, subscriber) in enumerate(zip(sessions, subscribed, strict=True)):
@@ -280,7 +281,7 @@ def many_moving(
                 metres += 10 * pace * step_s
             time.sleep(max(0.0, step_s - (time.perf_counter() - tick)))
         elapsed = time.perf_counter() - begin
-        used = _cpu_seconds(router_pid) - cpu
+        used = cpu_seconds(router_pid) - cpu
     finally:
         for session in sessions:
             session.close()
@@ -292,11 +293,6 @@ def many_moving(
         "router_cpu_at_10_m_s": used / elapsed / (kilometres * 1000 / elapsed / subscribers / 10),
         "kilometres": kilometres,
     }
-
-
-def _cpu_seconds(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def main() -> None:
@@ -320,6 +316,12 @@ def main() -> None:
             moving_through_cells(endpoint, 100 if options.quick else 500),
             many_moving(
                 endpoint, pid, 20 if options.quick else 200, 4.0 if options.quick else 20.0
+            ),
+            *(in_child(surplus, endpoint, encoding) for encoding in PLACED),
+            *(in_child(keys_an_area, endpoint, pid, most) for most in KEYS_AN_AREA),
+            *(
+                in_child(many_topics, endpoint, topics)
+                for topics in ((100,) if options.quick else (1_000, 10_000))
             ),
         ):
             console.print("  " + ", ".join(f"{name} {value:,.4g}" for name, value in part.items()))

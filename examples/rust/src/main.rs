@@ -6,6 +6,7 @@
 //! `sub` says `ready` once it is declared, then one line for each message: latitude, longitude, text.
 //! It knows the encoding `s2` and hears messages without a geofence.
 
+use std::collections::HashSet;
 use std::io::Write;
 
 use s2::{cap::Cap, cell::Cell, cellid::CellID, latlng::LatLng, point::Point, region::Region, s1};
@@ -14,6 +15,7 @@ use zenoh::Wait;
 const EARTH_RADIUS_M: f64 = 6_371_008.8;
 const KEY_LEVEL: u64 = 20;
 const VERSION: u8 = 1;
+const REMEMBERED: usize = 10_000;
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
@@ -85,7 +87,17 @@ fn subscribe(
     }
     println!("ready");
     std::io::stdout().flush()?;
+    let mut seen = HashSet::new();
     for sample in samples {
+        // A blurred place may meet several of the declared keys: its message comes under each.
+        if let Some(stamp) = sample.timestamp() {
+            if seen.len() == REMEMBERED {
+                seen.clear();
+            }
+            if !seen.insert(*stamp) {
+                continue;
+            }
+        }
         let attachment = sample.attachment().map(|bytes| bytes.to_bytes());
         let Some(place) = place_of(sample.key_expr().as_str(), attachment.as_deref()) else {
             continue; // malformed, or a version that this program does not know
