@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from zonal.geo import Cell
+from zonal.session import rfc3339
 
 if TYPE_CHECKING:
     from zonal.session import Sample
@@ -39,7 +40,7 @@ def as_json(sample: Sample) -> str:
         "lat": None if place is None else place.lat,
         "lon": None if place is None else place.lon,
         "encoding": str(sample.content_encoding),
-        "timestamp": None if sample.timestamp is None else str(sample.timestamp),
+        "timestamp": rfc3339(sample.timestamp),
     }
     if isinstance(sample.place, Cell):
         record["cell"] = sample.place.token

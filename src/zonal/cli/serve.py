@@ -89,7 +89,7 @@ def serve(
             counter = stack.enter_context(connected(connect, "client"))
             counting = stack.enter_context(Meter(counter, view.topics))
         server = WebServer(session, options, counting)
-        typer.echo(f"map      {server.url}\nREST     {server.url}/<key>, {server.url}/-/docs")
+        typer.echo(f"map      {server.url}\nREST     {server.url}/<key>, {server.url}/docs")
         typer.echo("stop with Ctrl-C")
         server.run()
 
