@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import mqtt5
 
-from zonal.broker import reason_codes, version_311
+from zonal.broker import geocontext, reason_codes, version_311
 from zonal.broker.connection import UNLIMITED, Connection, Stage
 from zonal.broker.publishing import check_properties
 from zonal.broker.reason_codes import protocol_error
@@ -76,6 +76,10 @@ def admit(broker: BrokerState, connection: Connection, user: User | None, now: f
     will = None
     if packet.will is not None:
         will = Will(packet.will, _context(broker, packet.will.user_properties, "in the will: "))
+        if geocontext.follows(will.context.geofence):
+            raise MqttError(
+                reason_codes.IMPLEMENTATION_SPECIFIC, "in the will: around belongs to SUBSCRIBE"
+            )
     _configure(broker, connection, packet, user)
     session, present = _session(broker, connection, packet, now)
     session.will = will
