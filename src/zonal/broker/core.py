@@ -49,7 +49,7 @@ class Broker(BrokerState):
             if connection.stage is Stage.NEW or connection.stage is Stage.PROVING:
                 connection.close()
 
-        self.timers.at(now + limits.connect_timeout, check)
+        connection.deadline = self.timers.at(now + limits.connect_timeout, check)
         return connection
 
     def receive(self, connection: Connection, data: bytes, now: float) -> None:
@@ -95,6 +95,7 @@ class Broker(BrokerState):
         """The network connection is gone."""
         self.counters.connections -= 1
         connection.stage = Stage.CLOSED
+        self.timers.cancel(connection.deadline)
         self.leave(connection, now)
 
     def writable(self, connection: Connection, now: float) -> None:

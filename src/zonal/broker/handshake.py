@@ -145,7 +145,7 @@ def _session(
     session = old or broker.new_session(client_id, user_name)
     session.connection = connection
     session.user = connection.user
-    session.expires_at = session.will_at = session.will = None
+    broker.continued(session)
     session.expiry = min(packet.session_expiry_interval, broker.settings.session_expiry)
     broker.set_durable(session, durable=session.expiry > 0)
     broker.attached[connection] = session

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from zonal.broker.connection import Connection
     from zonal.broker.counters import BrokerCounters
     from zonal.broker.message import Message
+    from zonal.broker.timers import Deadline
     from zonal.broker.will import Will
     from zonal.geo import Area, Point
 
@@ -103,6 +104,8 @@ class ClientSession:
     location: Point | None = None
     will: Will | None = None
     will_at: float | None = None
+    end_deadline: Deadline | None = None
+    will_deadline: Deadline | None = None
     _resend: deque[Outgoing] = field(default_factory=deque)
     _next_packet_id: int = 0
     _next_number: int = 0

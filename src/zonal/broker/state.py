@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from zonal.broker import geocontext, reason_codes
 from zonal.broker.access import Access, OpenAccess
-from zonal.broker.connection import Connection, Stage
 from zonal.broker.counters import BrokerCounters
 from zonal.broker.distribution import Distributor
 from zonal.broker.journal import Journal
@@ -19,6 +18,7 @@ from zonal.broker.timers import Timers
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from zonal.broker.connection import Connection
     from zonal.broker.geocontext import Context
     from zonal.broker.session import ClientSubscription
     from zonal.geo import Point
@@ -75,6 +75,7 @@ class BrokerState:
         session = self.attached.pop(connection, None)
         if session is None:
             return
+        self.timers.cancel(connection.deadline)
         session.connection = None
         if not keep_will:
             session.will = None
@@ -91,6 +92,12 @@ class BrokerState:
             self._schedule_end(session)
         self.journal.session(session)
 
+    def continued(self, session: ClientSession) -> None:
+        """A client is back: neither the session's end nor its old will is due any more."""
+        session.expires_at = session.will_at = session.will = None
+        self.timers.cancel(session.end_deadline)
+        self.timers.cancel(session.will_deadline)
+
     def _schedule_will(self, session: ClientSession, now: float) -> None:
         if session.will is None:
             return
@@ -103,22 +110,16 @@ class BrokerState:
         session.will_at = due
 
         def send(now: float) -> None:
-            if session.will_at == due:
-                self._publish_will(session, now)
-                self.journal.session(session)
+            self._publish_will(session, now)
+            self.journal.session(session)
 
-        self.timers.at(due, send)
+        session.will_deadline = self.timers.at(due, send)
 
     def _schedule_end(self, session: ClientSession) -> None:
-        due = session.expires_at
-        if due is None:
-            return
-
-        def end(now: float) -> None:
-            if session.expires_at == due and session.connection is None:
-                self.end(session, now)
-
-        self.timers.at(due, end)
+        if session.expires_at is not None:
+            session.end_deadline = self.timers.at(
+                session.expires_at, lambda now: self.end(session, now)
+            )
 
     def resume_deadlines(self, session: ClientSession, now: float, *, was_connected: bool) -> None:
         """A session came back from the store without its client: time runs on for it."""
@@ -145,6 +146,8 @@ class BrokerState:
             del self.sessions[session.client_id]
         self.matching.leave(session)
         session.expires_at = None
+        self.timers.cancel(session.end_deadline)
+        self.timers.cancel(session.will_deadline)
         self._publish_will(session, now)
         outstanding = session.outstanding()
         self._erase(session)
@@ -176,17 +179,16 @@ class BrokerState:
 
     def watch(self, connection: Connection, now: float) -> None:
         """Starts the keep-alive clock: one and a half times the interval (3.1.2.10)."""
+        self.timers.cancel(connection.deadline)
         allowance = connection.keep_alive * 1.5
         if allowance <= 0:
             return
 
         def check(now: float) -> None:
-            if connection.stage is not Stage.OPEN:
-                return
             due = connection.last_seen + allowance
             if now >= due:
                 self.drop(connection, reason_codes.KEEP_ALIVE_TIMEOUT, "keep-alive expired", now)
             else:
-                self.timers.at(due, check)
+                connection.deadline = self.timers.at(due, check)
 
-        self.timers.at(now + allowance, check)
+        connection.deadline = self.timers.at(now + allowance, check)
