@@ -12,7 +12,7 @@ from zonal.broker import geocontext
 from zonal.broker.message import Message
 from zonal.broker.outgoing import QUEUED, RELEASED, Outgoing
 from zonal.broker.packet_reader import read
-from zonal.broker.session import ClientSession, ClientSubscription
+from zonal.broker.session import ClientSession, ClientSubscription, weight_of
 from zonal.broker.settings import NEVER
 from zonal.broker.topics import parse_pattern
 from zonal.broker.will import Will
@@ -133,9 +133,10 @@ class Recovery:
             retain_as_published=bool(retain_as_published),
             identifier=identifier,
             area=None if area is None else area_from_dict(json.loads(area)),
+            weight=weight_of(pattern, len(area or "")),
         )
         self._broker.matching.add(subscription)
-        session.subscriptions[pattern] = subscription
+        session.subscribe(subscription)
 
     def outgoing(self, client_id: str, number: int, key: int, qos: int, retain: int,
                  identifiers: str, share: str | None, packet_id: int,

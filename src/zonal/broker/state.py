@@ -9,7 +9,9 @@ from zonal.broker.access import Access, OpenAccess
 from zonal.broker.counters import BrokerCounters
 from zonal.broker.distribution import Distributor
 from zonal.broker.journal import Journal
+from zonal.broker.ledger import Ledger
 from zonal.broker.matching import Matching
+from zonal.broker.rates import Allowance
 from zonal.broker.retained import Retained
 from zonal.broker.session import ClientSession
 from zonal.broker.settings import NEVER, Settings
@@ -18,8 +20,10 @@ from zonal.broker.timers import Timers
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from zonal.broker.access import User
     from zonal.broker.connection import Connection
     from zonal.broker.geocontext import Context
+    from zonal.broker.message import Message
     from zonal.broker.session import ClientSubscription
     from zonal.geo import Point
 
@@ -34,6 +38,7 @@ class BrokerState:
         self.access: Access = access or OpenAccess()
         self.journal = journal or Journal()
         self.counters = BrokerCounters(started_at=now)
+        self.ledger = Ledger(self.settings.limits, oldest_first=self.settings.drop_oldest)
         self.sessions: dict[str, ClientSession] = {}
         """By client identifier."""
         self.attached: dict[Connection, ClientSession] = {}
@@ -44,6 +49,7 @@ class BrokerState:
             self.matching, self.retained, self.settings.limits.maximum_levels
         )
         self.timers = Timers()
+        self._of_users: dict[str, Allowance] = {}
         self.outbox: list[Connection] = []
         """Connections that have bytes to write, or must close."""
         self.proving: list[Connection] = []
@@ -57,11 +63,21 @@ class BrokerState:
             return geocontext.NOWHERE
         return geocontext.read(properties, self.settings.limits.maximum_vertices)
 
+    def allowances(self, user: User, now: float) -> tuple[Allowance, ...]:
+        """What a new connection may use: its own share, and what it shares with its user's."""
+        limits, found = self.settings.limits, []
+        if limits.client_rates.are_limited:
+            found.append(Allowance(limits.client_rates, now))
+        if limits.user_rates.are_limited and user.name is not None:
+            shared = self._of_users.get(user.name)
+            if shared is None:
+                shared = self._of_users[user.name] = Allowance(limits.user_rates, now)
+            found.append(shared)
+        return tuple(found)
+
     def new_session(self, client_id: str, user_name: str | None) -> ClientSession:
         """A session of a client that has none, nor subscriptions or messages."""
-        session = ClientSession(
-            client_id, user_name, self.counters, self.journal, self.settings.limits.maximum_queued
-        )
+        session = ClientSession(client_id, user_name, self.counters, self.journal, self.ledger)
         self.sessions[client_id] = session
         return session
 
@@ -138,6 +154,9 @@ class BrokerState:
         user = session.user
         if user is None or user.may_publish(will.topic, session.client_id):
             message = will.message(session.client_id, session.location, now)
+            if message.retain and not self.has_room_to_retain(message):
+                self.counters.unretained += 1
+                message.retain = False
             self.distributor.publish(message, now)
 
     def end(self, session: ClientSession, now: float) -> None:
@@ -152,6 +171,13 @@ class BrokerState:
         outstanding = session.outstanding()
         self._erase(session)
         self.distributor.hand_over(session, outstanding, now)
+        session.clear()
+
+    def has_room_to_retain(self, message: Message) -> bool:
+        """Whether a message may become its topic's retained one; clearing always works."""
+        return not message.payload or (
+            self.retained.has_room(message, self.settings.limits) and not self.ledger.store_is_full
+        )
 
     def set_durable(self, session: ClientSession, *, durable: bool) -> None:
         """Has the store keep a session from now on, or no longer."""
@@ -166,14 +192,12 @@ class BrokerState:
 
     def _erase(self, session: ClientSession) -> None:
         """Takes a session out of the store."""
-        for entry in session.outstanding():
-            if entry.number:
-                self.journal.forget(session.client_id, entry)
-                entry.number = 0
+        session.unkeep()
         self.journal.end(session)
 
     def move(self, session: ClientSession, location: Point) -> None:
         """A client said where it is."""
+        self.counters.located += 1
         self.matching.locate(session, location)
         self.journal.session(session)
 

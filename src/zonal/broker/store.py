@@ -172,6 +172,14 @@ class Store(Journal):
             raise
         database.execute("COMMIT")
 
+    def size(self) -> int:
+        """Bytes of the database that are in use."""
+        pages, free, page = (
+            self._database.execute(f"PRAGMA {name}").fetchone()[0]
+            for name in ("page_count", "freelist_count", "page_size")
+        )
+        return int((pages - free) * page)
+
     def _change(self, statement: str, *row: object) -> None:
         self._changes.append((statement, row))
 
