@@ -7,12 +7,21 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import typer
+from rich.console import Console
 
 from zonal.geo import Cell
 from zonal.session import rfc3339
 
 if TYPE_CHECKING:
     from zonal.session import Sample
+
+_ANY_WIDTH = 100_000
+
+
+def console(*, stderr: bool = False) -> Console:
+    """Where tables go; as wide as the terminal, and never wrapped where there is none."""
+    made = Console(stderr=stderr)
+    return made if made.is_terminal else Console(stderr=stderr, width=_ANY_WIDTH)
 
 
 def show(sample: Sample, *, json_lines: bool) -> None:
