@@ -6,6 +6,7 @@ import math
 import multiprocessing
 import os
 import statistics
+import sys
 import threading
 import time
 from pathlib import Path
@@ -15,7 +16,6 @@ import zenoh
 
 import zonal
 from zonal.geo import Circle, Point, destination
-from zonal.session import receiving
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -80,7 +80,7 @@ def many_topics(endpoint: str, topics: int) -> dict[str, float]:
 
 def keys_an_area(endpoint: str, router_pid: int, most: int) -> dict[str, float]:
     """Areas of so many keys at the most: what they cost routers, publishers and those who move."""
-    receiving.CELLS_AN_AREA = most
+    sys.modules["zonal.session.receiving"].CELLS_AN_AREA = most  # type: ignore[attr-defined]
     config = zonal.config("client", connect=[endpoint])
     memory, cpu = _memory_mb(router_pid), cpu_seconds(router_pid)
     with zonal.open(config) as near, zonal.open(config) as far:

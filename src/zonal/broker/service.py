@@ -17,6 +17,7 @@ from zonal.broker.server import Server, steady_clock
 from zonal.broker.settings import Settings
 from zonal.broker.store import Store
 from zonal.errors import BrokerError, StoreInUseError
+from zonal.keys import encoding_named
 from zonal.runtime import is_loopback
 from zonal.session import config
 
@@ -53,6 +54,8 @@ class Options:
     """Join Zenoh also without endpoints, by scouting."""
     zenoh_mode: Literal["client", "peer", "router"] | None = None
     """By default a client of the routers it connects to, else a peer."""
+    encodings: tuple[str, ...] = ()
+    """Encodings of places to hear beside the registered ones: Bloom domains by their numbers."""
     settings: Settings = field(default_factory=Settings)
 
     @property
@@ -109,6 +112,8 @@ class Service:
 
     def _federation(self) -> Federation:
         options = self._options
+        for name in options.encodings:
+            encoding_named(name)  # known from now on, so that clients' interest names it
         alone = options.listen or not options.connect
         mode = options.zenoh_mode or ("peer" if alone else "client")
         joining = config(mode, connect=options.connect, listen=options.listen)

@@ -60,6 +60,10 @@ def broker(
         str | None,
         typer.Option(help="How to take part: client (of routers), peer or router."),
     ] = None,
+    encoding: Annotated[
+        list[str] | None,
+        typer.Option(help="A Bloom domain to hear, too: bloom:45.3,9.0,45.6,9.3,20x20,0.25."),
+    ] = None,
     geo: Annotated[bool, typer.Option(help="Read places from user properties.")] = True,
     json_lines: JsonLines = False,
 ) -> None:
@@ -88,6 +92,7 @@ def broker(
         listen=tuple(listen or ()),
         federate=federate,
         zenoh_mode=given(zenoh_mode, check_mode),
+        encodings=tuple(encoding or ()),
         settings=Settings(keep_alive=keep_alive or None, sys_interval=sys_interval, geo=geo),
     )
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
