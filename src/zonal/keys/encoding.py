@@ -44,7 +44,7 @@ class RoleExpression(Protocol):
 
     @property
     def expression(self) -> str:
-        """What stands behind the topic: `@s2/1/4/7/**`."""
+        """What stands behind the topic: `@s2/1/10/13/**`."""
 
     @property
     def role(self) -> Role:

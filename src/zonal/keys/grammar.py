@@ -201,7 +201,7 @@ class KeyParts(NamedTuple):
 
     topic: str
     location: str
-    """The location expression, without the exact place: `@s2/1/4/7`."""
+    """The location expression, without the exact place: `@s2/1/10/13`."""
     exact: str
     """The chunk with the exact place and the source, its mark included; see `read_exact`."""
     fence: str

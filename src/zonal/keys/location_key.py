@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class LocationKey:
-    """One location expression (`@s2/1/4/7/**`) and the kind of device that uses it."""
+    """One location expression (`@s2/1/10/13/**`) and the kind of device that uses it."""
 
     expression: str
     role: Role

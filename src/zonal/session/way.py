@@ -42,7 +42,9 @@ class Way:
     @property
     def copies(self) -> bool:
         """Whether a receiver may get the same message under several keys."""
-        return len(self.keys) > 1 or isinstance(self.place, Cell)
+        if len(self.keys) > 1 or isinstance(self.place, Cell):
+            return True
+        return bool(self.keys) and location_of(self.keys[0]).endswith("/**")
 
     def attachment(
         self, origin: Origin, user: bytes | None, *, stamped: bool = False
