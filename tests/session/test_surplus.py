@@ -31,6 +31,9 @@ def test_of_publishers_that_are_spread_evenly_few_outside_are_received(
     near.put(topic, b"last", location=DUOMO, encoding=encoding)
     collect(inside, 1)
     assert inside.counters.received <= most * wanted
+    surplus = inside.counters.surplus
+    assert surplus is not None
+    assert 1.0 <= surplus <= most
 
 
 @pytest.mark.parametrize("encoding", ["s2", "mgrs"])
