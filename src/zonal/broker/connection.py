@@ -106,7 +106,7 @@ class Connection:
             )
         elif self.stage in {Stage.NEW, Stage.PROVING}:
             if self.reader.version == 4:
-                data = version_311.connack(code, session_present=False)
+                data = version_311.refusal(code)
             elif self.reader.version == 5 or code == reason_codes.UNSUPPORTED_VERSION:
                 data = self._fitting(
                     mqtt5.ConnAckPacket, reason, reason_code=mqtt5.ConnAckReasonCode(code)

@@ -11,13 +11,14 @@ from zonal.broker import geocontext, reason_codes, version_311
 from zonal.broker.connection import UNLIMITED, Connection, Stage
 from zonal.broker.publishing import check_properties
 from zonal.broker.reason_codes import protocol_error
-from zonal.broker.topics import valid_topic
+from zonal.broker.topics import OWN_PREFIXES, valid_topic
 from zonal.broker.will import Will
 from zonal.errors import GeometryError, MqttError
 
 if TYPE_CHECKING:
     from zonal.broker.access import User
     from zonal.broker.geocontext import Context
+    from zonal.broker.packet_reader import PacketReader
     from zonal.broker.session import ClientSession
     from zonal.broker.settings import Limits
     from zonal.broker.state import BrokerState
@@ -29,7 +30,7 @@ def on_connect(
     """Checks a CONNECT, and has its credentials checked."""
     connection.version = connection.reader.version
     connection.maximum_packet = packet.max_packet_size or UNLIMITED
-    _check(broker, packet, connection.version)
+    _check(broker, packet, connection.version, connection.reader)
     connection.connect = packet
     connection.stage = Stage.PROVING
     user = broker.access.recall(packet.username, packet.password, connection.peer)
@@ -39,14 +40,16 @@ def on_connect(
         broker.proving.append(connection)
 
 
-def _check(broker: BrokerState, packet: mqtt5.ConnectPacket, version: int) -> None:
+def _check(
+    broker: BrokerState, packet: mqtt5.ConnectPacket, version: int, reader: PacketReader
+) -> None:
     if packet.authentication_method is not None:
         raise MqttError(
             reason_codes.BAD_AUTHENTICATION_METHOD, "no authentication method is offered here"
         )
     if packet.authentication_data is not None:
         raise protocol_error("authentication data without a method")
-    if version == 4 and not packet.client_id and not packet.clean_start:
+    if version == 4 and not packet.client_id and (reader.is_31 or not packet.clean_start):
         raise MqttError(
             reason_codes.CLIENT_ID_NOT_VALID, "a session to keep needs a client identifier"
         )
@@ -57,7 +60,7 @@ def _check(broker: BrokerState, packet: mqtt5.ConnectPacket, version: int) -> No
 
 
 def _check_will(will: mqtt5.Will, limits: Limits) -> None:
-    if not valid_topic(will.topic, limits.maximum_levels) or will.topic.startswith("$SYS/"):
+    if not valid_topic(will.topic, limits.maximum_levels) or will.topic.startswith(OWN_PREFIXES):
         raise MqttError(
             reason_codes.TOPIC_INVALID, f"no message can be published to {will.topic!r}"
         )
@@ -156,7 +159,8 @@ def _welcome(broker: BrokerState, connection: Connection, session: ClientSession
              packet: mqtt5.ConnectPacket, *, present: bool) -> bytes:  # fmt: skip
     """CONNACK, with what this server does differently from what the client asked for."""
     if connection.version == 4:
-        return version_311.connack(reason_codes.SUCCESS, session_present=present)
+        told = present and not connection.reader.is_31
+        return version_311.connack(reason_codes.SUCCESS, session_present=told)
     limits = broker.settings.limits
     changed_expiry = session.expiry != packet.session_expiry_interval
     changed_keep_alive = connection.keep_alive != packet.keep_alive

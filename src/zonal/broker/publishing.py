@@ -86,7 +86,8 @@ def _seen_before(
     if code is not None:
         connection.acknowledge(mqtt5.PubRecPacket, packet_id, code)
         return True
-    if len(session.incoming) >= limits.receive_maximum:
+    # Version 3.1.1 has no way to be told the maximum.
+    if connection.version == 5 and len(session.incoming) >= limits.receive_maximum:
         raise MqttError(
             reason_codes.RECEIVE_MAXIMUM_EXCEEDED,
             f"more than {limits.receive_maximum} QoS 2 messages under way",
@@ -122,6 +123,8 @@ def _accept(broker: BrokerState, connection: Connection, session: ClientSession,
     receivers = broker.distributor.publish(message, now)
     if receivers or broker.distributor.on_publish is not None or connection.version == 4:
         return 0
+    if broker.matching.has_places(message):
+        return 0  # whether somebody is at a place is not told
     return reason_codes.NO_MATCHING_SUBSCRIBERS
 
 

@@ -30,6 +30,8 @@ TICK = 0.1
 """Seconds between looks at the deadlines."""
 TLS_HANDSHAKE = 10.0
 """Seconds a client has for the TLS handshake."""
+GOODBYE = 0.2
+"""Seconds in which clients may read that the server stops."""
 LOOKS = 10
 """Ticks between looks at what all connections hold."""
 
@@ -101,10 +103,13 @@ class Server:
             self.broker.shut_down(self.clock())
             self.flush()
             self.failed.cancel()
-        deadline = self.clock() + LAST_WORDS
-        while self.links and self.clock() < deadline:
-            for link in list(self.links):
-                link.close()
+        for link in list(self.links):
+            link.close()
+        now = self.clock()
+        read, written = now + GOODBYE, now + LAST_WORDS
+        while self.links and self.clock() < written:
+            if self.clock() > read and not any(link.unsent for link in self.links):
+                break
             await asyncio.sleep(0.01)
         self._abort()
         self._logins.close()

@@ -263,9 +263,14 @@ class ClientSession:
             connection.acknowledge(mqtt5.PubRelPacket, entry.packet_id)
             return
         encodings = Encodings(entry.message, now)
-        connection.publish(
+        sent = connection.publish(
             encodings, entry.qos, entry.retain, entry.identifiers, entry.packet_id, duplicate=True
         )
+        if not sent:  # as if it were complete (MQTT-3.1.2-25): nobody will acknowledge it
+            connection.quota += 1
+            del self.inflight[entry.packet_id]
+            self._forget(entry)
+            self.counters.dropped += 1
 
     def acknowledged(self, packet_id: int, now: float) -> None:
         """A delivery is complete (PUBACK, PUBCOMP) or refused (PUBREC with an error)."""
