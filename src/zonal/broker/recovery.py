@@ -48,18 +48,18 @@ def recover(broker: BrokerState, store: Store, now: float) -> None:
     and its will delay begin now, as the specification has it for lost connections. A row that
     cannot be understood, or belongs to one, is set aside and logged; all others count.
     """
-    recovery = Recovery(broker, store, now)
-    recovery.read("message", recovery.message)
-    recovery.read("retained", recovery.retained)
-    recovery.read("session", recovery.session)
-    recovery.read("subscription", recovery.subscription)
-    recovery.read("outgoing", recovery.outgoing)
-    recovery.read("incoming", recovery.incoming)
-    recovery.resume()
+    reading = StoreReading(broker, store, now)
+    reading.read("message", reading.message)
+    reading.read("retained", reading.retained)
+    reading.read("session", reading.session)
+    reading.read("subscription", reading.subscription)
+    reading.read("outgoing", reading.outgoing)
+    reading.read("incoming", reading.incoming)
+    reading.resume()
     store.commit()
 
 
-class Recovery:
+class StoreReading:
     """Takes the rows of each table; a method a table."""
 
     def __init__(self, broker: BrokerState, store: Store, now: float) -> None:
