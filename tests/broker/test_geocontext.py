@@ -318,3 +318,19 @@ def test_the_broker_agrees_with_exact_geometry(
         near = Circle(here, radius_m=float(radius)).contains(Point(lat, lon))
         inside = not fenced or geocontext.read_geofence(half).contains(here)
         assert bool(client.messages()) == (near and inside)
+
+
+HERE = "CIRCLE (9 45, 1000)"
+
+
+@pytest.mark.parametrize("place", [("geofence", HERE), ("location", "52,13")])
+def test_whether_somebody_is_at_a_place_is_not_told(place: tuple[str, str]) -> None:
+    bench = Bench()
+    bench.connected("l", user_properties=[("location", "10,10")]).subscribe(
+        "t", properties=[("geofence", HERE)]
+    )
+    writer = bench.connected("w")
+    writer.publish("t", b"", 1, properties=[place])
+    assert int(writer.one(mqtt5.PubAckPacket).reason_code) == 0
+    writer.publish("nobody", b"", 1)
+    assert int(writer.one(mqtt5.PubAckPacket).reason_code) == 0x10

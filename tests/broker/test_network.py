@@ -10,7 +10,7 @@ import pytest
 from websockets.asyncio.client import connect as websocket
 from websockets.exceptions import ConnectionClosed
 
-from broker_wire import Wire, serving
+from broker_wire import Wire, serving, until
 from zonal.broker import Broker, Limits, Server, Settings, steady_clock
 from zonal.broker.journal import Journal
 from zonal.errors import BrokerError
@@ -150,3 +150,23 @@ async def test_when_the_store_fails_nothing_more_is_acknowledged() -> None:
             await server.failed
         with pytest.raises(OSError):  # noqa: PT011 - whichever way the system refuses
             await Wire.open(port)
+
+
+async def test_the_reason_arrives_though_the_client_goes_on_sending() -> None:
+    async with serving() as (server, port):
+        wire = await Wire.connected(port, "bad")
+        wire.writer.write(b"\x00\x00" + b"\xc0\0" * 100_000)
+        await wire.writer.drain()
+        packet = await wire.packet()
+        assert isinstance(packet, mqtt5.DisconnectPacket)
+        assert await wire.ended() == b""
+        assert server.links
+        wire.writer.close()
+        await until(lambda: not server.links)
+
+
+async def test_a_closed_connection_does_not_linger_for_ever() -> None:
+    async with serving() as (server, port):
+        wire = await Wire.connected(port, "bad")
+        wire.writer.write(b"\x00\x00")
+        await until(lambda: not server.links, 4)

@@ -67,6 +67,7 @@ class ClientLink(asyncio.Protocol):
         self.connection: Connection
         self._closing = False
         self._ignored = 0
+        self._has_spoken = False
         self._holds = Hold.NOTHING
         self._rest = b""
         self._at = 0
@@ -196,6 +197,7 @@ class ClientLink(asyncio.Protocol):
 
     def write(self, data: bytes) -> None:
         """MQTT bytes to the client; they are lost if it has just gone."""
+        self._has_spoken = True
         if not self._transport.is_closing():
             self._transport.write(data)
         if not self.connection.writable:
@@ -225,8 +227,15 @@ class ClientLink(asyncio.Protocol):
         self._rest, self._at = b"", 0
         if self._transport.is_closing():
             return
-        if self._transport.can_write_eof():
-            self._transport.write_eof()
+        if not self._has_spoken:
+            self._transport.close()
+            return
+        try:
+            if self._transport.can_write_eof():
+                self._transport.write_eof()
+        except OSError:  # it is gone already
+            self.abort()
+            return
         if self._holds:
             self._holds = Hold.NOTHING
             self._transport.resume_reading()
