@@ -8,7 +8,7 @@ import contextlib
 import mqtt5
 import pytest
 from websockets.asyncio.client import connect as websocket
-from websockets.exceptions import ConnectionClosed
+from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from broker_wire import Wire, serving, until
 from zonal.broker import Broker, Limits, Server, Settings, steady_clock
@@ -170,3 +170,19 @@ async def test_a_closed_connection_does_not_linger_for_ever() -> None:
         wire = await Wire.connected(port, "bad")
         wire.writer.write(b"\x00\x00")
         await until(lambda: not server.links, 4)
+
+
+@pytest.mark.parametrize(
+    ("origin", "allowed"),
+    [("http://localhost:8000", True), ("http://127.0.0.1", True), ("https://evil.example", False)],
+)
+async def test_pages_of_other_machines_cannot_connect_to_an_open_broker(
+    origin: str, allowed: bool
+) -> None:
+    async with serving(ws=True) as (_, port):
+        try:
+            url = f"ws://127.0.0.1:{port}"
+            async with websocket(url, subprotocols=["mqtt"], origin=origin):  # type: ignore[list-item, arg-type]
+                assert allowed
+        except InvalidStatus:
+            assert not allowed

@@ -179,9 +179,7 @@ def test_any_number_of_qos_2_messages_may_be_open() -> None:
 # Version 3.1
 
 
-def connect_31(
-    client_id: str = "older", flags: int = 2, level: int = 3
-) -> bytes:
+def connect_31(client_id: str = "older", flags: int = 2, level: int = 3) -> bytes:
     body = text("MQIsdp") + bytes((level, flags, 0, 60)) + text(client_id)
     return bytes((0x10, len(body))) + body
 

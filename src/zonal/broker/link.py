@@ -252,10 +252,11 @@ class WebSocketLink(ClientLink):
     """One WebSocket connection: MQTT bytes in binary frames (MQTT 5, section 6)."""
 
     def __init__(
-        self, broker: Broker, turns: Turns, clock: Callable[[], float], links: set[ClientLink]
-    ) -> None:
+        self, broker: Broker, turns: Turns, clock: Callable[[], float], links: set[ClientLink],
+        allows: Callable[[str], bool],
+    ) -> None:  # fmt: skip
         super().__init__(broker, turns, clock, links)
-        self._socket = WebSocket(broker.settings.limits.connect_packet_size)
+        self._socket = WebSocket(broker.settings.limits.connect_packet_size, allows)
 
     def _receive(self, data: bytes) -> float | None:
         """Frames from the client; before its CONNECT is accepted, only small ones."""

@@ -14,6 +14,7 @@ from zonal.broker.connection import Connection, Stage
 from zonal.broker.link import LAST_WORDS, ClientLink, Hold, WebSocketLink
 from zonal.broker.logins import Logins
 from zonal.broker.turns import Turns
+from zonal.broker.websocket import is_local
 from zonal.errors import BrokerError
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ class Server:
         self._servers: list[asyncio.Server] = []
         self.links: set[ClientLink] = set()
         """The connections that are there."""
-        self._logins = Logins(broker.access, clock, self._decided)
+        self._logins = Logins(broker.access, broker.throttle, clock, self._decided)
         self._ticking: asyncio.Task[None] | None = None
         self._loop = asyncio.get_running_loop()
         self._turns = Turns(self._loop, self._write)
@@ -75,12 +76,16 @@ class Server:
         await self.close()
 
     async def listen(
-        self, host: str, port: int, *, tls: ssl.SSLContext | None = None, websocket: bool = False
-    ) -> int:
-        """Opens a listener and returns its port (of interest where 0 was asked for)."""
-        kind = WebSocketLink if websocket else ClientLink
+        self, host: str, port: int, *, tls: ssl.SSLContext | None = None, websocket: bool = False,
+        allows: Callable[[str], bool] = is_local,
+    ) -> int:  # fmt: skip
+        """Opens a listener and returns its port (of interest where 0 was asked for).
+
+        Pages of other origins than `allows` says cannot connect to a WebSocket.
+        """
+        parts = (self.broker, self._turns, self.clock, self.links)
         server = await self._loop.create_server(
-            lambda: kind(self.broker, self._turns, self.clock, self.links),
+            lambda: WebSocketLink(*parts, allows) if websocket else ClientLink(*parts),
             host,
             port,
             ssl=tls,
