@@ -260,7 +260,7 @@ def test_shutting_down_tells_the_clients() -> None:
 
 
 def test_maximum_qos_and_retain_are_announced_and_kept_to() -> None:
-    """MQTT-3.2.2-9 to MQTT-3.2.2-14."""
+    """MQTT-3.2.2-9, MQTT-3.2.2-10, MQTT-3.2.2-11, MQTT-3.2.2-12, MQTT-3.2.2-13, MQTT-3.2.2-14."""
     limits = Limits(maximum_qos=1, retain_available=False)
     bench = Bench(Settings(limits=limits, sys_interval=0))
     client = bench.client()

@@ -78,6 +78,7 @@ async def test_publishers_do_not_notice_a_reader_that_just_left() -> None:
 
 
 async def test_websocket_packets_need_not_fit_frames() -> None:
+    """MQTT-6.0.0-2, MQTT-6.0.0-3, MQTT-6.0.0-4."""
     async with serving(ws=True) as (_, port), asyncio.timeout(15):
         url = f"ws://127.0.0.1:{port}/mqtt"
         async with websocket(url, subprotocols=["mqtt"]) as socket:  # type: ignore[list-item]
@@ -98,6 +99,7 @@ async def test_websocket_packets_need_not_fit_frames() -> None:
 
 
 async def test_websocket_text_frames_close_the_connection() -> None:
+    """MQTT-6.0.0-1."""
     async with serving(ws=True) as (_, port), asyncio.timeout(15):
         url = f"ws://127.0.0.1:{port}/"
         async with websocket(url, subprotocols=["mqtt"]) as socket:  # type: ignore[list-item]

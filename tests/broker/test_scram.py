@@ -94,6 +94,7 @@ def test_the_vector_of_rfc_7677() -> None:
 
 
 def test_a_client_proves_its_password_and_the_server_that_it_knows_it(bench: Bench) -> None:
+    """MQTT-4.12.0-2, MQTT-4.12.0-3, MQTT-4.12.0-5, MQTT-3.15.2-1."""
     prover = Prover("alice", b"pencil")
     client, challenge = begun(bench, prover)
     client.send_bytes(auth(prover.final(challenge)))
@@ -107,6 +108,7 @@ def test_a_client_proves_its_password_and_the_server_that_it_knows_it(bench: Ben
 def test_a_wrong_proof_is_refused_and_tells_nothing_about_who_is_known(
     bench: Bench, name: str
 ) -> None:
+    """MQTT-4.12.0-4."""
     prover = Prover(name, b"wrong")
     client, challenge = begun(bench, prover)
     assert challenge.endswith(b"i=15000")
@@ -132,9 +134,22 @@ def test_who_guesses_has_to_wait(bench: Bench) -> None:
 
 
 def test_nothing_but_auth_may_come_before_connack(bench: Bench) -> None:
+    """MQTT-3.1.2-30."""
     client, _ = begun(bench, Prover("alice", b"pencil"))
     client.send_bytes(b"\xc0\0")
     assert client.refused_with() == 0x82
+
+
+def test_an_answer_larger_than_the_client_takes_is_not_sent(bench: Bench) -> None:
+    """MQTT-3.15.2-2, MQTT-3.15.2-3."""
+    client = bench.client()
+    first = Prover("alice", b"pencil").first
+    client.send(
+        mqtt5.ConnectPacket(
+            "c", authentication_method=METHOD, authentication_data=first, max_packet_size=60
+        )
+    )
+    assert client.refused_with() == 0x95
 
 
 def test_a_client_that_does_not_finish_is_closed(bench: Bench) -> None:
@@ -150,6 +165,7 @@ def test_the_method_may_not_change_on_the_way(bench: Bench) -> None:
 
 
 def test_a_client_proves_again_who_it_is(bench: Bench) -> None:
+    """MQTT-4.12.1-1, MQTT-4.12.1-2."""
     prover = Prover("alice", b"pencil")
     client, challenge = begun(bench, prover)
     client.send_bytes(auth(prover.final(challenge)))
