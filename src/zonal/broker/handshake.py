@@ -96,7 +96,6 @@ def admit(broker: BrokerState, connection: Connection, user: User, now: float,
     """Opens the session of a client whose credentials were checked."""
     packet = connection.connect
     assert packet is not None
-    connection.connect = None
     context = _context(broker, packet.user_properties, "")
     precision_m = _precision(broker, packet)
     will = None
@@ -106,6 +105,7 @@ def admit(broker: BrokerState, connection: Connection, user: User, now: float,
             raise MqttError(
                 reason_codes.IMPLEMENTATION_SPECIFIC, "in the will: around belongs to SUBSCRIBE"
             )
+    connection.connect = None
     _configure(broker, connection, packet, user)
     connection.allowances = broker.allowances(user, now)
     session, present = _session(broker, connection, packet, now)
@@ -120,6 +120,7 @@ def admit(broker: BrokerState, connection: Connection, user: User, now: float,
         broker.leave(connection, now, keep_will=False)
         connection.close()
         return
+    broker.diary.came(connection, now, present=present)
     connection.send(welcome)
     broker.watch(connection, now)
     session.resume(now)
