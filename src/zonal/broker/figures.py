@@ -17,7 +17,7 @@ MOST_CLIENTS = 1_000
 """Clients that one status lists."""
 
 
-class Figure(NamedTuple):
+class BrokerFigure(NamedTuple):
     """One figure: its `$SYS` topic, its name for Prometheus, and whether it only grows."""
 
     topic: str
@@ -34,7 +34,7 @@ class Figures:
         self._loads = Loads(now)
         self._most_clients = 0
 
-    def all(self) -> list[Figure]:
+    def all(self) -> list[BrokerFigure]:
         """All figures, named as Mosquitto names them where it has the same."""
         broker = self._broker
         counters, ledger = broker.counters, broker.ledger
@@ -43,35 +43,37 @@ class Figures:
         absent = len(broker.sessions) - connected
         queued = sum(len(s.queue) for s in broker.sessions.values() if s.queue)
         return [
-            Figure("clients/connected", "clients_connected", connected, False),
-            Figure("clients/disconnected", "clients_disconnected", absent, False),
-            Figure("clients/total", "sessions", len(broker.sessions), False),
-            Figure("clients/maximum", "clients_maximum", self._most_clients, False),
-            Figure("clients/expired", "sessions_expired", counters.sessions_expired),
-            Figure("connections/open", "connections_open", counters.connections, False),
-            Figure("connections/total", "connections", counters.connections_total),
-            Figure("connections/refused", "connections_refused", counters.connections_refused),
-            Figure("connections/violations", "violations", counters.violations),
-            Figure("connections/slowed", "slowed", counters.slowed),
-            Figure("connections/overfull", "overfull", counters.overfull),
-            Figure("subscriptions/count", "subscriptions", len(broker.matching), False),
-            Figure("subscriptions/bytes", "subscription_bytes", ledger.subscriptions, False),
-            Figure("retained messages/count", "retained", len(broker.retained), False),
-            Figure("retained messages/bytes", "retained_bytes", broker.retained.size, False),
-            Figure("retained messages/refused", "retained_refused", counters.unretained),
-            Figure("store/messages/count", "queued", queued, False),
-            Figure("store/messages/bytes", "queued_bytes", ledger.messages, False),
-            Figure("store/disk/bytes", "store_bytes", broker.journal.size(), False),
-            Figure("messages/received", "messages_received", counters.received),
-            Figure("messages/sent", "messages_sent", counters.sent),
-            Figure("publish/messages/dropped", "messages_dropped", counters.dropped),
-            Figure("publish/messages/expired", "messages_expired", counters.expired),
-            Figure("publish/messages/refused", "messages_refused", counters.refused),
-            Figure("locations/received", "locations", counters.located),
-            Figure("bytes/received", "bytes_received", counters.bytes_received),
-            Figure("bytes/sent", "bytes_sent", counters.bytes_sent),
-            Figure("federation/received", "federation_received", counters.remote_received),
-            Figure("federation/sent", "federation_sent", counters.remote_sent),
+            BrokerFigure("clients/connected", "clients_connected", connected, False),
+            BrokerFigure("clients/disconnected", "clients_disconnected", absent, False),
+            BrokerFigure("clients/total", "sessions", len(broker.sessions), False),
+            BrokerFigure("clients/maximum", "clients_maximum", self._most_clients, False),
+            BrokerFigure("clients/expired", "sessions_expired", counters.sessions_expired),
+            BrokerFigure("connections/open", "connections_open", counters.connections, False),
+            BrokerFigure("connections/total", "connections", counters.connections_total),
+            BrokerFigure(
+                "connections/refused", "connections_refused", counters.connections_refused
+            ),
+            BrokerFigure("connections/violations", "violations", counters.violations),
+            BrokerFigure("connections/slowed", "slowed", counters.slowed),
+            BrokerFigure("connections/overfull", "overfull", counters.overfull),
+            BrokerFigure("subscriptions/count", "subscriptions", len(broker.matching), False),
+            BrokerFigure("subscriptions/bytes", "subscription_bytes", ledger.subscriptions, False),
+            BrokerFigure("retained messages/count", "retained", len(broker.retained), False),
+            BrokerFigure("retained messages/bytes", "retained_bytes", broker.retained.size, False),
+            BrokerFigure("retained messages/refused", "retained_refused", counters.unretained),
+            BrokerFigure("store/messages/count", "queued", queued, False),
+            BrokerFigure("store/messages/bytes", "queued_bytes", ledger.messages, False),
+            BrokerFigure("store/disk/bytes", "store_bytes", broker.journal.size(), False),
+            BrokerFigure("messages/received", "messages_received", counters.received),
+            BrokerFigure("messages/sent", "messages_sent", counters.sent),
+            BrokerFigure("publish/messages/dropped", "messages_dropped", counters.dropped),
+            BrokerFigure("publish/messages/expired", "messages_expired", counters.expired),
+            BrokerFigure("publish/messages/refused", "messages_refused", counters.refused),
+            BrokerFigure("locations/received", "locations", counters.located),
+            BrokerFigure("bytes/received", "bytes_received", counters.bytes_received),
+            BrokerFigure("bytes/sent", "bytes_sent", counters.bytes_sent),
+            BrokerFigure("federation/received", "federation_received", counters.remote_received),
+            BrokerFigure("federation/sent", "federation_sent", counters.remote_sent),
         ]
 
     def topics(self, now: float) -> Iterator[tuple[str, str]]:
