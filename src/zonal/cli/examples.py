@@ -23,6 +23,8 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "zonal broker --data broker-data --federate",
     ),
     "broker passwd": ("zonal broker passwd users.txt anna",),
+    "broker status": ("zonal broker status",),
+    "broker kick": ("zonal broker kick phone-1",),
     "record": ("zonal record out/log 'city/**'",),
     "pipeline run": ("zonal pipeline run out/log out/lake --once",),
     "pipeline compact": ("zonal pipeline compact out/lake --table silver",),
