@@ -26,6 +26,7 @@ ZonalError
 │   ├── LakeError (OSError)           a table of the lake that cannot be read or changed
 │   ├── DeclarationError (ValueError) a schema, zone file, option or time range that is wrong
 │   └── SparkError (RuntimeError)     Spark cannot start here: no Java, or no PySpark
+├── FeedError (ValueError)            a feed that cannot be reached or read
 ├── CommandError (LookupError)        a command that is not installed, or cannot be loaded
 └── WebError (ValueError)             a web server that cannot be set up so, or a bad request
 ```
@@ -136,6 +137,10 @@ class DeclarationError(PipelineError, ValueError):
 
 class SparkError(PipelineError, RuntimeError):
     """Spark cannot start here (the message says how to mend that), or failed in a batch."""
+
+
+class FeedError(ZonalError, ValueError):
+    """A feed of real data that cannot be reached, or whose data is not what it should be."""
 
 
 class CommandError(ZonalError, LookupError):

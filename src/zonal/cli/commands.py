@@ -103,6 +103,18 @@ def _demo() -> Any:
     return demo
 
 
+def _feed() -> Any:
+    from zonal.cli.feed import feed
+
+    return feed
+
+
+def _replay() -> Any:
+    from zonal.cli.replay import replay
+
+    return replay
+
+
 def _doctor() -> Any:
     from zonal.cli.doctor import doctor
 
@@ -126,6 +138,8 @@ COMMANDS: dict[str, Callable[[], Any]] = {
     "record": _record,
     "pipeline": _pipeline,
     "history": _history,
+    "replay": _replay,
+    "feed": _feed,
     "mesh": _mesh,
     "demo": _demo,
     "doctor": _doctor,
@@ -140,6 +154,8 @@ EXTRAS = {
     "record": "pipeline",
     "pipeline": "pipeline",
     "history": "pipeline",
+    "replay": "pipeline",
+    "feed": "feeds",
     "demo": "demo",
 }
 """The extra of our distribution that a command needs."""

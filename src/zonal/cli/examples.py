@@ -34,12 +34,25 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "zonal history 'city/**' --log out/log --time '[now(-1d)..]' --json",
         "zonal history --lake out/lake --log out/log --serve",
     ),
+    "replay": (
+        "zonal replay out/log --speed 10",
+        "zonal replay out/log --time '[now(-1h)..]' --below again",
+    ),
+    "feed": (
+        "zonal feed gtfs https://example.org/vehicles.pb --topic bus --routes gtfs.zip",
+        "zonal feed owntracks mqtt://localhost",
+        "zonal feed gpx ride.gpx --speed 10 --loop",
+    ),
     "mesh node": ("zonal mesh node --position 45.46,9.19",),
     "mesh sub": ("zonal mesh sub 'street/**' --area circle:45.46,9.19,500m",),
     "mesh pub": ("zonal mesh pub street/a/noise loud",),
     "mesh status": ("zonal mesh status --watch",),
     "mesh gateway": ("zonal mesh gateway --topic 'street/**' --connect tcp/127.0.0.1:7447",),
-    "demo": ("zonal demo", "zonal demo --table --seconds 30"),
+    "demo": (
+        "zonal demo",
+        "zonal demo --feed gpx:ride.gpx",
+        "zonal demo --table --seconds 30",
+    ),
     "doctor": ("zonal doctor", "zonal doctor --certificate cert.pem --key key.pem"),
     "completion": (
         'eval "$(zonal completion bash)"',
