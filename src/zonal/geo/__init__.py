@@ -31,6 +31,7 @@ from zonal.geo.point import (
     unit_vectors,
 )
 from zonal.geo.polygon import MultiPolygon, Polygon, overlap_too_much
+from zonal.geo.widen import together, widened
 
 __all__ = [
     "DEFAULT_MAX_CELLS",
@@ -71,6 +72,8 @@ __all__ = [
     "overlap_too_much",
     "planar_of",
     "point_from_wkt",
+    "together",
     "unit_vector",
     "unit_vectors",
+    "widened",
 ]
