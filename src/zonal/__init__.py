@@ -35,6 +35,7 @@ from zonal.session import (
     config,
     open,  # noqa: A004
 )
+from zonal.store import Store
 
 __version__ = "0.1.0"
 
@@ -64,6 +65,7 @@ __all__ = [
     "Router",
     "Sample",
     "Session",
+    "Store",
     "Subscriber",
     "TopicError",
     "ZonalError",

@@ -13,7 +13,16 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import shapely
 
-from zonal.geo import Area, Circle, Everywhere, Point, planar_of, unit_vector, unit_vectors
+from zonal.geo import (
+    Area,
+    Circle,
+    Everywhere,
+    Point,
+    figures_intersect,
+    planar_of,
+    unit_vector,
+    unit_vectors,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -185,11 +194,7 @@ def goes_through(area: Area, begin: Point, end: Point) -> bool:
     east = end.lon - begin.lon
     east -= 360.0 * round(east / 360.0)
     way = shapely.LineString([(begin.lon, begin.lat), (begin.lon + east, end.lat)])
-    figure = planar_of(area)
-    return any(
-        bool(shapely.intersects(figure, shapely.transform(way, lambda xy, by=by: xy + (by, 0.0))))
-        for by in (0.0, 360.0, -360.0)
-    )
+    return figures_intersect(planar_of(area), way)
 
 
 def _arcs_meet(begin: Floats, end: Floats, center: Floats, limit: Floats) -> NDArray[np.bool_]:

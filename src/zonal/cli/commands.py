@@ -73,6 +73,12 @@ def _broker() -> Any:
     return app
 
 
+def _store() -> Any:
+    from zonal.cli.store import store
+
+    return store
+
+
 def _record() -> Any:
     from zonal.cli.record import record
 
@@ -111,6 +117,7 @@ COMMANDS: dict[str, Callable[[], Any]] = {
     "encode": _encode,
     "serve": _serve,
     "broker": _broker,
+    "store": _store,
     "record": _record,
     "pipeline": _pipeline,
     "history": _history,

@@ -20,7 +20,7 @@ from zonal.geo.formats import (
 )
 from zonal.geo.given import GivenArea, GivenPoint, as_area, as_point
 from zonal.geo.grid import Grid, GridCell
-from zonal.geo.planar import EDGE_TOLERANCE_M
+from zonal.geo.planar import EDGE_TOLERANCE_M, figures_intersect
 from zonal.geo.point import (
     EARTH_RADIUS_M,
     HALF_CIRCUMFERENCE_M,
@@ -67,6 +67,7 @@ __all__ = [
     "cover",
     "destination",
     "distance_m",
+    "figures_intersect",
     "level_for_size",
     "outline",
     "overlap_too_much",

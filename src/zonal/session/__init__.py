@@ -29,6 +29,7 @@ from zonal.session.router import DEFAULT_ENDPOINT, Router
 from zonal.session.sample import Sample, Source
 from zonal.session.scope import Scope
 from zonal.session.session import Session
+from zonal.session.stamps import micros_of_stamp, ntp64_of, stamp_from_parts, stamp_parts
 from zonal.session.subscriber import Counters, PullSubscriber, Subscriber
 from zonal.session.way import blurred
 
@@ -66,5 +67,9 @@ __all__ = [
     "blurred",
     "config",
     "is_admin",
+    "micros_of_stamp",
+    "ntp64_of",
     "open",
+    "stamp_from_parts",
+    "stamp_parts",
 ]

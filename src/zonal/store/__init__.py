@@ -1,3 +1,14 @@
-"""The newest value of each thing, by key and place: kept through `kill -9`, answered to `get`."""
+"""The newest value of each thing, by key and place: kept through `kill -9`, answered to `get`.
 
-__all__: list[str] = []
+`Store` hears messages and answers questions, a `Table` keeps things (`sqlite_table`,
+`postgres_table`), `Wanted` says what is asked for, `nearest` finds the nearest, `others` are the
+stores beside it.
+"""
+
+from zonal.store.nearest import Nearness
+from zonal.store.store import Store, StoreCounters
+from zonal.store.table import Table
+from zonal.store.thing import By, StoredThing
+from zonal.store.wanted import Wanted
+
+__all__ = ["By", "Nearness", "Store", "StoreCounters", "StoredThing", "Table", "Wanted"]
