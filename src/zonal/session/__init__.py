@@ -18,6 +18,7 @@ from zonal.session.liveliness import (
     PresenceSubscriber,
     PresenceToken,
 )
+from zonal.session.moment import rfc3339
 from zonal.session.opening import open  # noqa: A004  (Zenoh's own name)
 from zonal.session.position import Position
 from zonal.session.publisher import Memory, Publisher
@@ -70,6 +71,7 @@ __all__ = [
     "micros_of_stamp",
     "ntp64_of",
     "open",
+    "rfc3339",
     "stamp_from_parts",
     "stamp_parts",
 ]
