@@ -15,7 +15,7 @@ from zonal.broker.federation import Federation
 from zonal.broker.recovery import recover
 from zonal.broker.server import Server, steady_clock
 from zonal.broker.settings import Settings
-from zonal.broker.store import Store
+from zonal.broker.store import StoredJournal
 from zonal.errors import BrokerError, StoreInUseError
 from zonal.runtime import is_loopback
 from zonal.session import config
@@ -98,10 +98,10 @@ class Service:
         """Stops listening, tells the clients, leaves the other brokers, closes the store."""
         await self._opened.aclose()
 
-    async def _open_store(self, directory: Path) -> Store:
+    async def _open_store(self, directory: Path) -> StoredJournal:
         while True:
             try:
-                return Store(directory, synchronous=self._options.synchronous)
+                return StoredJournal(directory, synchronous=self._options.synchronous)
             except StoreInUseError:
                 if not self._options.standby:
                     raise

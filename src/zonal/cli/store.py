@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from zonal.cli.connection import LOCAL_ROUTER, Area, Connect, Mode, connected
+from zonal.cli.connection import LOCAL_ROUTER, Area, ConfigFile, Connect, Mode, connected
 from zonal.cli.notation import given, parse_area
 from zonal.cli.stopping import stop_event
 
@@ -28,6 +28,7 @@ def store(
         float | None, typer.Option(help="Seconds until a value is forgotten; without it: never.")
     ] = None,
     connect: Connect = LOCAL_ROUTER,
+    config: ConfigFile = None,
     mode: Mode = "client",
 ) -> None:
     """Keep the newest value of each thing and answer `zonal get`, until Ctrl-C."""
@@ -38,7 +39,7 @@ def store(
     console = Console(stderr=True)
     wanted = given(area, parse_area)
     stop = stop_event()
-    with connected(connect, mode) as session:  # noqa: SIM117 - the session closes last
+    with connected(connect, mode, file=config) as session:  # noqa: SIM117 - the session closes last
         with Store(session, topics or ["**"], area=wanted, data=data, by=by, ttl_s=ttl) as newest:
             console.print(f"keeping {len(newest):,} things in {data}", soft_wrap=True)
             with console.status("waiting for messages") as status:

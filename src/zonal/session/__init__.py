@@ -19,6 +19,7 @@ from zonal.session.liveliness import (
     PresenceToken,
 )
 from zonal.session.moment import rfc3339
+from zonal.session.nearest import NearSample, Neighbours
 from zonal.session.opening import open  # noqa: A004  (Zenoh's own name)
 from zonal.session.position import Position
 from zonal.session.publisher import Memory, Publisher
@@ -45,6 +46,8 @@ __all__ = [
     "Interest",
     "Liveliness",
     "Memory",
+    "NearSample",
+    "Neighbours",
     "Overflow",
     "Position",
     "Presence",

@@ -1,7 +1,7 @@
 """The newest value of each thing, by key and place: kept through `kill -9`, answered to `get`.
 
 `Store` hears messages and answers questions, a `Table` keeps things (`sqlite_table`,
-`postgres_table`), `Wanted` says what is asked for, `nearest` finds the nearest, `others` are the
+`postgres_table`), `ThingFilter` says what is asked for, `nearest` finds the nearest, `others` are the
 stores beside it.
 """
 
@@ -9,6 +9,6 @@ from zonal.store.nearest import Nearness
 from zonal.store.store import Store, StoreCounters
 from zonal.store.table import Table
 from zonal.store.thing import By, StoredThing
-from zonal.store.wanted import Wanted
+from zonal.store.thing_filter import ThingFilter
 
-__all__ = ["By", "Nearness", "Store", "StoreCounters", "StoredThing", "Table", "Wanted"]
+__all__ = ["By", "Nearness", "Store", "StoreCounters", "StoredThing", "Table", "ThingFilter"]

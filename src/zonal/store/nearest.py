@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from zonal.keys import Place
     from zonal.store.table import Table
     from zonal.store.thing import StoredThing
-    from zonal.store.wanted import Wanted
+    from zonal.store.thing_filter import ThingFilter
 
 _FIRST_M = 250.0
 _GROWTH = 2.0
@@ -54,7 +54,7 @@ def distance_to(place: Place, to: Point) -> float:
     return (place.center if isinstance(place, Cell) else place).distance_m(to)
 
 
-def nearest_in(table: Table, wanted: Wanted, near: Nearness) -> list[StoredThing]:
+def nearest_in(table: Table, wanted: ThingFilter, near: Nearness) -> list[StoredThing]:
     """The nearest of the wanted things, nearest first."""
     radius_m = max(_FIRST_M, near.beyond_m * _GROWTH)
     while True:

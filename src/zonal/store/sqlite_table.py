@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from zonal.store.table import Name
-    from zonal.store.wanted import Wanted
+    from zonal.store.thing_filter import ThingFilter
 
 FILE = "newest.sqlite"
 VERSION = 1
@@ -84,7 +84,7 @@ class SqliteTable:
                 self._writer.execute("ROLLBACK")
                 raise
 
-    def find(self, wanted: Wanted) -> Iterator[StoredThing]:
+    def find(self, wanted: ThingFilter) -> Iterator[StoredThing]:
         """The wanted things, in no order."""
         for statement, values in questions(wanted, "?"):
             with self._reading, _errors():

@@ -23,7 +23,7 @@ from zonal.store.nearest import Nearness, nearest_in
 from zonal.store.others import Holding, OtherStores
 from zonal.store.sqlite_table import SqliteTable
 from zonal.store.thing import By, StoredThing, thing_of
-from zonal.store.wanted import Wanted
+from zonal.store.thing_filter import ThingFilter
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -222,7 +222,7 @@ class Store:
         """The things that a message under a key with wildcards is about: deletes those it names."""
         if not thing.deleted:
             return []
-        found = self.table.find(Wanted(thing.key))
+        found = self.table.find(ThingFilter(thing.key))
         return [
             thing._replace(key=each.key, part=each.part)
             for each in found
@@ -333,9 +333,9 @@ class Store:
                 replies += 1
         self._count(replies=replies)
 
-    def _wanted(self, key: str, area: GivenArea | None) -> Wanted:
+    def _wanted(self, key: str, area: GivenArea | None) -> ThingFilter:
         oldest = -1 if self.ttl_s is None else _ntp64(time.time() - self.ttl_s)
-        return Wanted(key, None if area is None else as_area(area), oldest)
+        return ThingFilter(key, None if area is None else as_area(area), oldest)
 
     def _is_ours(self, thing: StoredThing) -> bool:
         """A table may hold what an earlier store with other topics has left in it."""
@@ -376,7 +376,7 @@ def _gone(ours: StoredThing, holding: Holding) -> StoredThing:
 
 
 def _is_in(area: object, thing: StoredThing) -> bool:
-    return bool(Wanted(thing.key, area).sift([thing]))  # type: ignore[arg-type]
+    return bool(ThingFilter(thing.key, area).sift([thing]))  # type: ignore[arg-type]
 
 
 def _ntp64(seconds: float) -> int:

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from zonal.store.thing import StoredThing
-    from zonal.store.wanted import Wanted
+    from zonal.store.thing_filter import ThingFilter
 
 COLUMNS = (
     "key",
@@ -39,7 +39,7 @@ class Table(Protocol):
     def write(self, things: Sequence[StoredThing]) -> None:
         """Keep these where they are newer than what is kept; durable when it returns."""
 
-    def find(self, wanted: Wanted) -> Iterator[StoredThing]:
+    def find(self, wanted: ThingFilter) -> Iterator[StoredThing]:
         """The wanted things, in no order."""
 
     def named(self, names: Iterable[Name]) -> dict[Name, StoredThing]:
@@ -70,7 +70,7 @@ def upsert(placeholder: str) -> str:
     )
 
 
-def questions(wanted: Wanted, placeholder: str) -> Iterator[tuple[str, tuple[object, ...]]]:
+def questions(wanted: ThingFilter, placeholder: str) -> Iterator[tuple[str, tuple[object, ...]]]:
     """The statements that find what may be wanted, each with its values."""
     start = f"SELECT {', '.join(COLUMNS)} FROM things WHERE "  # noqa: S608
     rest = f" AND ntp64 > {placeholder}"

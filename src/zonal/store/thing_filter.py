@@ -24,7 +24,7 @@ _LAST = "\U0010ffff"
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ThingFilter:
     """The things under these keys; with an area only those in it."""
 
     key: str
