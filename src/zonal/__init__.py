@@ -8,17 +8,20 @@ with zonal.open(position=(45.4642, 9.19)) as session:
 ```
 """
 
+from zonal.border import FenceEvent
 from zonal.errors import (
     AttachmentError,
     ClosedError,
     ConfigurationError,
     ContentEncodingError,
     EncodingError,
+    FenceError,
     GeometryError,
     LocationKeyError,
     NetworkError,
     PayloadError,
     PositionError,
+    StoreError,
     TopicError,
     ZonalError,
 )
@@ -51,6 +54,8 @@ __all__ = [
     "ContentEncodingError",
     "EncodingError",
     "Everywhere",
+    "FenceError",
+    "FenceEvent",
     "GeometryError",
     "LocationKeyError",
     "Memory",
@@ -66,6 +71,7 @@ __all__ = [
     "Sample",
     "Session",
     "Store",
+    "StoreError",
     "Subscriber",
     "TopicError",
     "ZonalError",

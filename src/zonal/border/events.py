@@ -49,6 +49,27 @@ class FenceEvent:
     sample: Any = None
     """The message that showed it; None where there was none: it stayed, or fell silent."""
 
+    def to_dict(self) -> dict[str, Any]:
+        """All but the message, for JSON: times as RFC 3339, places as latitude and longitude."""
+        return {
+            "event": self.kind,
+            "thing": self.thing,
+            "zone": self.zone,
+            "at": _text_of(self.at),
+            "since": None if self.since is None else _text_of(self.since),
+            "location": _numbers_of(self.location),
+            "previous": _numbers_of(self.previous),
+            "reason": self.reason,
+        }
+
+
+def _text_of(when: datetime) -> str:
+    return when.isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+def _numbers_of(place: Point | None) -> dict[str, float] | None:
+    return None if place is None else {"lat": place.lat, "lon": place.lon}
+
 
 @dataclass(frozen=True, slots=True)
 class BorderPlan:

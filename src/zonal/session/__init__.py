@@ -9,6 +9,7 @@ with zonal.open(position=(45.4642, 9.19)) as session:
 from zonal.runtime import Overflow
 from zonal.session.config import config
 from zonal.session.content import LONGEST_ENCODING
+from zonal.session.fence import Fence
 from zonal.session.gathering import Gathering
 from zonal.session.geo_context import GeoContext
 from zonal.session.interest import Detail, Interest, Wish
@@ -41,6 +42,7 @@ __all__ = [
     "LONGEST_ENCODING",
     "Counters",
     "Detail",
+    "Fence",
     "Gathering",
     "GeoContext",
     "Interest",

@@ -26,6 +26,7 @@ from zonal.session.sample import origin_of
 from zonal.session.sending import Sending, Whence
 from zonal.session.subscriber import PullSubscriber, Subscriber, SubscriberOptions
 from zonal.session.unclosed import Closing
+from zonal.session.watching import Watching
 from zonal.session.way import Origin
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ SubscriberT = TypeVar("SubscriberT", bound=Subscriber)
 logger = logging.getLogger(__name__)
 
 
-class Session(Located, Asking, Closing):
+class Session(Located, Asking, Watching, Closing):
     """A Zenoh session in which messages, subscriptions and queries have a place.
 
     The plain session is `session.zenoh`. Where neither a location is given nor a position known,
@@ -220,7 +221,7 @@ class Session(Located, Asking, Closing):
         return self._subscribe(PullSubscriber, key, options)
 
     def _subscribe(
-        self, kind: type[SubscriberT], key: str, options: SubscriberOptions
+        self, kind: Callable[..., SubscriberT], key: str, options: SubscriberOptions
     ) -> SubscriberT:
         self._check_open()
         topic = check_topic(key)

@@ -1,8 +1,8 @@
 """The newest value of each thing, by key and place: kept through `kill -9`, answered to `get`.
 
 `Store` hears messages and answers questions, a `Table` keeps things (`sqlite_table`,
-`postgres_table`), `ThingFilter` says what is asked for, `nearest` finds the nearest, `others` are the
-stores beside it.
+`postgres_table`), a `ThingFilter` says what is asked for, `nearest` finds the nearest, `others` are
+the stores beside it.
 """
 
 from zonal.store.nearest import Nearness
