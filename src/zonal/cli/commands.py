@@ -55,6 +55,12 @@ def _get() -> Any:
     return get
 
 
+def _watch() -> Any:
+    from zonal.cli.watch import watch
+
+    return watch
+
+
 def _encode() -> Any:
     from zonal.cli.encode import encode
 
@@ -126,6 +132,7 @@ COMMANDS: dict[str, Callable[[], Any]] = {
     "pub": _pub,
     "sub": _sub,
     "get": _get,
+    "watch": _watch,
     "encode": _encode,
     "serve": _serve,
     "broker": _broker,

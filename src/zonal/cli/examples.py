@@ -16,6 +16,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "zonal get 'city/**?_time=[now(-1h)..]' --area box:45.4,9.1,45.5,9.3",
         "zonal get 'city/bus/*' --nearest 10 --to 45.46,9.19",
     ),
+    "watch": (
+        "zonal watch 'city/bus/*' --area circle:45.46,9.19,2km --hysteresis 25m --silence 120",
+        "zonal watch 'city/bus/*' --zones nil.geojson --on enter,leave --post https://example.org",
+    ),
     "encode": ("zonal encode 45.4642,9.19", "zonal encode circle:45.46,9.19,2km --json"),
     "serve": (
         "zonal serve --topic 'city/**' --center 45.46,9.19 --zoom 12",
