@@ -17,7 +17,7 @@ from zonal.broker.operation import Operation
 from zonal.broker.recovery import recover
 from zonal.broker.server import Server, steady_clock
 from zonal.broker.settings import Settings
-from zonal.broker.store import Store
+from zonal.broker.store import StoredJournal
 from zonal.broker.websocket import is_local
 from zonal.errors import BrokerError, StoreInUseError
 from zonal.keys import encoding_named
@@ -140,10 +140,10 @@ class Service:
         if options.metrics_port is not None:
             self.metrics_port = await operation.metrics(options.host, options.metrics_port)
 
-    async def _open_store(self, directory: Path) -> Store:
+    async def _open_store(self, directory: Path) -> StoredJournal:
         while True:
             try:
-                return Store(directory, synchronous=self._options.synchronous)
+                return StoredJournal(directory, synchronous=self._options.synchronous)
             except StoreInUseError:
                 if not self._options.standby:
                     raise
