@@ -12,6 +12,8 @@ from zonal_lab.experiment import Experiment, Results, Trial, numbers, words
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from zonal_lab.experiment import Claim
+
 _QUICK_ROUNDS, _QUICK_SECONDS = 1, 3.0
 
 
@@ -60,12 +62,18 @@ def _page(
     name: str,
     *,
     spark: Annotated[
-        bool | None, typer.Option(help="compute on Spark or not (default: where a Java is there)")
-    ] = None,
+        bool, typer.Option(help="compute the figures on Spark, and check them by this process")
+    ] = False,
 ) -> Iterable[str]:
     from zonal_lab.location.page import page
 
     return page(results, folder, name, by_spark=spark)
 
 
-EXPERIMENT = Experiment("location", "The location-aware evaluation", _trial, _page)
+def _claims(results: Results) -> Iterable[Claim]:
+    from zonal_lab.location.claims import claims
+
+    return claims(results)
+
+
+EXPERIMENT = Experiment("location", "The location-aware evaluation", _trial, _page, _claims)
