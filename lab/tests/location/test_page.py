@@ -41,8 +41,9 @@ def outcome(case: LocationCase, topology: Topology, lost: int = 0, doubled: int 
         rows = [
             (publisher.id, number, number * 1_000_000, number * 1_000_000 + latency_ns)
             for publisher in topology.with_role("publisher")
-            if topology.wants(subscriber, publisher)
+            for wanted in [topology.wanted(subscriber, publisher)]
             for number in range(sent[publisher.id] - lost)
+            if wanted[number % len(wanted)]
         ]
         rows += rows[:doubled]
         messages[subscriber.id] = np.array(rows, dtype=np.int64).reshape(-1, 4)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 THESIS = "Visotto 2023"
 ENCODINGS = ("json", "mgrs", "bloom")
 EVERY = (*BASELINES, *ENCODINGS)
+PUBLISHED = ("zoning", "near-field", "far-field")
 _SUFFERS = 5.0
 """A throughput that is lower by up to so many per cent "does not suffer"."""
 
@@ -98,22 +99,44 @@ class ClaimTable:
             Unit.CHANGE, self._against("far-field", slowest, (BASELINES, min)), most=0, neutral=0,
         )  # fmt: skip
         yield Claim(
-            OURS, "all runs",
+            OURS, "zoning, near- and far-field",
             "sessions that do not match receive nothing with s2, mgrs and json (messages a round)",
             "", Unit.COUNT, self._unwanted, most=0, exact=True,
         )  # fmt: skip
         yield Claim(
-            OURS, "all runs",
+            OURS, "zoning, near- and far-field",
             f"with bloom they receive at most {BLOOM_PROBABILITY:.0%} of what is not theirs", "",
             Unit.SHARE, self._unwanted_bloom, most=100 * BLOOM_PROBABILITY, exact=True,
         )  # fmt: skip
 
+        yield Claim(
+            OURS, "spread", "the slowest encoding faster than the better baseline", "",
+            Unit.CHANGE, self._against("spread", slowest, (BASELINES, min)), most=0, neutral=0,
+        )  # fmt: skip
+        for name in LOCATION_AWARE:
+            yield Claim(
+                OURS, "spread",
+                f"{name}: of a hundred messages that reach a session at most 25 come in vain", "",
+                Unit.SHARE, lambda draw, mine=name: self._in_vain(draw, mine), most=25,  # type: ignore[misc] # its own
+            )  # fmt: skip
+
+    def _in_vain(self, draw: Draw, technique: str) -> float:
+        condition = Condition("spread", "tcp", 100)
+        vain, wanted = (
+            draw(self._rounds.of(condition, technique, each)) for each in ("unwanted", "wanted")
+        )
+        return 100 * vain / (vain + wanted)
+
     def _unwanted(self, draw: Draw) -> float:
-        return sum(draw(self._rounds.all_rounds(n, "unwanted")) for n in ("s2", "mgrs", "json"))
+        return sum(
+            draw(self._rounds.all_rounds(PUBLISHED, each, "unwanted"))
+            for each in ("s2", "mgrs", "json")
+        )
 
     def _unwanted_bloom(self, draw: Draw) -> float:
         unwanted, others = (
-            draw(self._rounds.all_rounds("bloom", name)) for name in ("unwanted", "for_others")
+            draw(self._rounds.all_rounds(PUBLISHED, "bloom", name))
+            for name in ("unwanted", "for_others")
         )
         return 100 * unwanted / others if others else 0.0
 

@@ -26,7 +26,9 @@ def _trial(
         float | None,
         typer.Option(help="… of one over UDP or with slow routers (default: the same)"),
     ] = None,
-    scenarios: Annotated[str, typer.Option(help="comma-separated")] = "zoning,near-field,far-field",
+    scenarios: Annotated[
+        str, typer.Option(help="comma-separated")
+    ] = "zoning,near-field,far-field,spread",
     transports: Annotated[str, typer.Option(help="comma-separated")] = "tcp,udp",
     cpu: Annotated[str, typer.Option(help="routers' shares in percent")] = "100,20",
     techniques: Annotated[

@@ -13,6 +13,8 @@ from zonal_lab.location.samples import CASE_COLUMNS, NODES, SAMPLES
 from zonal_lab.location.summary import Condition
 
 if TYPE_CHECKING:
+    from collections.abc import Container
+
     import pyarrow as pa
 
     from zonal_lab.experiment import Results
@@ -30,6 +32,8 @@ class RoundFigures:
     """Messages that reached a session whose area they are not from."""
     for_others: int
     """Messages × sessions whose area they are not from."""
+    wanted: int
+    """Messages × sessions whose area they are from."""
 
 
 class Rounds:
@@ -57,12 +61,12 @@ class Rounds:
         """… of the first seconds that all conditions have, so that they can be compared."""
         return [getattr(each, name) for each in self._first[condition, technique]]
 
-    def all_rounds(self, technique: str, name: str) -> list[float]:
-        """A figure of every round under every condition."""
+    def all_rounds(self, scenarios: Container[str], technique: str, name: str) -> list[float]:
+        """A figure of every round of these scenarios, under every condition."""
         return [
             getattr(each, name)
-            for (_, mine), rows in self._rows.items()
-            if mine == technique
+            for (condition, mine), rows in self._rows.items()
+            if mine == technique and condition.scenario in scenarios
             for each in rows
         ]
 
@@ -101,6 +105,7 @@ def _figures(samples: pa.Table, nodes: list[dict[str, Any]], seconds: float) -> 
         rate,
         loss,
         unwanted=sum(int(n["received"]) - int(n["kept"]) for n in subscribers),
+        wanted=sum(int(n["expected"]) for n in subscribers),
         for_others=sum(sent - int(n["expected"]) for n in subscribers),
     )
 

@@ -55,14 +55,19 @@ def sample_table(run: SceneRun) -> pa.Table:
     return pa.table(columns, schema=SAMPLE_SCHEMA)
 
 
+def _wanted_messages(wanted: list[bool], sent: int) -> int:
+    """How many of so many messages, sent from these places in turn, are wanted."""
+    rounds, rest = divmod(sent, len(wanted))
+    return rounds * sum(wanted) + sum(wanted[:rest])
+
+
 def node_table(run: SceneRun, topology: Topology) -> pa.Table:
     """One row a node: what its card carried, its processor used and its session received."""
     rows = []
     for node in topology.nodes:
         expected = sum(
-            run.sent[publisher.id]
+            _wanted_messages(topology.wanted(node, publisher), run.sent[publisher.id])
             for publisher in topology.with_role("publisher")
-            if topology.wants(node, publisher)
         )
         rows.append(
             {
