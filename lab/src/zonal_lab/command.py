@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from zonal_lab import capture, discovery, geobroker, latency, location, reliability
+from zonal_lab import capture, discovery, geobroker, latency, location, psvr, reliability
 from zonal_lab.everything import run_all_command
 from zonal_lab.experiment import (
     EVALUATION,
@@ -18,7 +18,6 @@ from zonal_lab.experiment import (
     run_command,
     write_pages,
 )
-from zonal_lab.psvr import app as psvr_app
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -32,6 +31,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     discovery.EXPERIMENT,
     capture.EXPERIMENT,
     geobroker.EXPERIMENT,
+    psvr.EXPERIMENT,
 )
 """The one list of experiments; each is a package with an `EXPERIMENT` in its face."""
 
@@ -46,7 +46,7 @@ for _experiment in EXPERIMENTS:
     _run.command(_experiment.name)(run_command(_experiment))
     _report.command(_experiment.name)(report_command(_experiment))
 _run.command("all")(run_all_command(EXPERIMENTS))
-app.add_typer(psvr_app, name="psvr")
+app.add_typer(psvr.app, name="psvr")
 
 Pages = Annotated[Path, typer.Option(help="The folder of committed pages.")]
 Master = Annotated[

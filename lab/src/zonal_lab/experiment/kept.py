@@ -3,7 +3,8 @@
 ```
 <page>.data/manifest.json    what ran, on what
 <page>.data/cases.json       every case with its figures
-<page>.data/<kind>.parquet   the raw samples of all cases, with a column `case`
+<page>.data/<kind>.parquet   the raw samples of all cases, with a column `case`; where cases have
+                             other columns, <kind>.1.parquet and so on
 ```
 It unpacks into a folder of results with which every page is made, so nothing else knows of it.
 """
@@ -40,7 +41,8 @@ def pack(results: Results, folder: Path) -> None:
     (folder / _MANIFEST).write_text(json.dumps(results.manifest()), encoding="utf-8")
     note(folder)
     for kind in _kinds(results):
-        _write(_joined(results.samples(kind)), folder / f"{kind}.parquet")
+        for number, table in enumerate(_joined(results.samples(kind))):
+            _write(table, folder / f"{kind}{f'.{number}' * bool(number)}.parquet")
     size = sum(path.stat().st_size for path in folder.iterdir())
     if size > MOST_BYTES:
         raise PlanError(
@@ -58,7 +60,7 @@ def unpack(folder: Path, into: Path) -> Results:
         path = into / "cases" / f"{record['name']}.json"
         path.write_text(json.dumps(record), encoding="utf-8")
     for path in sorted(folder.glob("*.parquet")):
-        _unpack_kind(pq.read_table(path), into / path.stem)
+        _unpack_kind(pq.read_table(path), into / path.name.partition(".")[0])
     return Results(into)
 
 
@@ -82,12 +84,14 @@ def _kinds(results: Results) -> list[str]:
     )
 
 
-def _joined(files: list[Path]) -> pa.Table:
-    tables = []
+def _joined(files: list[Path]) -> list[pa.Table]:
+    """One table of all cases, or several where their columns are not the same."""
+    alike: dict[str, list[pa.Table]] = {}
     for file in files:
         table = pq.read_table(file)
-        tables.append(table.append_column(_CASE, pa.repeat(file.stem, table.num_rows)))
-    return pa.concat_tables(tables)
+        table = table.append_column(_CASE, pa.repeat(file.stem, table.num_rows))
+        alike.setdefault(str(table.schema), []).append(table)
+    return [pa.concat_tables(tables) for tables in alike.values()]
 
 
 def _write(table: pa.Table, path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow.parquet as pq
 
-from zonal_lab.location.samples import CASE_COLUMNS, NODES, SAMPLES
+from zonal_lab.location.samples import CASE_COLUMNS, NODES, SAMPLE_SCHEMA, SAMPLES
 from zonal_lab.location.summary import Condition
 
 if TYPE_CHECKING:
@@ -44,7 +44,9 @@ class Rounds:
         self._first: dict[tuple[Condition, str], list[RoundFigures]] = defaultdict(list)
         shortest = results.manifest()["plan"].get("variant_seconds")
         for name, nodes in _by_case(results).items():
-            samples = pq.read_table(results.folder / SAMPLES / f"{name}.parquet")
+            path = results.folder / SAMPLES / f"{name}.parquet"
+            # Where no message came at all, nothing was kept.
+            samples = pq.read_table(path) if path.exists() else SAMPLE_SCHEMA.empty_table()
             first = nodes[0]
             key = Condition(first["scenario"], first["transport"], first["cpu_percent"])
             whole = _figures(samples, nodes, first["seconds"])
