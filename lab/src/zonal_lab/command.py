@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from zonal_lab import capture, discovery, geobroker, latency, location, psvr, reliability
+from zonal_lab import capture, discovery, geobroker, latency, location, psvr, reliability, scale
 from zonal_lab.everything import run_all_command
 from zonal_lab.experiment import (
     EVALUATION,
@@ -32,6 +32,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     capture.EXPERIMENT,
     geobroker.EXPERIMENT,
     psvr.EXPERIMENT,
+    scale.EXPERIMENT,
 )
 """The one list of experiments; each is a package with an `EXPERIMENT` in its face."""
 
