@@ -11,18 +11,20 @@ import tempfile
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from zonal_lab.experiment.claims import OURS, Ruling, judge
+from zonal_lab.experiment.claims import OURS, Ruling
 from zonal_lab.experiment.kept import SUFFIX, note, pack, read_manifest, unpack
-from zonal_lab.experiment.pages import table
+from zonal_lab.experiment.pages import table, verdict_row
+from zonal_lab.experiment.pictures import without_pictures
+from zonal_lab.experiment.results import Results
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from zonal_lab.experiment.claims import Verdict
     from zonal_lab.experiment.experiment import Experiment
-    from zonal_lab.experiment.results import Results
+    from zonal_lab.experiment.results import Record
 
 EVALUATION = Path("docs/evaluation")
 NOT_KEPT = "Raw data not kept"
@@ -46,12 +48,39 @@ class KeptPage:
         """The page."""
         return self.data.with_name(f"{self.name}.md")
 
-    def make(self, folder: Path) -> tuple[dict[str, str], list[Verdict]]:
-        """Make the page anew in a folder; what it was run from and when, and its verdicts."""
+    def make(self, folder: Path) -> PageRow:
+        """Make the page anew in a folder."""
         with tempfile.TemporaryDirectory(prefix="zonal-lab-") as unpacked:
             results = unpack(self.data, Path(unpacked))
-            self.experiment.report(results, folder, self.name)
-            return results.manifest(), list(judge(self.experiment.claims(results)))
+            verdicts = self.experiment.verdicts(results)
+            self.experiment.report(results, folder, self.name, verdicts)
+            return PageRow(self, results.manifest(), verdicts)
+
+
+class PageRow(NamedTuple):
+    """A page, the manifest of its run, and its verdicts."""
+
+    page: KeptPage
+    manifest: dict[str, Any]
+    verdicts: list[Verdict]
+
+    @property
+    def link(self) -> str:
+        """To the page, from the one with all verdicts."""
+        return f"[{self.page.name}]({self.page.data.parent.name}/{self.page.page.name})"
+
+    @property
+    def run(self) -> str:
+        """What was run, from which commit and when."""
+        return f"{self.link}, {self.manifest['commit'][:7]}, {self.manifest['started'][:10]}"
+
+
+class NoResults(Results):
+    """Of an experiment of which nothing is kept: no case was run."""
+
+    def records(self) -> list[Record]:
+        """None."""
+        return []
 
 
 def kept_pages(root: Path, experiments: Iterable[Experiment]) -> list[KeptPage]:
@@ -75,9 +104,9 @@ def write_pages(root: Path, experiments: Sequence[Experiment]) -> list[Path]:
     pages = kept_pages(root, experiments)
     for each in pages:
         note(each.data, older=_is_older(each))
-    rows = [(each, *each.make(each.data.parent)) for each in pages]
+    rows = [each.make(each.data.parent) for each in pages]
     summary = root / "README.md"
-    summary.write_text("\n".join(_summary(root, rows)) + "\n", encoding="utf-8")
+    summary.write_text("\n".join(_summary(root, rows, experiments)) + "\n", encoding="utf-8")
     return [*(each.page for each in pages), summary]
 
 
@@ -86,13 +115,13 @@ def differences(root: Path, experiments: Sequence[Experiment]) -> Iterator[str]:
     pages = kept_pages(root, experiments)
     rows = []
     for each in pages:
-        with tempfile.TemporaryDirectory(prefix="zonal-lab-") as folder:
+        with tempfile.TemporaryDirectory(prefix="zonal-lab-") as folder, without_pictures():
             made = Path(folder)
-            rows.append((each, *each.make(made)))
+            rows.append(each.make(made))
             for new in sorted(made.iterdir()):
                 if new.suffix in _COMPARED:
                     yield from _compared(each.data.parent / new.name, new.read_text("utf-8"))
-    yield from _compared(root / "README.md", "\n".join(_summary(root, rows)) + "\n")
+    yield from _compared(root / "README.md", "\n".join(_summary(root, rows, experiments)) + "\n")
     for page in _without_data(root, pages):
         if NOT_KEPT not in page.read_text(encoding="utf-8"):
             yield f"{page} has no data, and does not say so"
@@ -130,10 +159,10 @@ def _is_older(page: KeptPage) -> bool:
 
 # ---- the page with all verdicts ---------------------------------------------------------------
 
-_Row = tuple[KeptPage, dict[str, str], list["Verdict"]]
 
-
-def _summary(root: Path, rows: Sequence[_Row]) -> Iterator[str]:
+def _summary(
+    root: Path, rows: Sequence[PageRow], experiments: Sequence[Experiment]
+) -> Iterator[str]:
     yield "# The evaluation"
     yield ""
     yield (
@@ -146,58 +175,55 @@ def _summary(root: Path, rows: Sequence[_Row]) -> Iterator[str]:
     )
     yield ""
     yield from _pages(root, rows)
-    yield from _counts(rows)
-    for work in _works(rows):
-        title = "Our own figures" if work == OURS else work
-        yield f"## {title}"
+    judged = [(each, row.run) for row in rows for each in row.verdicts]
+    measured = {row.page.experiment.name for row in rows}
+    for experiment in experiments:
+        if experiment.name not in measured:
+            judged += [(each, f"{experiment.name}: not run") for each in _unmeasured(experiment)]
+    yield from _counts([each for each, _ in judged])
+    works = dict.fromkeys(each.claim.work for each, _ in judged)
+    for work in sorted(works, key=lambda each: (each == OURS, each)):
+        yield f"## {'Our own figures' if work == OURS else work}"
         yield ""
         yield from table(
             ("claim", "where", "theirs", "ours (95 % interval)", "verdict", "run"),
-            _claim_rows(work, rows),
+            ((*verdict_row(each), run) for each, run in judged if each.claim.work == work),
         )
 
 
-def _works(rows: Sequence[_Row]) -> list[str]:
-    works = dict.fromkeys(each.claim.work for _, _, verdicts in rows for each in verdicts)
-    return sorted(works, key=lambda each: (each == OURS, each))
+def _unmeasured(experiment: Experiment) -> list[Verdict]:
+    """The claims of an experiment that was not run: none can be told."""
+    with tempfile.TemporaryDirectory(prefix="zonal-lab-") as folder:
+        results = NoResults(Path(folder))
+        results.begin(experiment.name, experiment.trial().plan)
+        return experiment.verdicts(results)
 
 
-def _claim_rows(work: str, rows: Sequence[_Row]) -> Iterator[tuple[str, ...]]:
-    for page, manifest, verdicts in rows:
-        link = f"[{page.name}]({page.data.parent.name}/{page.page.name})"
-        run = f"{link}, {manifest['commit'][:7]}, {manifest['started'][:10]}"
-        for each in verdicts:
-            if each.claim.work == work:
-                claim = each.claim
-                words = each.words if each.ruling is not Ruling.FAILS else f"**{each.words}**"
-                yield claim.text, claim.where, claim.theirs or "–", each.ours, words, run
-
-
-def _pages(root: Path, rows: Sequence[_Row]) -> Iterator[str]:
+def _pages(root: Path, rows: Sequence[PageRow]) -> Iterator[str]:
     listed = [
         (
-            f"[{page.name}]({page.data.parent.name}/{page.page.name})",
-            page.experiment.title,
-            f"{manifest['started'][:10]}, commit {manifest['commit'][:7]}"
-            + (" (older than the code)" if manifest.get("older") else ""),
-            f"[kept]({page.data.parent.name}/{page.data.name}/manifest.json)",
+            row.link,
+            row.page.experiment.title,
+            f"{row.manifest['started'][:10]}, commit {row.manifest['commit'][:7]}"
+            + (" (older than the code)" if row.manifest.get("older") else ""),
+            f"[kept]({row.page.data.parent.name}/{row.page.data.name}/manifest.json)",
         )
-        for page, manifest, _ in rows
+        for row in rows
     ]
-    for path in _without_data(root, [page for page, *_ in rows]):
+    for path in _without_data(root, [row.page for row in rows]):
         title = path.read_text(encoding="utf-8").splitlines()[0].removeprefix("# ")
         name = path.parent.name if path.stem == "README" else path.stem
         listed.append((f"[{name}]({path.relative_to(root)})", title, "see there", "not kept"))
     yield from table(("page", "what", "run", "raw data"), listed)
 
 
-def _counts(rows: Sequence[_Row]) -> Iterator[str]:
-    counts = Counter(each.ruling for _, _, verdicts in rows for each in verdicts)
+def _counts(verdicts: Sequence[Verdict]) -> Iterator[str]:
+    counts = Counter(each.ruling for each in verdicts)
     told = ", ".join(f"{counts[ruling]} {_PLURAL[ruling]}" for ruling in Ruling)
     yield (
-        f"Of {sum(counts.values())} claims {told}. A claim holds when all of the interval lies "
-        "where it says, does not hold when none does, and cannot be told otherwise, with fewer "
-        "than five rounds, or where nothing was measured."
+        f"Of {len(verdicts)} claims {told}. A claim holds when all of the interval lies where it "
+        "says, does not hold when none does, and cannot be told otherwise, with fewer than five "
+        "rounds, or where nothing was measured."
     )
     yield ""
 

@@ -18,9 +18,9 @@ from zonal_lab.experiment.results import Results
 from zonal_lab.experiment.runner import run_trial
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
-    from zonal_lab.experiment.claims import Claim
+    from zonal_lab.experiment.claims import Claim, Verdict
     from zonal_lab.experiment.trial import Trial
 
 OUTPUT = Path("out/lab")
@@ -66,10 +66,24 @@ class Experiment:
         typer.echo(f"page: {self.report(results, results.folder)}")
         return failures
 
+    def verdicts(self, results: Results) -> list[Verdict]:
+        """The verdicts on all claims."""
+        return list(judge(self.claims(results)))
+
     def report(
-        self, results: Results, folder: Path, name: str | None = None, **options: Any
+        self,
+        results: Results,
+        folder: Path,
+        name: str | None = None,
+        verdicts: Sequence[Verdict] | None = None,
+        **options: Any,
     ) -> Path:
-        """Write the page of stored results; needs neither root nor a network. Returns its path."""
+        """Write the page of stored results; needs neither root nor a network. Returns its path.
+
+        Verdicts that are known already need not be computed again.
+        """
+        if verdicts is None:
+            verdicts = self.verdicts(results)
         name = name or self.name
         folder.mkdir(parents=True, exist_ok=True)
         manifest = results.manifest()
@@ -78,7 +92,7 @@ class Experiment:
             f"# {self.title}",
             "",
             *what_was_run(manifest, loads),
-            *verdict_tables(judge(self.claims(results))),
+            *verdict_tables(verdicts),
             *self.page(results, folder, name, **options),
             *how_it_was_run(manifest),
         ]

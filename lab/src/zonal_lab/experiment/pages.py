@@ -32,10 +32,7 @@ def table(
 
 def verdict_table(title: str, verdicts: Iterable[Verdict]) -> Iterator[str]:
     """Claims, what their authors found, our number with its interval, and the verdict."""
-    rows = [
-        (each.claim.text, each.claim.where, each.claim.theirs or "–", each.ours, _words(each))
-        for each in verdicts
-    ]
+    rows = [verdict_row(each) for each in verdicts]
     if rows:
         yield f"## {title}"
         yield ""
@@ -57,8 +54,11 @@ def verdict_tables(verdicts: Iterable[Verdict]) -> Iterator[str]:
         yield ""
 
 
-def _words(verdict: Verdict) -> str:
-    return verdict.words if verdict.ruling is not Ruling.FAILS else f"**{verdict.words}**"
+def verdict_row(verdict: Verdict) -> tuple[str, ...]:
+    """A claim, where it stands, their number, ours, and the verdict."""
+    claim, words = verdict.claim, verdict.words
+    told = words if verdict.ruling is not Ruling.FAILS else f"**{words}**"
+    return claim.text, claim.where, claim.theirs or "–", verdict.ours, told
 
 
 def picture(title: str, file: str) -> Iterator[str]:

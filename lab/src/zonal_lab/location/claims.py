@@ -129,14 +129,14 @@ class ClaimTable:
 
     def _unwanted(self, draw: Draw) -> float:
         return sum(
-            draw(self._rounds.all_rounds(PUBLISHED, each, "unwanted"))
+            draw(self._rounds.all_rounds(PUBLISHED, each, "astray"))
             for each in ("s2", "mgrs", "json")
         )
 
     def _unwanted_bloom(self, draw: Draw) -> float:
         unwanted, others = (
             draw(self._rounds.all_rounds(PUBLISHED, "bloom", name))
-            for name in ("unwanted", "for_others")
+            for name in ("astray", "for_others")
         )
         return 100 * unwanted / others if others else 0.0
 

@@ -29,7 +29,9 @@ class RoundFigures:
     throughput_hz: float
     loss: float
     unwanted: int
-    """Messages that reached a session whose area they are not from."""
+    """Messages that reached a session and are not from its area."""
+    astray: int
+    """… that reached a session to which no message of the run belongs."""
     for_others: int
     """Messages × sessions whose area they are not from."""
     wanted: int
@@ -107,6 +109,7 @@ def _figures(samples: pa.Table, nodes: list[dict[str, Any]], seconds: float) -> 
         rate,
         loss,
         unwanted=sum(int(n["received"]) - int(n["kept"]) for n in subscribers),
+        astray=sum(int(n["received"]) for n in subscribers if not n["expected"]),
         wanted=sum(int(n["expected"]) for n in subscribers),
         for_others=sum(sent - int(n["expected"]) for n in subscribers),
     )

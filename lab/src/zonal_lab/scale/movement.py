@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow.compute as pc
+import pyarrow as pa
 import pyarrow.csv as pa_csv
 
 from zonal.pipeline import distances_m
@@ -22,6 +22,10 @@ MARGINS_M = (75, 250, 500, 1250)
 """A quarter of the radius, for radii of 300 m to 5 km."""
 _MOST = 300
 _GAP_S = 600.0
+_POSITIONS = pa_csv.ConvertOptions(
+    column_types={"vehicle_id": pa.string(), "timestamp": pa.timestamp("s", tz="UTC")},
+    include_columns=["vehicle_id", "timestamp", "latitude", "longitude"],
+)
 
 
 def movement_of(geolife: Path | None, capmetro: Path | None) -> dict[str, dict[str, float]]:
@@ -70,8 +74,8 @@ def _plt(file: Path) -> Track:
 def _capmetro(folder: Path) -> list[Track]:
     tracks: list[Track] = []
     for file in sorted(folder.rglob("*.csv"))[:3]:
-        table = pa_csv.read_csv(file)
-        at = pc.cast(pc.cast(table["timestamp"], "timestamp[s, UTC]"), "int64").to_numpy()
+        table = pa_csv.read_csv(file, convert_options=_POSITIONS)
+        at = table["timestamp"].cast(pa.int64()).to_numpy()
         vehicles = table["vehicle_id"].to_numpy(zero_copy_only=False)
         lats, lons = table["latitude"].to_numpy(), table["longitude"].to_numpy()
         for vehicle in sorted(set(vehicles.tolist())):

@@ -63,7 +63,12 @@ class Measured:
         return CityCurve([_mean(each) for each in by_size.values()])
 
     def comes_through(self, subscribers: int) -> float:
-        """The share of a city's publications that a bounded union lets through, by the model."""
+        """The share of a city's publications that a bounded union lets through, by the model.
+
+        A `LookupError` where no city was simulated.
+        """
+        if not self.cities:
+            raise LookupError("no city was simulated")
         size = np.array([subscribers], dtype=np.float64)
         return float(self.curve().at(size, lambda city: city.let_through["bounded"])[0])
 
