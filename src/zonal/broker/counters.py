@@ -21,6 +21,8 @@ class BrokerCounters:
     expired: int = 0
     refused: int = 0
     """Publications not accepted: not authorized, or with bad geometry."""
+    unread_locations: int = 0
+    """User properties `location` that were none, and passed on like any other."""
     bytes_received: int = 0
     bytes_sent: int = 0
     connections: int = 0
@@ -49,6 +51,7 @@ class BrokerCounters:
         yield prefix + "publish/messages/dropped", str(self.dropped)
         yield prefix + "publish/messages/expired", str(self.expired)
         yield prefix + "publish/messages/refused", str(self.refused)
+        yield prefix + "publish/messages/unread locations", str(self.unread_locations)
         yield prefix + "bytes/received", str(self.bytes_received)
         yield prefix + "bytes/sent", str(self.bytes_sent)
         yield prefix + "federation/received", str(self.remote_received)

@@ -33,9 +33,8 @@ def on_publish(broker: BrokerState, connection: Connection, session: ClientSessi
     broker.counters.received += 1
     if qos == 2 and _seen_before(connection, session, packet_id, limits):
         return
-    code, reason = 0, None
     try:
-        code = _accept(broker, connection, session, packet, topic, now)
+        code, reason = _accept(broker, connection, session, packet, topic, now)
     except Refused as refused:
         broker.counters.refused += 1
         code, reason = refused.code, str(refused)
@@ -95,8 +94,8 @@ def _seen_before(
 
 
 def _accept(broker: BrokerState, connection: Connection, session: ClientSession,
-            packet: mqtt5.PublishPacket, topic: str, now: float) -> int:  # fmt: skip
-    """Publishes the message; the code to acknowledge it with."""
+            packet: mqtt5.PublishPacket, topic: str, now: float) -> tuple[int, str]:  # fmt: skip
+    """Publishes the message; the code to acknowledge it with, and what to tell the client."""
     user = connection.user
     if user is not None and not user.unlimited:
         # A client may always say where it is: no rule is needed for that.
@@ -107,7 +106,7 @@ def _accept(broker: BrokerState, connection: Connection, session: ClientSession,
     context = _context(broker, properties) if properties else geocontext.NOWHERE
     if topic[0] == "$" and topic.startswith(OWN_PREFIXES):
         _special(broker, session, packet, topic, context)
-        return 0
+        return 0, context.hint
     if packet.payload_format_indicator and not is_text(packet.payload):
         raise Refused(reason_codes.PAYLOAD_FORMAT_INVALID, "the payload is not UTF-8")
     if packet.retain:
@@ -121,8 +120,8 @@ def _accept(broker: BrokerState, connection: Connection, session: ClientSession,
     message.geofence = context.geofence
     receivers = broker.distributor.publish(message, now)
     if receivers or broker.distributor.on_publish is not None or connection.version == 4:
-        return 0
-    return reason_codes.NO_MATCHING_SUBSCRIBERS
+        return 0, context.hint
+    return reason_codes.NO_MATCHING_SUBSCRIBERS, context.hint
 
 
 def _context(broker: BrokerState, properties: list[tuple[str, str]]) -> geocontext.Context:

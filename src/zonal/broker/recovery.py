@@ -64,7 +64,8 @@ def _message(packet: bytes, expires_at: float | None, source: str | None) -> Mes
     message = Message.from_packet(stored, stored.topic, stored.payload, 0.0)
     message.expires_at, message.source = expires_at, source
     if stored.user_properties:
-        message.location, message.geofence = geocontext.read(stored.user_properties)
+        context = geocontext.read(stored.user_properties)
+        message.location, message.geofence = context.location, context.geofence
     return message
 
 

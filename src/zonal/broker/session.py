@@ -128,6 +128,31 @@ class ClientSession:
             self._keep(entry)
             self.queue.append(entry)
 
+    def begin(self, entry: Outgoing, size: int) -> int:
+        """Counts a QoS 1 message of so many bytes as sent, and gives its packet identifier.
+
+        0 where it has to wait, is kept in the store or differs from others' copies: `deliver` it.
+        Sessions share the entry: without a store nothing in it is a session's own.
+        """
+        connection = self.connection
+        if (
+            connection is None
+            or self.durable
+            or self.queue
+            or not connection.quota
+            or not connection.writable
+            or not connection.verbatim
+            or size > connection.maximum_packet
+        ):
+            return 0
+        packet_id = self._next_packet_id % 65535 + 1
+        if packet_id in self.inflight:
+            packet_id = self._free_packet_id()
+        self._next_packet_id = packet_id
+        self.inflight[packet_id] = entry
+        connection.quota -= 1
+        return packet_id
+
     def _keep(self, entry: Outgoing) -> None:
         if self.durable:
             self._next_number += 1
@@ -203,6 +228,29 @@ class ClientSession:
             self.connection.quota += 1
         if self.queue or self._resend:
             self.pump(now)
+
+    def acknowledged_in(self, data: bytes, position: int, now: float) -> int:
+        """The PUBACKs in a row at a place in a client's bytes; where others begin.
+
+        They are plain ones, without a reason code, of deliveries of QoS 1 under way.
+        """
+        inflight, start = self.inflight, position
+        last = len(data) - 4
+        while position <= last and data[position] == 0x40 and data[position + 1] == 2:
+            packet_id = data[position + 2] << 8 | data[position + 3]
+            entry = inflight.get(packet_id)
+            if entry is None or entry.qos != 1:
+                break
+            del inflight[packet_id]
+            if entry.number:
+                self._forget(entry)
+            position += 4
+        if position != start:
+            if self.connection is not None:
+                self.connection.quota += (position - start) >> 2
+            if self.queue or self._resend:
+                self.pump(now)
+        return position
 
     def released(self, packet_id: int) -> None:
         """The client has the QoS 2 message (PUBREC): only its identifier matters from here on."""

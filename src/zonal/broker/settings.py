@@ -49,3 +49,5 @@ class Settings:
     """Seconds between `$SYS` figures; 0 switches them off."""
     geo: bool = True
     """Off: user properties are never read, and the broker is an ordinary one."""
+    strict: bool = False
+    """Refuse messages and connections whose `location` is none; else it is passed on unread."""

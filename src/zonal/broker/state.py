@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
 from zonal.broker import geocontext, reason_codes
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
     from zonal.broker.geocontext import Context
     from zonal.broker.session import ClientSubscription
     from zonal.geo import Point
+
+
+logger = logging.getLogger(__name__)
 
 
 class BrokerState:
@@ -51,11 +55,17 @@ class BrokerState:
         self.on_retained_wanted: Callable[[ClientSubscription], None] | None = None
         """Called with every subscription that wants what is retained."""
 
-    def context(self, properties: Sequence[tuple[str, str]]) -> Context:
+    def context(self, properties: Sequence[tuple[str, str]], *, counted: bool = True) -> Context:
         """The geo-context in user properties; raises `GeometryError` for a bad one."""
         if not self.settings.geo or not properties:
             return geocontext.NOWHERE
-        return geocontext.read(properties, self.settings.limits.maximum_vertices)
+        context = geocontext.read(
+            properties, self.settings.limits.maximum_vertices, strict=self.settings.strict
+        )
+        if context.unread and counted:
+            self.counters.unread_locations += 1
+            logger.debug("passed on as an ordinary property: %s", context.unread)
+        return context
 
     def new_session(self, client_id: str, user_name: str | None) -> ClientSession:
         """A session of a client that has none, nor subscriptions or messages."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from zonal.broker import geocontext, reason_codes
+from zonal.broker.geocontext import LOCATION_TOPIC
 from zonal.broker.reason_codes import Refused, protocol_error
 from zonal.broker.session import ClientSession, ClientSubscription
 from zonal.broker.topics import SHARE, Pattern, parse_pattern
@@ -23,12 +24,12 @@ def on_subscribe(broker: BrokerState, connection: Connection, session: ClientSes
     """Makes or replaces subscriptions; retained messages follow the SUBACK."""
     _check(packet)
     try:
-        area = _area(broker, packet)
+        area, hint = _area(broker, session, packet)
     except GeometryError as error:
         codes = [reason_codes.IMPLEMENTATION_SPECIFIC] * len(packet.topic_filters)
         connection.acknowledge_subscribe(packet.packet_id, codes, str(error))
         return
-    codes, problems, fresh = [], [], []
+    codes, problems, fresh = [], [hint] if hint else [], []
     for asked in packet.topic_filters:
         try:
             parsed = _judge(broker, connection, session, asked.pattern)
@@ -68,13 +69,19 @@ def _check(packet: mqtt5.SubscribePacket) -> None:
         raise protocol_error("no-local on a shared subscription")
 
 
-def _area(broker: BrokerState, packet: mqtt5.SubscribePacket) -> Area | None:
+def _area(
+    broker: BrokerState, session: ClientSession, packet: mqtt5.SubscribePacket
+) -> tuple[Area | None, str]:
+    """The geofence of a SUBSCRIBE, and what to tell the client about its properties."""
     context = broker.context(packet.user_properties)
+    hint = context.hint
     if context.location is not None:
-        raise GeometryError(
-            f"user property location: belongs to CONNECT, PUBLISH or {geocontext.LOCATION_TOPIC}"
-        )
-    return context.geofence
+        hint = f"user property location: belongs to CONNECT, PUBLISH or {LOCATION_TOPIC}"
+        if broker.settings.strict:
+            raise GeometryError(hint)
+    elif geocontext.follows(context.geofence) and session.location is None:
+        hint = f"nothing is around you until you say where you are, on {LOCATION_TOPIC}"
+    return context.geofence, hint
 
 
 def _judge(
