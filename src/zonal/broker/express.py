@@ -39,6 +39,7 @@ class Express:
         self._distributor = broker.distributor
         self._headings = Headings(broker)
         self._counters = broker.counters
+        self._ledger = broker.ledger
 
     def take(self, connection: Connection, session: ClientSession, now: float) -> None:
         """Hands on all that is plain at the front of what a client has sent."""
@@ -159,10 +160,11 @@ class Express:
     def _send(self, encodings: Encodings, copies: list[Copy], longest: int) -> None:
         """Sends at once to those who can take it; those in step get the same bytes."""
         entry = Outgoing(encodings.message, 1, False, ())
+        has_room = self._ledger.has_room(entry.message, durable=False)
         last_id = last_version = sent = 0
         whole = b""
         for receiver, qos, _, _ in copies:
-            packet_id = receiver.begin(entry, longest) if qos else 0
+            packet_id = receiver.begin(entry, longest) if qos and has_room else 0
             if not packet_id:
                 receiver.deliver(encodings, 1 if qos else 0, False, ())
                 continue
@@ -175,7 +177,9 @@ class Express:
                 whole = head + packet_id.to_bytes(2, "big") + tail
             connection.send(whole)
             sent += 1
-        self._counters.sent += sent
+        if sent:
+            self._ledger.hold(entry.message, sent)
+            self._counters.sent += sent
 
 
 def _parts(data: bytes, start: int, version: int) -> Parts | None:
