@@ -120,7 +120,11 @@ class Headings:
             return True
         pairs = [(LOCATION, heading.properties[VALUE:].decode())]
         heading.location = self._broker.context(pairs, counted=False).location
-        heading.rest = {"user_properties": pairs, "location": heading.location}
+        heading.rest = {
+            "user_properties": pairs,
+            "location": heading.location,
+            "extra": len(heading.properties),
+        }
         heading.is_read = heading.location is not None
         return heading.is_read
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
 import mqtt5
@@ -72,7 +73,7 @@ class Message:
             message.extra += len(name) + len(value)
         return message
 
-    @property
+    @cached_property
     def size(self) -> int:
         """About how many bytes of memory it takes."""
         return len(self.payload) + len(self.topic) + self.extra + OVERHEAD

@@ -310,7 +310,7 @@ class ClientSession:
 
         They are plain ones, without a reason code, of deliveries of QoS 1 under way.
         """
-        inflight, start = self.inflight, position
+        inflight, let_go, start = self.inflight, self.ledger.let_go, position
         last = len(data) - 4
         while position <= last and data[position] == 0x40 and data[position + 1] == 2:
             packet_id = data[position + 2] << 8 | data[position + 3]
@@ -318,7 +318,11 @@ class ClientSession:
             if entry is None or entry.qos != 1:
                 break
             del inflight[packet_id]
-            self._forget(entry)
+            if entry.number:
+                self._forget(entry)
+            else:
+                self.held -= entry.message.size
+                let_go(entry.message)
             position += 4
         if position != start:
             if self.connection is not None:
