@@ -27,6 +27,10 @@ SUBSCRIPTION, LEVEL = 1000, 300
 """Bytes that a subscription takes, and each level of its filter."""
 
 
+NOTHING: deque[Outgoing] = deque(maxlen=0)
+"""The queue of all sessions that have none: an empty one takes 760 bytes."""
+
+
 class Copy(NamedTuple):
     """What one client gets of a message: the highest QoS and all identifiers that apply."""
 
@@ -108,7 +112,7 @@ class ClientSession:
     expires_at: float | None = None
     subscriptions: dict[str, ClientSubscription] = field(default_factory=dict)
     """By pattern."""
-    queue: deque[Outgoing] = field(default_factory=deque)
+    queue: deque[Outgoing] = field(default_factory=lambda: NOTHING)
     inflight: dict[int, Outgoing] = field(default_factory=dict)
     """Sent and not yet acknowledged, by packet identifier."""
     incoming: dict[int, int] = field(default_factory=dict)
@@ -120,7 +124,7 @@ class ClientSession:
     will_deadline: Deadline | None = None
     held: int = 0
     """Bytes of its messages, waiting and under way, and of its subscriptions."""
-    _resend: deque[Outgoing] = field(default_factory=deque)
+    _resend: deque[Outgoing] = field(default_factory=lambda: NOTHING)
     _next_packet_id: int = 0
     _next_number: int = 0
 
@@ -143,7 +147,7 @@ class ClientSession:
             self._send(connection, entry, encodings)
         else:
             self._keep(entry)
-            self.queue.append(entry)
+            self._enqueue(entry)
 
     def begin(self, entry: Outgoing, size: int) -> int:
         """Counts a QoS 1 message of so many bytes as sent, and gives its packet identifier.
@@ -189,6 +193,11 @@ class ClientSession:
         self.held += size
         ledger.hold(message)
         return True
+
+    def _enqueue(self, entry: Outgoing) -> None:
+        if self.queue is NOTHING:
+            self.queue = deque()
+        self.queue.append(entry)
 
     def _keep(self, entry: Outgoing) -> None:
         if self.durable:
@@ -281,7 +290,7 @@ class ClientSession:
 
     def resume(self, now: float) -> None:
         """Continues on a new connection: what was under way is sent again, in order (4.4)."""
-        self._resend = deque(self.inflight.values())
+        self._resend = deque(self.inflight.values()) if self.inflight else NOTHING
         self.pump(now)
 
     def _send_again(self, connection: Connection, entry: Outgoing, now: float) -> None:
@@ -345,7 +354,7 @@ class ClientSession:
         self.ledger.hold(entry.message)
         self._next_number = max(self._next_number, entry.number)
         if entry.state == QUEUED:
-            self.queue.append(entry)
+            self._enqueue(entry)
         else:
             self.inflight[entry.packet_id] = entry
             self._next_packet_id = max(self._next_packet_id, entry.packet_id)
