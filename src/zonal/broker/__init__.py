@@ -21,9 +21,10 @@ from zonal.broker.core import Broker
 from zonal.broker.credentials import set_password
 from zonal.broker.server import Server, steady_clock
 from zonal.broker.service import Options, Service
-from zonal.broker.settings import Limits, Settings
+from zonal.broker.settings import NEVER, Limits, Settings, read_limits
 
 __all__ = [
+    "NEVER",
     "Broker",
     "Limits",
     "Options",
@@ -31,6 +32,7 @@ __all__ = [
     "Server",
     "Service",
     "Settings",
+    "read_limits",
     "set_password",
     "steady_clock",
 ]

@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from zonal.broker.settings import Settings
 
 
+READING = frozenset({Stage.NEW, Stage.EXCHANGING, Stage.OPEN})
+"""Stages in which a client's packets are looked at."""
+
+
 class Broker(BrokerState):
     """What the rim drives: it calls `receive`, `lost` and `tick`, then writes what `flush` names.
 
@@ -50,7 +54,7 @@ class Broker(BrokerState):
         self.counters.connections_total += 1
 
         def check(_: float) -> None:
-            if connection.stage is Stage.NEW or connection.stage is Stage.PROVING:
+            if connection.stage is not Stage.OPEN:
                 connection.close()
 
         connection.deadline = self.timers.at(now + limits.connect_timeout, check)
@@ -96,7 +100,7 @@ class Broker(BrokerState):
 
     def _work(self, connection: Connection, now: float, spent: Callable[[], bool]) -> float | None:
         reader = connection.reader
-        while connection.stage is Stage.OPEN or connection.stage is Stage.NEW:
+        while connection.stage in READING:
             session = self.attached.get(connection)
             if session is not None:
                 self.express.take(connection, session, now)
@@ -106,9 +110,10 @@ class Broker(BrokerState):
             connection.last_seen = now
             if session is not None:
                 handlers.HANDLERS[type(packet)](self, connection, session, packet, now)
-            else:
-                assert isinstance(packet, mqtt5.ConnectPacket)  # the reader takes no other
+            elif isinstance(packet, mqtt5.ConnectPacket) and connection.stage is Stage.NEW:
                 handshake.on_connect(self, connection, packet, now)
+            else:  # before CONNECT the reader takes no other
+                handshake.on_auth(self, connection, packet, now)
             if spent():
                 return 0.0
         return None

@@ -40,6 +40,8 @@ class Express:
         self._headings = Headings(broker)
         self._counters = broker.counters
         self._ledger = broker.ledger
+        self._maximum_qos = broker.settings.limits.maximum_qos
+        self._matching = broker.matching
 
     def take(self, connection: Connection, session: ClientSession, now: float) -> None:
         """Hands on all that is plain at the front of what a client has sent."""
@@ -50,7 +52,7 @@ class Express:
             first = data[position]
             if first == PUBACK:
                 after = session.acknowledged_in(data, position, now)
-            elif first in PUBLISHED and self._may_publish(connection):
+            elif first in PUBLISHED and self._may_publish(connection, session):
                 after = self._published(connection, session, position, now)
             else:
                 break
@@ -59,10 +61,15 @@ class Express:
             position = reader.position = after
             connection.last_seen = now
 
-    def _may_publish(self, connection: Connection) -> bool:
-        """Whether nothing is forbidden to this client, and nothing sent elsewhere."""
+    def _may_publish(self, connection: Connection, session: ClientSession) -> bool:
+        """Whether nothing is forbidden to this client, nothing sent elsewhere, nothing blurred."""
         user = connection.user
-        return self._distributor.on_publish is None and (user is None or user.unlimited)
+        return (
+            self._distributor.on_publish is None
+            and (user is None or user.unlimited)
+            and session.precision_m is None
+            and self._maximum_qos > 0
+        )
 
     def _published(
         self, connection: Connection, session: ClientSession, start: int, now: float
@@ -111,9 +118,11 @@ class Express:
         forms: dict[int, bytes] = {}  # what receivers of other versions get
         for session, _, _, _ in copies:
             connection = session.connection
-            if connection is None:
+            if connection is None and not session.ledger.queues_qos_0:
                 continue
-            if not connection.writable:
+            if connection is None:
+                self._one_by_one(heading, session, data, start, payload, end, size, now)
+            elif not connection.writable:
                 counters.dropped += count
             elif connection.verbatim == same and size <= connection.maximum_packet:
                 connection.send(mine)
@@ -128,11 +137,18 @@ class Express:
                     connection.send(whole)
                     counters.sent += count
                     continue
-                self._headings.settle(heading)
-                for at in range(start, end, size):
-                    message = heading.message(data[at + len(head) : at + size], 0, "")
-                    session.deliver(Encodings(message, now), 0, False, ())
+                self._one_by_one(heading, session, data, start, payload, end, size, now)
         return end
+
+    def _one_by_one(
+        self, heading: Heading, session: ClientSession, data: bytes, start: int, payload: int,
+        end: int, size: int, now: float,
+    ) -> None:  # fmt: skip
+        """Gives a session messages of one size that it cannot get together."""
+        self._headings.settle(heading)
+        for at in range(start, end, size):
+            message = heading.message(data[at + payload - start : at + size], 0, "")
+            session.deliver(Encodings(message, now), 0, False, ())
 
     def _deliver(
         self, connection: Connection, session: ClientSession, heading: Heading,
@@ -150,7 +166,7 @@ class Express:
         if heading.as_sent:
             encodings.know(version, data[start:name], data[name + 2 : end])
         self._send(encodings, copies, end - start + len(heading.properties))
-        if copies or version == 4:
+        if copies or version == 4 or self._matching.has_places(message):
             connection.send(b"\x40\x02" + packet_id)
         else:
             code = reason_codes.NO_MATCHING_SUBSCRIBERS

@@ -142,7 +142,7 @@ class StoreReading:
                  identifiers: str, share: str | None, packet_id: int,
                  state: int) -> None:  # fmt: skip
         """A message on its way to a session."""
-        _within("QoS", qos, 1, 2)
+        _within("QoS", qos, 0, 2)
         _within("state", state, QUEUED, RELEASED)
         _within("packet identifier", packet_id, 0 if state == QUEUED else 1, 0xFFFF)
         session, message = self._broker.sessions[client_id], self._messages[key]

@@ -16,6 +16,7 @@ from zonal.broker.recovery import recover
 from zonal.broker.server import Server, steady_clock
 from zonal.broker.settings import Settings
 from zonal.broker.store import Store
+from zonal.broker.websocket import is_local
 from zonal.errors import BrokerError, StoreInUseError
 from zonal.runtime import is_loopback
 from zonal.session import config
@@ -37,6 +38,9 @@ class Options:
     secure_websocket_port: int | None = None
     certificate: Path | None = None
     key: Path | None = None
+    websocket_origins: tuple[str, ...] = ()
+    """Web sites whose pages may connect; by default those of this machine, and with credentials
+    all."""
     client_ca: Path | None = None
     """Verifies client certificates; their common name is the user."""
     passwords: Path | None = None
@@ -54,6 +58,11 @@ class Options:
     zenoh_mode: Literal["client", "peer", "router"] | None = None
     """By default a client of the routers it connects to, else a peer."""
     settings: Settings = field(default_factory=Settings)
+
+    @property
+    def is_secured(self) -> bool:
+        """Whether clients have to prove who they are."""
+        return self.passwords is not None or self.client_ca is not None
 
     @property
     def is_federated(self) -> bool:
@@ -114,6 +123,12 @@ class Service:
         joining = config(mode, connect=options.connect, listen=options.listen)
         return Federation(self.broker, self.server, joining)
 
+    def _allows(self, origin: str) -> bool:
+        options = self._options
+        if options.websocket_origins:
+            return origin in options.websocket_origins
+        return options.is_secured or is_local(origin)
+
     async def _listen(self) -> None:
         options = self._options
         tls = None
@@ -130,7 +145,7 @@ class Service:
                 continue
             try:
                 self.ports[name] = await self.server.listen(
-                    options.host, port, tls=context, websocket=websocket
+                    options.host, port, tls=context, websocket=websocket, allows=self._allows
                 )
             except OSError as error:
                 raise BrokerError(
@@ -140,7 +155,7 @@ class Service:
 
 def check(options: Options) -> None:
     """Refuses what would be unsafe or cannot work, before anything is opened."""
-    secured = options.passwords is not None or options.client_ca is not None
+    secured = options.is_secured
     if not secured and not is_loopback(options.host):
         raise BrokerError(
             f"without a password file or client certificates only loopback is served, "

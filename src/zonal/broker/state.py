@@ -16,6 +16,7 @@ from zonal.broker.rates import Allowance
 from zonal.broker.retained import Retained
 from zonal.broker.session import ClientSession
 from zonal.broker.settings import NEVER, Settings
+from zonal.broker.throttle import Throttle
 from zonal.broker.timers import Timers
 
 if TYPE_CHECKING:
@@ -42,7 +43,11 @@ class BrokerState:
         self.access: Access = access or OpenAccess()
         self.journal = journal or Journal()
         self.counters = BrokerCounters(started_at=now)
-        self.ledger = Ledger(self.settings.limits, oldest_first=self.settings.drop_oldest)
+        self.ledger = Ledger(
+            self.settings.limits,
+            oldest_first=self.settings.drop_oldest,
+            queues_qos_0=self.settings.queue_qos_0,
+        )
         self.sessions: dict[str, ClientSession] = {}
         """By client identifier."""
         self.attached: dict[Connection, ClientSession] = {}
@@ -53,6 +58,7 @@ class BrokerState:
             self.matching, self.retained, self.settings.limits.maximum_levels
         )
         self.timers = Timers()
+        self.throttle = Throttle()
         self._of_users: dict[str, Allowance] = {}
         self.outbox: list[Connection] = []
         """Connections that have bytes to write, or must close."""
@@ -163,7 +169,7 @@ class BrokerState:
             return
         user = session.user
         if user is None or user.may_publish(will.topic, session.client_id):
-            message = will.message(session.client_id, session.location, now)
+            message = will.message(session.client_id, session.told_location, now)
             if message.retain and not self.has_room_to_retain(message):
                 self.counters.unretained += 1
                 message.retain = False

@@ -39,13 +39,14 @@ def on_subscribe(broker: BrokerState, connection: Connection, session: ClientSes
             codes.append(refused.code)
             problems.append(str(refused))
             continue
-        codes.append(int(asked.max_qos))
+        qos = min(int(asked.max_qos), broker.settings.limits.maximum_qos)
+        codes.append(qos)
         subscription = ClientSubscription(
             session,
             asked.pattern,
             parsed.filter,
             group=parsed.group,
-            qos=int(asked.max_qos),
+            qos=qos,
             no_local=asked.no_local,
             retain_as_published=asked.retain_as_published,
             identifier=packet.subscription_id,

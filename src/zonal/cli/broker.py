@@ -60,6 +60,23 @@ def broker(
         str | None,
         typer.Option(help="How to take part: client (of routers), peer or router."),
     ] = None,
+    limit: Annotated[
+        list[str] | None,
+        typer.Option(help="A limit, as in maximum_packet_size=1MiB; repeatable."),
+    ] = None,
+    drop_oldest: Annotated[
+        bool, typer.Option(help="A full queue loses its oldest message, not the new one.")
+    ] = False,
+    queue_qos_0: Annotated[
+        bool, typer.Option("--queue-qos-0", help="QoS 0 waits for absent clients, too.")
+    ] = False,
+    session_expiry: Annotated[
+        int, typer.Option(help="Longest session expiry interval in seconds; 0: any.")
+    ] = 0,
+    websocket_origin: Annotated[
+        list[str] | None,
+        typer.Option(help="Web site whose pages may connect, as in https://a.org; repeatable."),
+    ] = None,
     geo: Annotated[bool, typer.Option(help="Read places from user properties.")] = True,
     json_lines: JsonLines = False,
 ) -> None:
@@ -68,7 +85,7 @@ def broker(
         return
     import uvloop
 
-    from zonal.broker import Options, Settings
+    from zonal.broker import NEVER, Options, Settings, read_limits
 
     options = Options(
         host=host,
@@ -88,7 +105,16 @@ def broker(
         listen=tuple(listen or ()),
         federate=federate,
         zenoh_mode=given(zenoh_mode, check_mode),
-        settings=Settings(keep_alive=keep_alive or None, sys_interval=sys_interval, geo=geo),
+        websocket_origins=tuple(websocket_origin or ()),
+        settings=Settings(
+            limits=read_limits(limit or ()),
+            keep_alive=keep_alive or None,
+            session_expiry=session_expiry or NEVER,
+            drop_oldest=drop_oldest,
+            queue_qos_0=queue_qos_0,
+            sys_interval=sys_interval,
+            geo=geo,
+        ),
     )
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(_serve(options, json_lines=json_lines))
@@ -140,8 +166,11 @@ def passwd(
             prompt=True, hide_input=True, confirmation_prompt=True, help="Asked for if not given."
         ),
     ] = "",
+    scram: Annotated[
+        bool, typer.Option(help="Keep what SCRAM-SHA-256 needs, so that it is never sent.")
+    ] = False,
 ) -> None:
     """Add a user to a password file, or change its password."""
     from zonal.broker import set_password
 
-    set_password(file, user, password.encode())
+    set_password(file, user, password.encode(), scram=scram)
