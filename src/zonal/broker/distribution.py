@@ -128,7 +128,7 @@ class Distributor:
             min(member.qos, message.qos),
             message.retain and member.retain_as_published,
             member.copy.identifiers,
-            member.pattern,
+            member.shared_as,
         )
 
     def _choose(self, members: list[ClientSubscription]) -> ClientSubscription:
@@ -151,7 +151,7 @@ class Distributor:
             members = [
                 other
                 for other in self._matching.find(message.topic, message.location, message.geofence)
-                if other.pattern == share and other.session is not session
+                if other.shared_as == share and other.session is not session
             ]
             if members:
                 self._deliver_shared(members, Encodings(message, now))

@@ -141,15 +141,18 @@ def _read_geofence(text: str) -> Area:
 
 @lru_cache(maxsize=1024)
 def _around(text: str) -> Circle:
-    found = LENGTH.fullmatch(text.strip())
-    if found is None:
-        raise GeometryError(
-            f"user property around: {shorten(text)} is no distance such as '500m' or '2km'"
-        )
     try:
-        return Circle(radius_m=float(found[1]) * METRES[found[2]])
+        return Circle(radius_m=read_length(text))
     except GeometryError as error:
         raise GeometryError(f"user property around: {error}") from error
+
+
+def read_length(text: str) -> float:
+    """A distance such as `500m` or `2km`, in metres."""
+    found = LENGTH.fullmatch(text.strip())
+    if found is None:
+        raise GeometryError(f"{shorten(text)} is no distance such as '500m' or '2km'")
+    return float(found[1]) * METRES[found[2]]
 
 
 def follows(area: Area | None) -> bool:

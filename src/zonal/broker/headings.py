@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from zonal.broker import packet_fields, packet_reader
 from zonal.broker.geocontext import LOCATION, follows, with_location
+from zonal.broker.geotopics import Address
 from zonal.broker.message import Message
 from zonal.broker.publishing import check_properties
 from zonal.broker.version_311 import variable
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from zonal.broker.state import BrokerState
     from zonal.geo import Area, Point
 
+GEO = b"$geo/"
+NO_ADDRESS = Address("", None, None)
 KEPT = 4096
 LONGEST_KEPT = 640
 """Bytes of topic and properties; longer ones take the ordinary way."""
@@ -129,6 +132,8 @@ class Headings:
         return heading.is_read
 
     def _make(self, name: bytes, properties: bytes, place: Point | None) -> Heading | None:
+        if name.startswith(GEO, 2) and self._broker.settings.geo:
+            return self._addressed(name, properties or NO_PROPERTIES, place)
         topic = self._topics.get(name) or self._topic(name)
         if topic is None:
             return None
@@ -144,6 +149,19 @@ class Headings:
                     return heading
         return self._read(topic, name, properties or NO_PROPERTIES, place)
 
+    def _addressed(self, name: bytes, properties: bytes, place: Point | None) -> Heading | None:
+        """A heading whose topic names a place: receivers see the plain topic."""
+        try:
+            address = self._broker.geotopics.address(name[2:].decode(), place)
+        except (UnicodeDecodeError, GeometryError):
+            return None
+        encoded = address.topic.encode()
+        plain = len(encoded).to_bytes(2, "big") + encoded
+        topic = self._topics.get(plain) or self._topic(plain)
+        if topic is None:
+            return None
+        return self._read(topic, plain, properties, address.location or place, address)
+
     def _topic(self, name: bytes) -> str | None:
         """The topic that these bytes name, if clients may publish to it."""
         try:
@@ -158,8 +176,9 @@ class Headings:
         return topic
 
     def _read(
-        self, topic: str, name: bytes, properties: bytes, place: Point | None
-    ) -> Heading | None:
+        self, topic: str, name: bytes, properties: bytes, place: Point | None,
+        address: Address = NO_ADDRESS,
+    ) -> Heading | None:  # fmt: skip
         """A heading with any properties, of a client that may have a place."""
         packet = _decoded(name, properties)
         if packet is None or not self._is_plain(packet):
@@ -171,16 +190,20 @@ class Headings:
             return None
         if follows(context.geofence) or context.unread or context.hint:
             return None  # these are refused, counted or answered one by one
+        if (address.location and context.location) or (address.geofence and context.geofence):
+            return None
         rest = Message.from_packet(packet, topic, b"", 0.0).__dict__
         for own in ("topic", "payload", "qos", "retain", "source"):
             del rest[own]
         heading = Heading(topic, name, properties)
         heading.location, heading.geofence = context.location or place, context.geofence
+        if address.geofence is not None:
+            heading.geofence = address.geofence
         rest["user_properties"] = with_location(pairs, context, heading.location)
         rest["location"], rest["geofence"] = heading.location, heading.geofence
         heading.rest = rest
+        heading.as_sent = address is NO_ADDRESS and heading.location is context.location
         if heading.location is not context.location:
-            heading.as_sent = False
             heading.properties = _encoded(topic, rest, len(name))
         return heading
 

@@ -9,7 +9,7 @@ import mqtt5
 from zonal.broker import geocontext, reason_codes
 from zonal.broker.message import Message, is_text
 from zonal.broker.reason_codes import Refused, malformed, protocol_error
-from zonal.broker.topics import OWN_PREFIXES, valid_topic
+from zonal.broker.topics import GEO, OWN_PREFIXES, valid_topic
 from zonal.errors import GeometryError, MqttError
 
 if TYPE_CHECKING:
@@ -108,14 +108,17 @@ def _seen_before(
 def _accept(broker: BrokerState, connection: Connection, session: ClientSession,
             packet: mqtt5.PublishPacket, topic: str, now: float) -> tuple[int, str]:  # fmt: skip
     """Publishes the message; the code to acknowledge it with, and what to tell the client."""
+    properties = packet.user_properties
+    context = _context(broker, properties) if properties else geocontext.NOWHERE
+    written = context
+    if topic.startswith(GEO) and broker.settings.geo:
+        topic, context = _addressed(broker, session, topic, context)
     user = connection.user
     if user is not None and not user.unlimited:
         # A client may always say where it is: no rule is needed for that.
         own = topic == geocontext.LOCATION_TOPIC
         if not own and not user.may_publish(topic, session.client_id):
             raise Refused(reason_codes.NOT_AUTHORIZED, f"not allowed to publish to {topic[:80]!r}")
-    properties = packet.user_properties
-    context = _context(broker, properties) if properties else geocontext.NOWHERE
     if topic[0] == "$" and topic.startswith(OWN_PREFIXES):
         _special(broker, session, packet, topic, context)
         return 0, context.hint
@@ -128,7 +131,7 @@ def _accept(broker: BrokerState, connection: Connection, session: ClientSession,
     location = context.location or session.told_location
     if location is not None:
         message.location = location
-        message.user_properties = geocontext.with_location(properties, context, location)
+        message.user_properties = geocontext.with_location(properties, written, location)
     message.geofence = context.geofence
     receivers = broker.distributor.publish(message, now)
     if receivers or broker.distributor.on_publish is not None or connection.version == 4:
@@ -136,6 +139,24 @@ def _accept(broker: BrokerState, connection: Connection, session: ClientSession,
     if broker.matching.has_places(message):
         return 0, context.hint  # whether somebody is at a place is not told
     return reason_codes.NO_MATCHING_SUBSCRIBERS, context.hint
+
+
+def _addressed(
+    broker: BrokerState, session: ClientSession, topic: str, context: geocontext.Context
+) -> tuple[str, geocontext.Context]:
+    """The plain topic behind `$geo/<place>/`, and the context with that place."""
+    try:
+        address = broker.geotopics.address(topic, context.location or session.location)
+    except GeometryError as error:
+        raise Refused(reason_codes.TOPIC_INVALID, str(error)) from error
+    if (address.location and context.location) or (address.geofence and context.geofence):
+        raise Refused(reason_codes.IMPLEMENTATION_SPECIFIC, "a place in topic and properties")
+    if not valid_topic(address.topic, broker.settings.limits.maximum_levels):
+        raise Refused(reason_codes.TOPIC_INVALID, f"{address.topic[:80]!r} is no topic")
+    return address.topic, context._replace(
+        location=address.location or context.location,
+        geofence=address.geofence or context.geofence,
+    )
 
 
 def _context(broker: BrokerState, properties: list[tuple[str, str]]) -> geocontext.Context:

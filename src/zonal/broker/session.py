@@ -74,6 +74,11 @@ class ClientSubscription:
         self.copy = Copy(self.session, self.qos, identifiers, self.retain_as_published)
         self.plain = self.group is None and not self.no_local
 
+    @property
+    def shared_as(self) -> str | None:
+        """What all members of its group subscribe to, wherever they listen."""
+        return None if self.group is None else f"$share/{self.group}/{self.filter}"
+
     def passes_geo(self, message: Message) -> bool:
         """Consumer and producer geo check, for a message that was retained."""
         area, here = self.area, self.session.location

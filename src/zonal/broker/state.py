@@ -9,6 +9,7 @@ from zonal.broker import geocontext, reason_codes
 from zonal.broker.access import Access, OpenAccess
 from zonal.broker.counters import BrokerCounters
 from zonal.broker.distribution import Distributor
+from zonal.broker.geotopics import GeoTopics
 from zonal.broker.journal import Journal
 from zonal.broker.ledger import Ledger
 from zonal.broker.matching import Matching
@@ -54,6 +55,7 @@ class BrokerState:
         """The sessions whose clients are connected, by connection."""
         self.retained = Retained(self.journal)
         self.matching = Matching()
+        self.geotopics = GeoTopics(self.settings.zones)
         self.distributor = Distributor(
             self.matching, self.retained, self.settings.limits.maximum_levels
         )

@@ -34,6 +34,7 @@ def on_subscribe(broker: BrokerState, connection: Connection, session: ClientSes
     for asked in packet.topic_filters:
         try:
             parsed = _judge(broker, connection, session, asked.pattern)
+            place = area if parsed.place is None else _place(broker, parsed.place, area)
             weight = _weigh(broker, session, packet, asked.pattern)
         except Refused as refused:
             codes.append(refused.code)
@@ -50,7 +51,7 @@ def on_subscribe(broker: BrokerState, connection: Connection, session: ClientSes
             no_local=asked.no_local,
             retain_as_published=asked.retain_as_published,
             identifier=packet.subscription_id,
-            area=area,
+            area=place,
             weight=weight,
         )
         replaced = _put(broker, session, subscription)
@@ -86,6 +87,18 @@ def _area(
     elif geocontext.follows(context.geofence) and session.location is None:
         hint = f"nothing is around you until you say where you are, on {LOCATION_TOPIC}"
     return context.geofence, hint
+
+
+def _place(broker: BrokerState, place: str, area: Area | None) -> Area:
+    """The area that a filter names itself."""
+    if area is not None:
+        raise Refused(reason_codes.IMPLEMENTATION_SPECIFIC, "a place in filter and properties")
+    if not broker.settings.geo:
+        raise Refused(reason_codes.FILTER_INVALID, "places are switched off here")
+    try:
+        return broker.geotopics.area(place)
+    except GeometryError as error:
+        raise Refused(reason_codes.FILTER_INVALID, str(error)) from error
 
 
 def _judge(
