@@ -14,7 +14,17 @@ from zonal.broker.access import User
 from zonal.broker.express import Express
 from zonal.broker.version_311 import variable
 
-TOPICS = ["a", "$geo/at:45.46,9.19/a/b", "$geo/at:1/a", "a/b", "city/air", "$other/t", "$SYS/x", "größe", "x" * 300]
+TOPICS = [
+    "a",
+    "$geo/at:45.46,9.19/a/b",
+    "$geo/at:1/a",
+    "a/b",
+    "city/air",
+    "$other/t",
+    "$SYS/x",
+    "größe",
+    "x" * 300,
+]
 FILTERS = ["#", "a/#", "+/air", "a", "$other/#", "größe", "x" * 300]
 
 

@@ -22,7 +22,7 @@ class BrokerCounters:
     refused: int = 0
     """Publications not accepted: not authorized, or with bad geometry."""
     unread_locations: int = 0
-    """User properties `location` that were none, and passed on like any other."""
+    """Properties `location`, and payloads with a rule, that said no place and were passed on."""
     bytes_received: int = 0
     bytes_sent: int = 0
     subscribed: int = 0

@@ -168,7 +168,8 @@ class Headings:
             topic = name[2:].decode()
         except UnicodeDecodeError:
             return None
-        if self._distributor.on_topic(topic) is None:
+        rules = self._broker.settings.locations.apply_to(topic)
+        if rules or self._distributor.on_topic(topic) is None:
             return None
         if len(self._topics) >= KEPT:
             self._topics.clear()

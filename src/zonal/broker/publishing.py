@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from zonal.broker.session import ClientSession
     from zonal.broker.settings import Limits
     from zonal.broker.state import BrokerState
+    from zonal.geo import Point
 
 
 def on_publish(broker: BrokerState, connection: Connection, session: ClientSession,
@@ -113,12 +114,7 @@ def _accept(broker: BrokerState, connection: Connection, session: ClientSession,
     written = context
     if topic.startswith(GEO) and broker.settings.geo:
         topic, context = _addressed(broker, session, topic, context)
-    user = connection.user
-    if user is not None and not user.unlimited:
-        # A client may always say where it is: no rule is needed for that.
-        own = topic == geocontext.LOCATION_TOPIC
-        if not own and not user.may_publish(topic, session.client_id):
-            raise Refused(reason_codes.NOT_AUTHORIZED, f"not allowed to publish to {topic[:80]!r}")
+    _check_rights(connection, session, topic)
     if topic[0] == "$" and topic.startswith(OWN_PREFIXES):
         _special(broker, session, packet, topic, context)
         return 0, context.hint
@@ -128,7 +124,9 @@ def _accept(broker: BrokerState, connection: Connection, session: ClientSession,
     if packet.retain and not broker.has_room_to_retain(message):
         raise Refused(reason_codes.QUOTA_EXCEEDED, "no room for more retained messages")
     message.source = session.client_id
-    location = context.location or session.told_location
+    location = context.location
+    if location is None:
+        location = _place_in(broker, session, message) or session.told_location
     if location is not None:
         message.location = location
         message.user_properties = geocontext.with_location(properties, written, location)
@@ -139,6 +137,29 @@ def _accept(broker: BrokerState, connection: Connection, session: ClientSession,
     if broker.matching.has_places(message):
         return 0, context.hint  # whether somebody is at a place is not told
     return reason_codes.NO_MATCHING_SUBSCRIBERS, context.hint
+
+
+def _check_rights(connection: Connection, session: ClientSession, topic: str) -> None:
+    """Refuses a topic that no rule allows; to say where it is, a client needs none."""
+    user = connection.user
+    if user is None or user.unlimited or topic == geocontext.LOCATION_TOPIC:
+        return
+    if not user.may_publish(topic, session.client_id):
+        raise Refused(reason_codes.NOT_AUTHORIZED, f"not allowed to publish to {topic[:80]!r}")
+
+
+def _place_in(broker: BrokerState, session: ClientSession, message: Message) -> Point | None:
+    """The place that a payload says, by a rule for its topic; the client's may follow it."""
+    if not broker.settings.geo:
+        return None
+    rules = broker.settings.locations
+    found = rules.find(message.topic, message.payload, broker.counters)
+    if found is None:
+        return None
+    if found.moves_client:
+        broker.move(session, found.location)
+        return session.told_location
+    return found.location
 
 
 def _addressed(

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
+from zonal.broker.location_rules import LocationRules
 from zonal.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -103,6 +104,8 @@ class Settings:
     """Off: user properties are never read, and the broker is an ordinary one."""
     zones: Mapping[str, Area] = field(default_factory=dict)
     """The areas that `$geo/zone:<name>/…` speaks of."""
+    locations: LocationRules = field(default_factory=LocationRules)
+    """How payloads say places."""
     strict: bool = False
     """Refuse messages and connections whose `location` is none; else it is passed on unread."""
 
