@@ -18,6 +18,7 @@ import sys
 import tempfile
 import time
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -29,6 +30,7 @@ from rich.console import Console
 from rich.table import Table
 
 import broker_load
+import broker_neutral
 from zonal.broker import Broker, RemoteEnd, Settings
 from zonal.errors import SparkError
 from zonal_lab.geobroker import (
@@ -77,7 +79,7 @@ def zonal_broker(*arguments: str) -> Iterator[Running]:
 
 
 @contextlib.contextmanager
-def mosquitto() -> Iterator[Running]:
+def mosquitto(*, no_delay: bool = True) -> Iterator[Running]:
     """Mosquitto as Debian ships it, with its limits out of the way."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -85,7 +87,7 @@ def mosquitto() -> Iterator[Running]:
     with tempfile.NamedTemporaryFile("w", suffix=".conf") as file:
         file.write(
             f"listener {port} 127.0.0.1\nallow_anonymous true\npersistence false\nlog_type none\n"
-            "max_queued_messages 0\nmax_inflight_messages 1000\nset_tcp_nodelay true\n"
+            f"max_queued_messages 0\nmax_inflight_messages 1000\nset_tcp_nodelay {str(no_delay).lower()}\n"
         )
         file.flush()
         with subprocess.Popen(["mosquitto", "-c", file.name], stderr=subprocess.DEVNULL) as process:
@@ -187,6 +189,20 @@ def machine_costs() -> dict[str, float]:
             "takes beyond that is sockets"
         )
     return costs
+
+
+def neutral(seconds: float, rounds: int) -> list[dict[str, Any]]:
+    """Both brokers under the same load in C; Mosquitto in both its settings."""
+    brokers = {
+        "zonal": zonal_broker,
+        "mosquitto": partial(mosquitto, no_delay=False),
+        "mosquitto, no delay": mosquitto,
+    }
+    rows = broker_neutral.measure(brokers, broker_neutral.SHAPES, seconds, rounds, console.print)
+    ours = {"zonal": zonal_broker}
+    return rows + broker_neutral.measure(
+        ours, broker_neutral.FENCES, seconds, rounds, console.print
+    )
 
 
 # The use case
@@ -343,6 +359,7 @@ def read_arguments() -> argparse.Namespace:
 
 PARTS: dict[str, Callable[[argparse.Namespace], Any]] = {
     "throughput": lambda options: throughput(options.seconds, options.rounds),
+    "neutral": lambda options: neutral(options.seconds, options.rounds),
     "machine_us_per_delivery": lambda _: machine_costs(),
     "use_case": lambda options: use_case(2 * options.seconds, options.data),
     # Ten seconds: by then every sender has been heard from once before what counts begins.

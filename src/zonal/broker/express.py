@@ -47,12 +47,13 @@ class Express:
         """Hands on all that is plain at the front of what a client has sent."""
         reader = connection.reader
         data, position = reader.data, reader.position
+        may_publish = self._may_publish(connection, session)
         # A packet that goes on beyond what arrived is joined by the reader.
         while len(data) - position >= 4:
             first = data[position]
             if first == PUBACK:
                 after = session.acknowledged_in(data, position, now)
-            elif first in PUBLISHED and self._may_publish(connection, session):
+            elif first in PUBLISHED and may_publish:
                 after = self._published(connection, session, position, now)
             else:
                 break
@@ -161,11 +162,10 @@ class Express:
             return start
         self._counters.received += 1
         message = heading.message(data[payload:end], 1, session.client_id)
-        encodings = Encodings(message, now, heading)
         version = connection.version
-        if heading.as_sent:
-            encodings.know(version, data[start:name], data[name + 2 : end])
-        self._send(encodings, copies, end - start + len(heading.properties))
+        same = version if heading.as_sent else -1
+        mine = (data[start:name], data[name + 2 : end])
+        self._send(Encodings(message, now, heading), copies, same, mine)
         if copies or version == 4 or self._matching.has_places(message):
             connection.send(b"\x40\x02" + packet_id)
         else:
@@ -173,14 +173,18 @@ class Express:
             connection.send(b"\x40\x03" + packet_id + bytes((code,)))
         return end
 
-    def _send(self, encodings: Encodings, copies: list[Copy], longest: int) -> None:
+    def _send(
+        self, encodings: Encodings, copies: list[Copy], same: int, mine: tuple[bytes, bytes]
+    ) -> None:
         """Sends at once to those who can take it; those in step get the same bytes."""
-        entry = Outgoing(encodings.message, 1, False, ())
-        has_room = self._ledger.has_room(entry.message, durable=False)
+        message = encodings.message
+        entry, weight = Outgoing(message, 1, False, ()), message.size
+        # Its size already counts more than any form of it takes beside topic and payload.
+        has_room = self._ledger.has_room(message, durable=False)
         last_id = last_version = sent = 0
         whole = b""
         for receiver, qos, _, _ in copies:
-            packet_id = receiver.begin(entry, longest) if qos and has_room else 0
+            packet_id = receiver.begin(entry, weight) if qos and has_room else 0
             if not packet_id:
                 receiver.deliver(encodings, 1 if qos else 0, False, ())
                 continue
@@ -189,12 +193,12 @@ class Express:
             version = connection.verbatim
             if packet_id != last_id or version != last_version:
                 last_id, last_version = packet_id, version
-                head, tail = encodings.parts((version, 1, False, ()))
+                head, tail = mine if version == same else encodings.parts((version, 1, False, ()))
                 whole = head + packet_id.to_bytes(2, "big") + tail
             connection.send(whole)
             sent += 1
         if sent:
-            self._ledger.hold(entry.message, sent)
+            self._ledger.hold(message, sent)
             self._counters.sent += sent
 
 

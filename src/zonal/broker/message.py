@@ -132,10 +132,6 @@ class Encodings:
         self._front = front
         self._forms: dict[Form, tuple[bytes, bytes]] = {}
 
-    def know(self, version: int, head: bytes, tail: bytes) -> None:
-        """Takes the bytes of a PUBLISH at QoS 1, as its sender has encoded it."""
-        self._forms[version, 1, False, ()] = (head, tail)
-
     def parts(self, form: Form) -> tuple[bytes, bytes]:
         """The bytes before and after the packet identifier (QoS 0: all of them, and none)."""
         known = self._forms.get(form)

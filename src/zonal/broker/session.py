@@ -167,15 +167,15 @@ class ClientSession:
             self._keep(entry)
             self._enqueue(entry)
 
-    def begin(self, entry: Outgoing, size: int) -> int:
-        """Counts a QoS 1 message of so many bytes as sent, and gives its packet identifier.
+    def begin(self, entry: Outgoing, weight: int) -> int:
+        """Counts a QoS 1 message of so many bytes in all as sent, and gives its packet identifier.
 
         0 where it has to wait, is kept in the store or differs from others' copies: `deliver` it.
         Sessions share the entry: without a store nothing in it is a session's own. The caller
         enters the message into the ledger.
         """
         connection = self.connection
-        held = self.held + entry.message.size
+        held = self.held + weight
         if (
             connection is None
             or self.durable
@@ -183,7 +183,7 @@ class ClientSession:
             or not connection.quota
             or not connection.writable
             or not connection.verbatim
-            or size > connection.maximum_packet
+            or weight > connection.maximum_packet
             or held > self.ledger.limits.session_bytes
         ):
             return 0
