@@ -87,7 +87,8 @@ def mosquitto(*, no_delay: bool = True) -> Iterator[Running]:
     with tempfile.NamedTemporaryFile("w", suffix=".conf") as file:
         file.write(
             f"listener {port} 127.0.0.1\nallow_anonymous true\npersistence false\nlog_type none\n"
-            f"max_queued_messages 0\nmax_inflight_messages 1000\nset_tcp_nodelay {str(no_delay).lower()}\n"
+            "max_queued_messages 0\nmax_inflight_messages 1000\n"
+            f"set_tcp_nodelay {str(no_delay).lower()}\n"
         )
         file.flush()
         with subprocess.Popen(["mosquitto", "-c", file.name], stderr=subprocess.DEVNULL) as process:
