@@ -11,11 +11,12 @@ of the answer) and gives it to each `session`, which queues it (`outgoing`) or s
 `connection`; `message` makes the bytes, once for all. When the `journal` (`store`, read again by
 `recovery`) has made changes last, `server` writes them to the sockets.
 
-Around this way: `access` and `credentials` say who may do what, `geocontext` reads places in properties, `geotopics` those in topics (with the
-operator's `zones`), `location_rules` those in payloads (by `payload_formats`); `topics`
-names and filters, `will`, `timers`, `settings`, `counters` and `reason_codes` are what they are
-called. `federation` makes many brokers one over Zenoh, with `interest`, `envelope`, `keymap`,
-`zenoh_encoding` and `retained_elsewhere`. `service` builds a whole broker from `Options`.
+Around this way: `access` and `credentials` say who may do what. `geocontext` reads places in
+properties, `geotopics` those in topics (with the operator's `zones`), `location_rules` those in
+payloads (by `payload_formats`). `topics` knows names and filters, `will`, `timers`, `settings`,
+`counters` and `reason_codes` are what they are called. `federation` makes many brokers one over
+Zenoh, with `interest`, `envelope`, `keymap`, `zenoh_encoding` and `retained_elsewhere`. `service`
+builds a whole broker from `Options`.
 """
 
 from zonal.broker.access import RemoteEnd
