@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from zonal.broker import packet_fields, packet_reader
-from zonal.broker.geocontext import LOCATION, follows, with_location
+from zonal.broker.geocontext import LOCATION, follows, read_location, with_location
 from zonal.broker.geotopics import Address
 from zonal.broker.message import Message
 from zonal.broker.publishing import check_properties
@@ -121,8 +121,11 @@ class Headings:
         """Reads a heading's one location, if it has not been read; whether it is one."""
         if heading.is_read:
             return True
-        pairs = [(LOCATION, heading.properties[VALUE:].decode())]
-        heading.location = self._broker.context(pairs, counted=False).location
+        text = heading.properties[VALUE:].decode()
+        pairs = [(LOCATION, text)]
+        if self._broker.settings.geo:
+            with contextlib.suppress(GeometryError):
+                heading.location = read_location(text)
         heading.rest = {
             "user_properties": pairs,
             "location": heading.location,
@@ -144,9 +147,8 @@ class Headings:
             heading.is_read = False
             if place is None and not self._broker.settings.strict:
                 return heading
-            with contextlib.suppress(GeometryError):
-                if self.settle(heading):
-                    return heading
+            if self.settle(heading):
+                return heading
         return self._read(topic, name, properties or NO_PROPERTIES, place)
 
     def _addressed(self, name: bytes, properties: bytes, place: Point | None) -> Heading | None:
