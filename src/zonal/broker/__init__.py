@@ -2,7 +2,8 @@
 
 The way of a packet: `server` takes bytes from a socket (`websocket` unpacks frames) and gives them
 to `core`, the machine without sockets or clock. `packet_reader` cuts them into packets, with
-`packet_fields` and `version_311`; plain messages take the short way of `express`. `handshake`,
+`packet_fields` and `version_311`; most messages take the short way of `express`, which knows them
+by their `headings`. `handshake`,
 `publishing` and `subscribing` say what a packet does, `handlers` which of them is called; all work
 on the broker's `state`, which knows nothing of them. A message goes to `distribution`: it keeps it
 (`retained`), finds out who gets it (`matching` asks the index, `receivers` makes one copy a client
@@ -10,10 +11,12 @@ of the answer) and gives it to each `session`, which queues it (`outgoing`) or s
 `connection`; `message` makes the bytes, once for all. When the `journal` (`store`, read again by
 `recovery`) has made changes last, `server` writes them to the sockets.
 
-Around this way: `access` and `credentials` say who may do what, `geocontext` reads places, `topics`
-names and filters, `will`, `timers`, `settings`, `counters` and `reason_codes` are what they are
-called. `federation` makes many brokers one over Zenoh, with `interest`, `envelope`, `keymap`,
-`zenoh_encoding` and `retained_elsewhere`. `service` builds a whole broker from `Options`.
+Around this way: `access` and `credentials` say who may do what. `geocontext` reads places in
+properties, `geotopics` those in topics (with the operator's `zones`), `location_rules` those in
+payloads (by `payload_formats`). `topics` knows names and filters, `will`, `timers`, `settings`,
+`counters` and `reason_codes` are what they are called. `federation` makes many brokers one over
+Zenoh, with `interest`, `envelope`, `keymap`, `zenoh_encoding` and `retained_elsewhere`. `service`
+builds a whole broker from `Options`.
 """
 
 from zonal.broker.access import RemoteEnd

@@ -44,6 +44,12 @@ def broker(
     rules: Annotated[
         Path | None, typer.Option(exists=True, help="What users may publish and subscribe.")
     ] = None,
+    zones: Annotated[
+        Path | None, typer.Option(exists=True, help="Named areas for topics (GeoJSON).")
+    ] = None,
+    locations: Annotated[
+        Path | None, typer.Option(exists=True, help="How payloads say places (TOML).")
+    ] = None,
     data: Annotated[Path | None, typer.Option(help="Directory for what must last.")] = None,
     sync: Annotated[bool, typer.Option(help="Wait for the disk at each commit.")] = False,
     standby: Annotated[bool, typer.Option(help="Wait until the data directory is free.")] = False,
@@ -94,7 +100,12 @@ def broker(
         list[str] | None,
         typer.Option(help="Web site whose pages may connect, as in https://a.org; repeatable."),
     ] = None,
-    geo: Annotated[bool, typer.Option(help="Read places from user properties.")] = True,
+    geo: Annotated[
+        bool, typer.Option(help="Read places from properties, topics and payloads.")
+    ] = True,
+    strict: Annotated[
+        bool, typer.Option(help="Refuse a location that is none, instead of passing it on.")
+    ] = False,
     json_lines: JsonLines = False,
 ) -> None:
     """Run an MQTT 5 geo broker until Ctrl-C."""
@@ -119,6 +130,8 @@ def broker(
         client_ca=client_ca,
         passwords=passwords,
         rules=rules,
+        zones=zones,
+        locations=locations,
         data=data,
         synchronous="full" if sync else "normal",
         standby=standby,
@@ -139,6 +152,7 @@ def broker(
             queue_qos_0=queue_qos_0,
             sys_interval=sys_interval,
             geo=geo,
+            strict=strict,
         ),
     )
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
