@@ -122,7 +122,7 @@ class Federation:
         number = self._number
         if self._in_thread(lambda: self._put(message, number)):
             self._broker.counters.remote_sent += 1
-            if message.retain:
+            if message.retain and not self._broker.is_shared:
                 self._retained.changed(message)
         else:
             self._broker.counters.dropped += 1

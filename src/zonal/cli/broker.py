@@ -6,7 +6,7 @@ import asyncio
 import json
 import logging
 import signal
-from pathlib import Path  # noqa: TC003  (typer reads the annotations)
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -44,7 +44,10 @@ def broker(
     rules: Annotated[
         Path | None, typer.Option(exists=True, help="What users may publish and subscribe.")
     ] = None,
-    data: Annotated[Path | None, typer.Option(help="Directory for what must last.")] = None,
+    data: Annotated[
+        str | None,
+        typer.Option(help="Directory for what must last, or postgresql://… shared with others."),
+    ] = None,
     sync: Annotated[bool, typer.Option(help="Wait for the disk at each commit.")] = False,
     standby: Annotated[bool, typer.Option(help="Wait until the data directory is free.")] = False,
     keep_alive: Annotated[int, typer.Option(help="Longest keep-alive; 0: any.")] = 0,
@@ -104,6 +107,7 @@ def broker(
         level=given(log_level, check_level), format="%(asctime)s %(levelname)s %(message)s"
     )
 
+    shared = data is not None and data.startswith(("postgresql://", "postgres://"))
     options = Options(
         host=host,
         port=_port(port),
@@ -115,7 +119,8 @@ def broker(
         client_ca=client_ca,
         passwords=passwords,
         rules=rules,
-        data=data,
+        data=None if data is None or shared else Path(data),
+        database=data if shared else None,
         synchronous="full" if sync else "normal",
         standby=standby,
         connect=tuple(connect or ()),

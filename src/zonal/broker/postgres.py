@@ -1,0 +1,257 @@
+"""Sessions, retained and queued messages in PostgreSQL, for several brokers that share them.
+
+What is promised is what `store` promises, by PostgreSQL's own commits. Each session has at most one
+holder: the broker that serves it and queues its messages. A broker is alive as long as its database
+connection holds its lock; every change goes through that connection, so that a broker that was
+given up for dead can commit nothing any more.
+"""
+
+from __future__ import annotations
+
+from itertools import groupby
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
+
+from zonal.broker.sql_journal import KEYS, SqlJournal
+from zonal.errors import BrokerError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from zonal.broker.message import Message
+    from zonal.broker.session import ClientSession
+
+LOCKS = 0x7A6F6E61
+"""The class of advisory locks that brokers take, each under its number."""
+MESSAGES_EACH = 40
+"""Bits of a message's number below its broker's."""
+LONGEST_NOTE = 7_000
+
+SCHEMA = """
+CREATE SCHEMA IF NOT EXISTS zonal_broker;
+SET search_path TO zonal_broker;
+CREATE SEQUENCE IF NOT EXISTS broker_number;
+CREATE TABLE IF NOT EXISTS session (
+    client_id TEXT PRIMARY KEY, user_name TEXT, expiry BIGINT, expires_at DOUBLE PRECISION,
+    connected BIGINT, latitude DOUBLE PRECISION, longitude DOUBLE PRECISION, will BYTEA,
+    will_at DOUBLE PRECISION
+);
+CREATE TABLE IF NOT EXISTS subscription (
+    client_id TEXT, pattern TEXT, qos BIGINT, no_local BIGINT, retain_as_published BIGINT,
+    identifier BIGINT, area TEXT, PRIMARY KEY (client_id, pattern)
+);
+CREATE TABLE IF NOT EXISTS retained (
+    topic TEXT PRIMARY KEY, packet BYTEA, expires_at DOUBLE PRECISION, source TEXT,
+    retained_at DOUBLE PRECISION, places TEXT
+);
+CREATE TABLE IF NOT EXISTS message (
+    key BIGINT PRIMARY KEY, packet BYTEA, expires_at DOUBLE PRECISION, source TEXT, places TEXT
+);
+CREATE TABLE IF NOT EXISTS outgoing (
+    client_id TEXT, number BIGINT, message BIGINT, qos BIGINT, retain BIGINT, identifiers TEXT,
+    share TEXT, packet_id BIGINT, state BIGINT, PRIMARY KEY (client_id, number)
+);
+CREATE INDEX IF NOT EXISTS outgoing_message ON outgoing (message);
+CREATE TABLE IF NOT EXISTS incoming (
+    client_id TEXT, packet_id BIGINT, code BIGINT, PRIMARY KEY (client_id, packet_id)
+);
+CREATE TABLE IF NOT EXISTS aside (kind TEXT, contents TEXT, reason TEXT);
+CREATE TABLE IF NOT EXISTS holder (client_id TEXT PRIMARY KEY, broker BIGINT NOT NULL);
+CREATE TABLE IF NOT EXISTS wanted (client_id TEXT PRIMARY KEY, broker BIGINT NOT NULL);
+"""
+HOLD = """
+INSERT INTO holder VALUES (?, ?) ON CONFLICT (client_id) DO UPDATE SET broker = excluded.broker
+"""
+LET_GO = "DELETE FROM holder WHERE client_id = ? AND broker = ?"
+UNWANT = "DELETE FROM wanted WHERE client_id = ?"
+FORGET_UNUSED = (
+    "DELETE FROM message WHERE key = ? AND NOT EXISTS (SELECT 1 FROM outgoing WHERE message = ?)"
+)
+TELL = "SELECT pg_notify('zonal_retained', ?)"
+ORPHANS = """
+INSERT INTO holder SELECT client_id, %s FROM session
+WHERE client_id NOT IN (SELECT client_id FROM holder)
+AND client_id NOT IN (SELECT client_id FROM wanted)
+ON CONFLICT DO NOTHING RETURNING client_id
+"""
+
+
+class PostgresStore(SqlJournal):
+    """A journal in a PostgreSQL database.
+
+    Args:
+        url: `postgresql://user:password@host/database`.
+    """
+
+    SAME = "IS NOT DISTINCT FROM"
+
+    def __init__(self, url: str) -> None:
+        super().__init__()
+        try:
+            import psycopg
+        except ImportError as error:
+            raise BrokerError("PostgreSQL needs the extra zonal[postgresql]") from error
+        self._error: type[Exception] = psycopg.Error
+        try:
+            self._database = psycopg.connect(url, autocommit=True)
+            self._open()
+        except psycopg.Error as error:
+            raise BrokerError(f"the database cannot be used: {error}") from error
+
+    def _open(self) -> None:
+        run = self._database.execute
+        run("SELECT pg_advisory_lock(%s, 0)", (LOCKS,))  # one broker at a time makes tables
+        for statement in SCHEMA.split(";"):
+            if statement.strip():
+                run(statement.encode())
+        self.number = self._one("SELECT nextval('broker_number')")
+        self._next_message = self.number << MESSAGES_EACH
+        run("SELECT pg_advisory_lock(%s, %s)", (LOCKS, self.number))
+        run("SELECT pg_advisory_unlock(%s, 0)", (LOCKS,))
+        run("LISTEN zonal_retained")
+
+    def _one(self, query: str, *values: object) -> Any:
+        row = self._database.execute(query.encode(), values).fetchone()
+        return None if row is None else row[0]
+
+    def close(self) -> None:
+        """Commits and closes; what this broker holds is free for others."""
+        try:
+            self.commit()
+        except self._error as error:
+            raise BrokerError(f"the database cannot be written: {error}") from error
+        finally:
+            self._database.close()
+
+    def rows(self, table: str, clients: Sequence[str] | None = None) -> list[Any]:
+        """What is stored, in the order of the table's key: of these clients, or everything."""
+        where, values = "", list[list[str]]()
+        if clients is not None:
+            chosen = "client_id = ANY(%s)"
+            if table == "message":
+                chosen = f"key IN (SELECT message FROM outgoing WHERE {chosen})"  # noqa: S608
+            where, values = f" WHERE {chosen}", [list(clients)]
+        query = f"SELECT * FROM {table}{where} ORDER BY {', '.join(KEYS[table])}"  # noqa: S608
+        return self._database.execute(query.encode(), values).fetchall()
+
+    def resume_after(self, key: int) -> None:
+        """Numbers of messages begin with the broker's, which is new."""
+
+    def commit(self) -> None:
+        """Writes all changes in one transaction."""
+        if not self._changes:
+            return
+        changes, self._changes = self._changes, []
+        with self._database.transaction(), self._database.cursor() as cursor:
+            for statement, group in groupby(changes, key=itemgetter(0)):
+                rows = [tuple(map(_plain, row)) for _, row in group]
+                cursor.executemany(statement.replace("?", "%s").encode(), rows)
+
+    def size(self) -> int:
+        """Bytes of the database."""
+        return int(self._one("SELECT pg_database_size(current_database())"))
+
+    # The journal, where it differs because others write to the same tables.
+
+    def begin(self, session: ClientSession) -> None:
+        """A session begins here, or goes on."""
+        self._change(HOLD, session.client_id, self.number)
+
+    def end(self, session: ClientSession) -> None:
+        """Forgets a session; unless it goes on without being kept, nobody holds it any more."""
+        super().end(session)
+        if session.connection is None:
+            self._change(LET_GO, session.client_id, self.number)
+
+    def forget_message(self, message: Message) -> None:
+        """Forgets a message that no session waits for, at whichever broker."""
+        self._change(FORGET_UNUSED, message.key, message.key)
+
+    def retain(self, message: Message) -> None:
+        """Keeps a retained message, and tells the others."""
+        super().retain(message)
+        self._tell(message.topic)
+
+    def clear(self, topic: str) -> None:
+        """Forgets a retained message, and tells the others."""
+        super().clear(topic)
+        self._tell(topic)
+
+    def _tell(self, topic: str) -> None:
+        if len(topic.encode()) <= LONGEST_NOTE:
+            self._change(TELL, topic)
+
+    # Who holds what.
+
+    def claim(self, client_id: str) -> bool:
+        """Becomes the holder of a client's session; False while a broker that lives holds it."""
+        self.commit()
+        run = self._database.execute
+        made = run(
+            "INSERT INTO holder VALUES (%s, %s) ON CONFLICT DO NOTHING", (client_id, self.number)
+        )
+        holder = self._one("SELECT broker FROM holder WHERE client_id = %s", client_id)
+        if made.rowcount == 1 or holder == self.number:
+            run(UNWANT.replace("?", "%s").encode(), (client_id,))
+            return True
+        run(
+            "INSERT INTO wanted VALUES (%s, %s) "
+            "ON CONFLICT (client_id) DO UPDATE SET broker = excluded.broker",
+            (client_id, self.number),
+        )
+        return False
+
+    def unwant(self, client_id: str) -> None:
+        """Nobody waits here for a client's session any more."""
+        self._change(UNWANT, client_id)
+
+    def wanted(self) -> list[str]:
+        """The clients whose sessions are held here and wanted elsewhere."""
+        query = (
+            "SELECT client_id FROM wanted JOIN holder USING (client_id) WHERE holder.broker = %s "
+            "AND wanted.broker <> %s"
+        )
+        return [row[0] for row in self._database.execute(query, (self.number, self.number))]
+
+    def give(self, client_id: str) -> None:
+        """Holds a client's session no longer; it stays stored."""
+        self._change(LET_GO, client_id, self.number)
+
+    def adopt(self) -> list[str]:
+        """Becomes the holder of what brokers held that are gone; the clients of stored sessions."""
+        self.commit()
+        run = self._database.execute
+        others = run("SELECT DISTINCT broker FROM holder WHERE broker <> %s", (self.number,))
+        found = []
+        for (number,) in others.fetchall():
+            if not self._one("SELECT pg_try_advisory_lock(%s, %s::int)", LOCKS, number):
+                continue
+            taken = run(
+                "UPDATE holder SET broker = %s WHERE broker = %s RETURNING client_id",
+                (self.number, number),
+            )
+            found += [row[0] for row in taken]
+            run("DELETE FROM wanted WHERE broker = %s", (number,))
+            run("SELECT pg_advisory_unlock(%s, %s::int)", (LOCKS, number))
+        found += [row[0] for row in run(ORPHANS.encode(), (self.number,))]
+        run(
+            "DELETE FROM holder WHERE broker = %s AND client_id = ANY(%s) "
+            "AND client_id NOT IN (SELECT client_id FROM session)",
+            (self.number, found),
+        )
+        return found
+
+    def retained_elsewhere(self) -> list[str]:
+        """The topics whose retained message another broker has changed."""
+        own = self._database.info.backend_pid
+        notes = self._database.notifies(timeout=0)
+        return [note.payload for note in notes if note.pid != own]
+
+    def retained_row(self, topic: str) -> Any:
+        """A topic's retained message, as it is stored."""
+        query = "SELECT * FROM retained WHERE topic = %s"
+        return self._database.execute(query, (topic,)).fetchone()
+
+
+def _plain(value: object) -> object:
+    return int(value) if isinstance(value, bool) else value
