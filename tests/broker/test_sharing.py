@@ -215,6 +215,79 @@ def test_what_cannot_be_read_is_set_aside(database: str) -> None:
         connection.execute("UPDATE zonal_broker.session SET expiry = -5 WHERE client_id = 'bad'")
     store = PostgresStore(database)
     bench = Bench(journal=store)
-    recover(bench.broker, store, bench.now, store.adopt())
+    (adopted,) = store.adopt()
+    recover(bench.broker, store, bench.now, adopted.clients)
     assert set(bench.broker.sessions) == {"good"}
     store.close()
+
+
+async def test_what_is_published_at_one_broker_reaches_the_clients_of_the_others(
+    pair: tuple[Service, Service],
+) -> None:
+    one, two = pair
+    reader, _ = await joined(two.ports["mqtt"], "r", clean=True, expiry=0)
+    await subscribed(reader, "t/#")
+    writer, _ = await joined(one.ports["mqtt"], "w", clean=True, expiry=0)
+    await until(lambda: not one.server.sharing._is_alone)  # type: ignore[union-attr]
+    for number in range(1, 21):
+        await published(writer, f"t/{number}", b"%d" % number, number)
+    assert [await received(reader) for _ in range(20)] == [b"%d" % n for n in range(1, 21)]
+
+
+async def test_a_client_that_changes_brokers_all_the_time_gets_everything_once(
+    pair: tuple[Service, Service],
+) -> None:
+    ports = [service.ports["mqtt"] for service in pair]
+    reader, _ = await joined(ports[0], "r")
+    await subscribed(reader, "t")
+    reader.writer.close()
+    writers = [(await joined(port, f"w{port}", clean=True, expiry=0))[0] for port in ports]
+    await until(lambda: not any(s.server.sharing._is_alone for s in pair))  # type: ignore[union-attr]
+    sent: list[bytes] = []
+
+    async def write(wire: Wire, name: str) -> None:
+        for number in range(1, 61):
+            payload = f"{name} {number}".encode()
+            packet = mqtt5.PublishPacket("t", payload, qos=mqtt5.QoS.EXACTLY_ONCE, packet_id=number)
+            wire.writer.write(packet.write())
+            await wire.packet()
+            wire.writer.write(mqtt5.PubRelPacket(number).write())
+            await wire.packet()
+            sent.append(payload)
+            await asyncio.sleep(0.01)
+
+    writing = asyncio.gather(*(write(wire, f"w{n}") for n, wire in enumerate(writers)))
+    got: list[bytes] = []
+    turn = 0
+    while not writing.done() or len(got) < len(sent):
+        turn += 1
+        wire, present = await joined(ports[turn % 2], "r")
+        assert present
+        try:
+            async with asyncio.timeout(0.4 if not writing.done() else 2):
+                while True:
+                    got.append(await received(wire))
+        except TimeoutError:
+            pass
+        wire.writer.write(mqtt5.DisconnectPacket().write())
+        await wire.ended()
+        assert turn < 60
+    await writing
+    assert sorted(got) == sorted(sent)
+
+
+async def test_what_others_published_while_a_broker_died_is_not_lost(database: str) -> None:
+    async with Service(Options(port=0, database=database)) as survivor:
+        with BrokerProcess("--data", database) as doomed:
+            wire, _ = await joined(doomed.port, "c")
+            await subscribed(wire, "t")
+            wire.writer.close()
+            writer, _ = await joined(survivor.ports["mqtt"], "w", clean=True, expiry=0)
+            await until(lambda: not survivor.server.sharing._is_alone)  # type: ignore[union-attr]
+            for number in range(1, 31):
+                await published(writer, "t", b"%d" % number, number)
+                if number == 15:
+                    doomed.kill()
+        await until(lambda: "c" in survivor.broker.sessions)
+        wire, _ = await joined(survivor.ports["mqtt"], "c")
+        assert [await received(wire) for _ in range(30)] == [b"%d" % n for n in range(1, 31)]

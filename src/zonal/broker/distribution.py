@@ -9,7 +9,7 @@ from zonal.broker.receivers import Receivers, receivers_of
 from zonal.broker.topics import OWN_PREFIXES, is_literal, valid_topic
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
     from zonal.broker.matching import Matching
     from zonal.broker.outgoing import Outgoing
@@ -57,9 +57,17 @@ class Distributor:
             self.on_publish(message)
         return count
 
-    def deliver(self, message: Message, now: float) -> int:
-        """Hands a message to everyone who wants it; returns how many."""
-        copies, groups, _, _ = self._receivers(message)
+    def deliver(
+        self, message: Message, now: float, only: Collection[ClientSession] | None = None
+    ) -> int:
+        """Hands a message to everyone who wants it, or of these sessions; returns how many."""
+        if only is None:
+            copies, groups, _, _ = self._receivers(message)
+        else:
+            wanting = self._matching.find(message.topic, message.location, message.geofence)
+            copies, groups, _, _ = receivers_of(
+                [each for each in wanting if each.session in only], message.source
+            )
         encodings = Encodings(message, now)
         message_qos, retain = message.qos, message.retain
         for session, qos, identifiers, as_published in copies:

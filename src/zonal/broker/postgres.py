@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from itertools import groupby
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from zonal.broker.sql_journal import KEYS, SqlJournal
+from zonal.broker.sql_journal import KEYS, SqlJournal, packet_of, places_of
 from zonal.errors import BrokerError
 
 if TYPE_CHECKING:
@@ -58,6 +58,12 @@ CREATE TABLE IF NOT EXISTS incoming (
 CREATE TABLE IF NOT EXISTS aside (kind TEXT, contents TEXT, reason TEXT);
 CREATE TABLE IF NOT EXISTS holder (client_id TEXT PRIMARY KEY, broker BIGINT NOT NULL);
 CREATE TABLE IF NOT EXISTS wanted (client_id TEXT PRIMARY KEY, broker BIGINT NOT NULL);
+CREATE TABLE IF NOT EXISTS publication (
+    id BIGSERIAL PRIMARY KEY, broker BIGINT NOT NULL, packet BYTEA, expires_at DOUBLE PRECISION,
+    source TEXT, places TEXT
+);
+CREATE TABLE IF NOT EXISTS reading (broker BIGINT PRIMARY KEY, position BIGINT NOT NULL);
+CREATE TABLE IF NOT EXISTS left_at (client_id TEXT PRIMARY KEY, position BIGINT NOT NULL);
 """
 HOLD = """
 INSERT INTO holder VALUES (?, ?) ON CONFLICT (client_id) DO UPDATE SET broker = excluded.broker
@@ -67,6 +73,26 @@ UNWANT = "DELETE FROM wanted WHERE client_id = ?"
 FORGET_UNUSED = (
     "DELETE FROM message WHERE key = ? AND NOT EXISTS (SELECT 1 FROM outgoing WHERE message = ?)"
 )
+PUBLISH = (
+    "INSERT INTO publication (broker, packet, expires_at, source, places) VALUES (?, ?, ?, ?, ?)"
+)
+READ = "UPDATE reading SET position = ? WHERE broker = ?"
+LEAVE = """
+INSERT INTO left_at VALUES (?, ?) ON CONFLICT (client_id) DO UPDATE SET position = excluded.position
+"""
+ARRIVED = """
+SELECT id, broker, CASE WHEN broker = %s THEN NULL ELSE packet END, expires_at, source, places
+FROM publication WHERE id > %s ORDER BY id LIMIT 1000
+"""
+MISSED = """
+SELECT id, broker, packet, expires_at, source, places
+FROM publication WHERE id > %s AND id <= %s AND broker <> %s ORDER BY id
+"""
+UNREAD = """
+DELETE FROM publication WHERE id <= LEAST(
+    (SELECT min(position) FROM reading), (SELECT min(position) FROM left_at)
+)
+"""
 TELL = "SELECT pg_notify('zonal_retained', ?)"
 ORPHANS = """
 INSERT INTO holder SELECT client_id, %s FROM session
@@ -74,6 +100,14 @@ WHERE client_id NOT IN (SELECT client_id FROM holder)
 AND client_id NOT IN (SELECT client_id FROM wanted)
 ON CONFLICT DO NOTHING RETURNING client_id
 """
+
+
+class Adopted(NamedTuple):
+    """Sessions that lost their broker, and how far it had read what others published."""
+
+    clients: list[str]
+    position: int | None
+    broker: int
 
 
 class PostgresStore(SqlJournal):
@@ -109,6 +143,12 @@ class PostgresStore(SqlJournal):
         run("SELECT pg_advisory_lock(%s, %s)", (LOCKS, self.number))
         run("SELECT pg_advisory_unlock(%s, 0)", (LOCKS,))
         run("LISTEN zonal_retained")
+        self.position: int = self._one(
+            "INSERT INTO reading SELECT %s, coalesce(max(id), 0) FROM publication "
+            "RETURNING position",
+            self.number,
+        )
+        """How far it has read what others published."""
 
     def _one(self, query: str, *values: object) -> Any:
         row = self._database.execute(query.encode(), values).fetchone()
@@ -143,6 +183,9 @@ class PostgresStore(SqlJournal):
             return
         changes, self._changes = self._changes, []
         with self._database.transaction(), self._database.cursor() as cursor:
+            if any(statement is PUBLISH for statement, _ in changes):
+                # Publications become visible in the order of their numbers.
+                cursor.execute("SELECT pg_advisory_xact_lock(%s, -1)", (LOCKS,))
             for statement, group in groupby(changes, key=itemgetter(0)):
                 rows = [tuple(map(_plain, row)) for _, row in group]
                 cursor.executemany(statement.replace("?", "%s").encode(), rows)
@@ -214,14 +257,26 @@ class PostgresStore(SqlJournal):
         return [row[0] for row in self._database.execute(query, (self.number, self.number))]
 
     def give(self, client_id: str) -> None:
-        """Holds a client's session no longer; it stays stored."""
+        """Holds a client's session no longer; it stays stored, with how far its holder had read."""
         self._change(LET_GO, client_id, self.number)
+        self._change(LEAVE, client_id, self.position)
 
-    def adopt(self) -> list[str]:
-        """Becomes the holder of what brokers held that are gone; the clients of stored sessions."""
+    def left_at(self, client_id: str) -> int | None:
+        """How far the holder had read that gave a client's session away; that is asked once."""
+        found: int | None = self._one(
+            "DELETE FROM left_at WHERE client_id = %s RETURNING position", client_id
+        )
+        return found
+
+    def adopt(self) -> list[Adopted]:
+        """Becomes the holder of the sessions of brokers that are gone."""
         self.commit()
         run = self._database.execute
-        others = run("SELECT DISTINCT broker FROM holder WHERE broker <> %s", (self.number,))
+        others = run(
+            "SELECT broker FROM holder WHERE broker <> %s UNION "
+            "SELECT broker FROM reading WHERE broker <> %s",
+            (self.number, self.number),
+        )
         found = []
         for (number,) in others.fetchall():
             if not self._one("SELECT pg_try_advisory_lock(%s, %s::int)", LOCKS, number):
@@ -230,16 +285,52 @@ class PostgresStore(SqlJournal):
                 "UPDATE holder SET broker = %s WHERE broker = %s RETURNING client_id",
                 (self.number, number),
             )
-            found += [row[0] for row in taken]
+            clients = [row[0] for row in taken]
+            position = self._one("DELETE FROM reading WHERE broker = %s RETURNING position", number)
+            found.append(Adopted(clients, position, number))
             run("DELETE FROM wanted WHERE broker = %s", (number,))
             run("SELECT pg_advisory_unlock(%s, %s::int)", (LOCKS, number))
-        found += [row[0] for row in run(ORPHANS.encode(), (self.number,))]
+        orphans = run(ORPHANS.encode(), (self.number,)).fetchall()
+        found += [Adopted([name], self.left_at(name), 0) for (name,) in orphans]
         run(
             "DELETE FROM holder WHERE broker = %s AND client_id = ANY(%s) "
             "AND client_id NOT IN (SELECT client_id FROM session)",
-            (self.number, found),
+            (self.number, [name for adopted in found for name in adopted.clients]),
         )
         return found
+
+    # What brokers publish to one another.
+
+    def is_alone(self) -> bool:
+        """Whether no other broker reads what is published here."""
+        return int(self._one("SELECT count(*) FROM reading")) == 1
+
+    def publish(self, message: Message) -> None:
+        """Has the others read a message, with the commit before which it is not acknowledged."""
+        self._change(
+            PUBLISH, self.number, packet_of(message), message.expires_at, message.source,
+            places_of(message),
+        )  # fmt: skip
+
+    def arrived(self) -> list[Any]:
+        """What was published since it was asked last: id, broker, and the parts of a message.
+
+        That it was read is committed with what comes of it. Its own have no packet.
+        """
+        rows = self._database.execute(ARRIVED.encode(), (self.number, self.position)).fetchall()
+        if rows:
+            self.position = rows[-1][0]
+            self._change(READ, self.position, self.number)
+        return rows
+
+    def missed(self, since: int, broker: int) -> list[Any]:
+        """What was published since, as far as it was read here, by others than that broker."""
+        values = (since, self.position, broker)
+        return self._database.execute(MISSED.encode(), values).fetchall()
+
+    def forget_read(self) -> None:
+        """Forgets what everybody has read."""
+        self._change(UNREAD)
 
     def retained_elsewhere(self) -> list[str]:
         """The topics whose retained message another broker has changed."""

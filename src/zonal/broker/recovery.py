@@ -183,16 +183,15 @@ def _within(what: str, value: int, low: int, high: int) -> None:
         raise ValueError(f"{what} {value} is not between {low} and {high}")
 
 
-def retained_message(row: tuple[Any, ...]) -> Message | None:
-    """The retained message in a row; None where it cannot be read."""
-    _, packet, expires_at, source, retained_at, places = row
+def stored_message(
+    packet: bytes, expires_at: float | None, source: str | None, places: str | None
+) -> Message | None:
+    """A message from a database; None where it cannot be read."""
     try:
-        message = _message(packet, expires_at, source, places)
+        return _message(packet, expires_at, source, places)
     except Exception as error:  # noqa: BLE001 - whatever is stored
-        logger.warning("a retained message cannot be read: %s", describe(error))
+        logger.warning("a stored message cannot be read: %s", describe(error))
         return None
-    message.retained_at = float(retained_at)
-    return message
 
 
 def describe(error: Exception) -> str:
