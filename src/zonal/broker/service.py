@@ -19,9 +19,10 @@ from zonal.broker.recovery import recover
 from zonal.broker.server import Server, steady_clock
 from zonal.broker.settings import Settings
 from zonal.broker.sharing import Sharing
-from zonal.broker.store import Store
+from zonal.broker.store import StoredJournal
 from zonal.broker.websocket import is_local
 from zonal.errors import BrokerError, StoreInUseError
+from zonal.keys import encoding_named
 from zonal.runtime import is_loopback
 from zonal.session import config
 
@@ -73,6 +74,8 @@ class Options:
     """Join Zenoh also without endpoints, by scouting."""
     zenoh_mode: Literal["client", "peer", "router"] | None = None
     """By default a client of the routers it connects to, else a peer."""
+    encodings: tuple[str, ...] = ()
+    """Encodings of places to hear beside the registered ones: Bloom domains by their numbers."""
     settings: Settings = field(default_factory=Settings)
 
     @property
@@ -110,7 +113,7 @@ class Service:
         """Opens the store, recovers, joins other brokers, and only then listens."""
         options = self._options
         async with AsyncExitStack() as opened:
-            store: Store | PostgresStore | None = None
+            store: StoredJournal | PostgresStore | None = None
             if options.database is not None:
                 store = PostgresStore(options.database)
             elif options.data is not None:
@@ -120,7 +123,7 @@ class Service:
             now = self.clock()
             self.broker = Broker(options.settings, access=access(options), journal=store, now=now)
             self.server = Server(self.broker, self.clock)
-            if isinstance(store, Store):
+            if isinstance(store, StoredJournal):
                 recover(self.broker, store, now)
             elif store is not None:
                 self.server.sharing = Sharing(self.broker, store)
@@ -147,10 +150,10 @@ class Service:
         if options.metrics_port is not None:
             self.metrics_port = await operation.metrics(options.host, options.metrics_port)
 
-    async def _open_store(self, directory: Path) -> Store:
+    async def _open_store(self, directory: Path) -> StoredJournal:
         while True:
             try:
-                return Store(directory, synchronous=self._options.synchronous)
+                return StoredJournal(directory, synchronous=self._options.synchronous)
             except StoreInUseError:
                 if not self._options.standby:
                     raise
@@ -158,6 +161,8 @@ class Service:
 
     def _federation(self) -> Federation:
         options = self._options
+        for name in options.encodings:
+            encoding_named(name)  # known from now on, so that clients' interest names it
         alone = options.listen or not options.connect
         mode = options.zenoh_mode or ("peer" if alone else "client")
         joining = config(mode, connect=options.connect, listen=options.listen)

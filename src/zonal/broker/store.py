@@ -55,7 +55,7 @@ CREATE TABLE aside (kind TEXT, contents TEXT, reason TEXT);
 """From format 1, which had the places of messages in their user properties alone."""
 
 
-class Store(SqlJournal):
+class StoredJournal(SqlJournal):
     """A journal on one SQLite file; one process at a time may have it open."""
 
     def __init__(

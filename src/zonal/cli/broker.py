@@ -65,6 +65,10 @@ def broker(
         str | None,
         typer.Option(help="How to take part: client (of routers), peer or router."),
     ] = None,
+    encoding: Annotated[
+        list[str] | None,
+        typer.Option(help="A Bloom domain to hear, too: bloom:45.3,9.0,45.6,9.3,20x20,0.25."),
+    ] = None,
     listener: Annotated[
         list[str] | None,
         typer.Option(help="One more listener, as in mqtts://0.0.0.0:8883; repeatable."),
@@ -127,6 +131,7 @@ def broker(
         listen=tuple(listen or ()),
         federate=federate,
         zenoh_mode=given(zenoh_mode, check_mode),
+        encodings=tuple(encoding or ()),
         listeners=tuple(listener or ()),
         metrics_port=_port(metrics_port),
         control=control or control_folder(),
