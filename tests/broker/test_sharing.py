@@ -291,3 +291,29 @@ async def test_what_others_published_while_a_broker_died_is_not_lost(database: s
         await until(lambda: "c" in survivor.broker.sessions)
         wire, _ = await joined(survivor.ports["mqtt"], "c")
         assert [await received(wire) for _ in range(30)] == [b"%d" % n for n in range(1, 31)]
+
+
+async def test_a_group_with_members_at_both_brokers_gets_each_message_once(
+    pair: tuple[Service, Service],
+) -> None:
+    members = [(await joined(s.ports["mqtt"], f"m{n}"))[0] for n, s in enumerate(pair)]
+    for member in members:
+        await subscribed(member, "$share/g/t")
+    await until(lambda: all(s.broker.distributor.groups.elsewhere for s in pair))  # type: ignore[union-attr]
+    writer, _ = await joined(pair[0].ports["mqtt"], "w", clean=True, expiry=0)
+    sent = [b"%d" % n for n in range(1, 41)]
+    for number, payload in enumerate(sent, 1):
+        await published(writer, "t", payload, number)
+    got: list[list[bytes]] = [[], []]
+
+    async def listen(index: int) -> None:
+        while True:
+            got[index].append(await received(members[index]))
+
+    listening = [asyncio.create_task(listen(index)) for index in range(2)]
+    await until(lambda: sum(map(len, got)) >= len(sent))
+    await asyncio.sleep(0.3)
+    for task in listening:
+        task.cancel()
+    assert sorted(got[0] + got[1]) == sorted(sent)
+    assert min(map(len, got)) > 5

@@ -17,6 +17,7 @@ called. `federation` makes many brokers one over Zenoh, with `interest`, `envelo
 """
 
 from zonal.broker.access import RemoteEnd
+from zonal.broker.bridge import Bridge, Carried, Placed
 from zonal.broker.core import Broker
 from zonal.broker.credentials import set_password
 from zonal.broker.operation import ask_broker, control_folder
@@ -26,9 +27,12 @@ from zonal.broker.settings import NEVER, Limits, Settings, read_limits
 
 __all__ = [
     "NEVER",
+    "Bridge",
     "Broker",
+    "Carried",
     "Limits",
     "Options",
+    "Placed",
     "RemoteEnd",
     "Server",
     "Service",

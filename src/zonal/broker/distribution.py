@@ -11,6 +11,7 @@ from zonal.broker.topics import OWN_PREFIXES, is_literal, valid_topic
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
+    from zonal.broker.groups import Groups
     from zonal.broker.matching import Matching
     from zonal.broker.outgoing import Outgoing
     from zonal.broker.retained import Retained
@@ -43,6 +44,9 @@ class Distributor:
         self._by_place: dict[tuple[str, Point | None, Area | None], Receivers] = {}
         self.on_publish: Callable[[Message], None] | None = None
         """Called with every message that a client of this broker published."""
+        self._serial = 0
+        self.groups: Groups | None = None
+        """Says which groups' messages are delivered by another broker."""
         matching.watchers.append(self)
 
     def publish(self, message: Message, now: float) -> int:
@@ -50,6 +54,9 @@ class Distributor:
 
         Returns how many receive it here.
         """
+        if self.on_publish is not None:
+            self._serial += 1
+            message.serial = self._serial
         if message.retain:
             self._retained.publish(message, now)
         count = self.deliver(message, now)
@@ -73,7 +80,8 @@ class Distributor:
         for session, qos, identifiers, as_published in copies:
             session.deliver(encodings, min(message_qos, qos), retain and as_published, identifiers)
         for members in groups:
-            self._deliver_shared(members, encodings)
+            if self.groups is None or self.groups.is_ours(members[0], message):
+                self._deliver_shared(members, encodings)
         return len(copies) + len(groups)
 
     def _receivers(self, message: Message) -> Receivers:

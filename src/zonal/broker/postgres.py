@@ -59,8 +59,11 @@ CREATE TABLE IF NOT EXISTS aside (kind TEXT, contents TEXT, reason TEXT);
 CREATE TABLE IF NOT EXISTS holder (client_id TEXT PRIMARY KEY, broker BIGINT NOT NULL);
 CREATE TABLE IF NOT EXISTS wanted (client_id TEXT PRIMARY KEY, broker BIGINT NOT NULL);
 CREATE TABLE IF NOT EXISTS publication (
-    id BIGSERIAL PRIMARY KEY, broker BIGINT NOT NULL, packet BYTEA, expires_at DOUBLE PRECISION,
-    source TEXT, places TEXT
+    id BIGSERIAL PRIMARY KEY, broker BIGINT NOT NULL, serial BIGINT NOT NULL, packet BYTEA,
+    expires_at DOUBLE PRECISION, source TEXT, places TEXT
+);
+CREATE TABLE IF NOT EXISTS member (
+    name TEXT, broker BIGINT, connected BIGINT NOT NULL, PRIMARY KEY (name, broker)
 );
 CREATE TABLE IF NOT EXISTS reading (broker BIGINT PRIMARY KEY, position BIGINT NOT NULL);
 CREATE TABLE IF NOT EXISTS left_at (client_id TEXT PRIMARY KEY, position BIGINT NOT NULL);
@@ -74,18 +77,23 @@ FORGET_UNUSED = (
     "DELETE FROM message WHERE key = ? AND NOT EXISTS (SELECT 1 FROM outgoing WHERE message = ?)"
 )
 PUBLISH = (
-    "INSERT INTO publication (broker, packet, expires_at, source, places) VALUES (?, ?, ?, ?, ?)"
+    "INSERT INTO publication (broker, serial, packet, expires_at, source, places) "
+    "VALUES (?, ?, ?, ?, ?, ?)"
 )
+MEMBER = """
+INSERT INTO member VALUES (?, ?, ?)
+ON CONFLICT (name, broker) DO UPDATE SET connected = excluded.connected
+"""
 READ = "UPDATE reading SET position = ? WHERE broker = ?"
 LEAVE = """
 INSERT INTO left_at VALUES (?, ?) ON CONFLICT (client_id) DO UPDATE SET position = excluded.position
 """
 ARRIVED = """
-SELECT id, broker, CASE WHEN broker = %s THEN NULL ELSE packet END, expires_at, source, places
+SELECT id, serial, CASE WHEN broker = %s THEN NULL ELSE packet END, expires_at, source, places
 FROM publication WHERE id > %s ORDER BY id LIMIT 1000
 """
 MISSED = """
-SELECT id, broker, packet, expires_at, source, places
+SELECT id, serial, packet, expires_at, source, places
 FROM publication WHERE id > %s AND id <= %s AND broker <> %s ORDER BY id
 """
 UNREAD = """
@@ -289,6 +297,7 @@ class PostgresStore(SqlJournal):
             position = self._one("DELETE FROM reading WHERE broker = %s RETURNING position", number)
             found.append(Adopted(clients, position, number))
             run("DELETE FROM wanted WHERE broker = %s", (number,))
+            run("DELETE FROM member WHERE broker = %s", (number,))
             run("SELECT pg_advisory_unlock(%s, %s::int)", (LOCKS, number))
         orphans = run(ORPHANS.encode(), (self.number,)).fetchall()
         found += [Adopted([name], self.left_at(name), 0) for (name,) in orphans]
@@ -297,6 +306,22 @@ class PostgresStore(SqlJournal):
             "AND client_id NOT IN (SELECT client_id FROM session)",
             (self.number, [name for adopted in found for name in adopted.clients]),
         )
+        return found
+
+    def tell_members(self, changes: dict[str, bool | None]) -> None:
+        """Tells the others which shared groups have members here."""
+        for name, state in changes.items():
+            if state is None:
+                self._change("DELETE FROM member WHERE name = ? AND broker = ?", name, self.number)
+            else:
+                self._change(MEMBER, name, self.number, state)
+
+    def members_elsewhere(self) -> dict[str, dict[int, bool]]:
+        """Which other brokers have members of which groups, and whether they are connected."""
+        found: dict[str, dict[int, bool]] = {}
+        query = "SELECT name, broker, connected FROM member WHERE broker <> %s"
+        for name, broker, connected in self._database.execute(query, (self.number,)):
+            found.setdefault(name, {})[broker] = bool(connected)
         return found
 
     # What brokers publish to one another.
@@ -308,12 +333,12 @@ class PostgresStore(SqlJournal):
     def publish(self, message: Message) -> None:
         """Has the others read a message, with the commit before which it is not acknowledged."""
         self._change(
-            PUBLISH, self.number, packet_of(message), message.expires_at, message.source,
-            places_of(message),
+            PUBLISH, self.number, message.serial, packet_of(message), message.expires_at,
+            message.source, places_of(message),
         )  # fmt: skip
 
     def arrived(self) -> list[Any]:
-        """What was published since it was asked last: id, broker, and the parts of a message.
+        """What was published since it was asked last: id, serial, and the parts of a message.
 
         That it was read is committed with what comes of it. Its own have no packet.
         """

@@ -11,6 +11,7 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 from zonal.broker.connection import Stage
+from zonal.broker.groups import Groups
 from zonal.broker.recovery import recover, stored_message
 
 if TYPE_CHECKING:
@@ -36,6 +37,8 @@ class Sharing:
         self._is_alone = False
         broker.is_shared = True
         broker.distributor.on_publish = self._publish
+        self._groups = broker.distributor.groups = Groups(store.number)
+        broker.matching.watchers.append(self._groups)
 
     def _publish(self, message: Message) -> None:
         """A client of ours published; topics that begin with `$` stay at their broker."""
@@ -52,6 +55,8 @@ class Sharing:
     def tick(self, now: float) -> None:
         """Reads what others published, gives what they want, takes what has lost its broker."""
         self._is_alone = self._store.is_alone()
+        self._store.tell_members(self._groups.changes())
+        self._groups.elsewhere = {} if self._is_alone else self._store.members_elsewhere()
         self._read(now)
         wanted = self._store.wanted()
         if wanted:
@@ -89,9 +94,10 @@ class Sharing:
     def _read(self, now: float) -> None:
         """Delivers what other brokers' clients published."""
         while rows := self._store.arrived():
-            for _, _, packet, *rest in rows:
+            for _, serial, packet, *rest in rows:
                 message = None if packet is None else stored_message(packet, *rest)
                 if message is not None and not message.expired(now):
+                    message.serial = serial
                     self._broker.counters.remote_received += 1
                     self._broker.distributor.deliver(message, now)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import logging
 import signal
@@ -247,3 +248,29 @@ def kick(
     if not answer.get("kicked"):
         raise CommandError(f"no client {client!r} is there")
     typer.echo(f"{client} is disconnected")
+
+
+@app.command()
+def bridge(
+    here: Annotated[str, typer.Argument(help="This broker, as in mqtt://127.0.0.1:1883.")],
+    there: Annotated[str, typer.Argument(help="The other, as in mqtts://user:pass@host:8883.")],
+    topic: Annotated[
+        list[str],
+        typer.Option(help="What is carried, as in 'sensors/# in 1 here/ there/'; repeatable."),
+    ],
+    place: Annotated[
+        list[str] | None,
+        typer.Option(help="A place for messages that say none, filter=lat,lon; repeatable."),
+    ] = None,
+    name: Annotated[str, typer.Option(help="The client identifier at both.")] = "zonal-bridge",
+) -> None:
+    """Carry messages between two MQTT 5 brokers until Ctrl-C."""
+    from zonal.broker import Bridge, Carried, Placed
+
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    carrying = Bridge(
+        here, there, [Carried.read(each) for each in topic],
+        [Placed.read(each) for each in place or ()], name,
+    )  # fmt: skip
+    with contextlib.suppress(KeyboardInterrupt):
+        asyncio.run(carrying.run())
