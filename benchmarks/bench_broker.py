@@ -336,6 +336,7 @@ def attacks(seconds: float) -> list[dict[str, Any]]:
         subprocess.run(
             ["mosquitto_passwd", "-b", "-c", str(theirs), user, password.decode()], check=True
         )
+        Path(folder).chmod(0o755)  # Mosquitto reads it as another user
         theirs.chmod(0o644)
         for start in (
             lambda: mosquitto(f"password_file {theirs}"),

@@ -32,6 +32,9 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "broker passwd": ("zonal broker passwd users.txt anna",),
     "broker status": ("zonal broker status",),
     "broker kick": ("zonal broker kick phone-1",),
+    "broker bridge": (
+        "zonal broker bridge mqtt://127.0.0.1 mqtt://old-broker --topic 'sensors/# in 1'",
+    ),
     "store": (
         "zonal store 'city/**'",
         "zonal store 'city/**' --area circle:45.46,9.19,20km --data newest --ttl 3600",
