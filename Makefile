@@ -14,7 +14,7 @@ N ?= auto
 unexport PYTHONDONTWRITEBYTECODE
 PYTEST := $(BIN)/python -m pytest --numprocesses $(N) --dist loadscope --no-loadscope-reorder --durations 10
 
-.PHONY: help setup demo docs check test test-slow format clean
+.PHONY: help setup demo docs check test test-slow conformance format clean
 
 help:  ## show this list
 	@grep -hE '^[a-z-]+%?:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -54,6 +54,10 @@ test: $(READY)  ## all tests but the slow ones, in parallel (N=1: one after the 
 test-slow: $(READY)  ## the slow extras
 	tools/system-packages test
 	$(PYTEST) -m slow
+
+conformance: $(READY)  ## MQTT's statements, as packets, against our broker and Mosquitto
+	tools/system-packages test
+	$(BIN)/python tools/conformance.py
 
 bench-%: $(READY)  ## a benchmark: human lines, then one JSON line (bench-session, …)
 	$(BIN)/python benchmarks/bench_$*.py

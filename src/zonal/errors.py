@@ -12,6 +12,8 @@ ZonalError
 ├── ConfigurationError (ValueError)   a configuration or endpoint that Zenoh cannot use
 ├── NetworkError (OSError)            Zenoh cannot reach, listen or do what it was asked for
 ├── SubscriptionError (LookupError)   a subscription that is not in an index, or is already
+├── FenceError (ValueError)           zones, or events at their border, that cannot be
+├── StoreError (RuntimeError)         a store of newest values that cannot be opened or written
 ├── AttachmentError (ValueError)      a geo-context on the wire that cannot be read
 ├── ClosedError (RuntimeError)        a session, subscriber or publisher used after close
 ├── MqttError (ValueError)            bytes from an MQTT client that break the protocol's rules
@@ -73,6 +75,14 @@ class EncodingError(ZonalError, LookupError):
 
 class SubscriptionError(ZonalError, LookupError):
     """A subscription that is not in the index, or that is already."""
+
+
+class FenceError(ZonalError, ValueError):
+    """Zones that cannot be watched, or events at their border that there are not."""
+
+
+class StoreError(ZonalError, RuntimeError):
+    """A store of newest values that cannot be opened or written, or is asked for nonsense."""
 
 
 class AttachmentError(ZonalError, ValueError):

@@ -55,6 +55,12 @@ def _get() -> Any:
     return get
 
 
+def _watch() -> Any:
+    from zonal.cli.watch import watch
+
+    return watch
+
+
 def _encode() -> Any:
     from zonal.cli.encode import encode
 
@@ -71,6 +77,12 @@ def _broker() -> Any:
     from zonal.cli.broker import app
 
     return app
+
+
+def _store() -> Any:
+    from zonal.cli.store import store
+
+    return store
 
 
 def _record() -> Any:
@@ -132,9 +144,11 @@ COMMANDS: dict[str, Callable[[], Any]] = {
     "pub": _pub,
     "sub": _sub,
     "get": _get,
+    "watch": _watch,
     "encode": _encode,
     "serve": _serve,
     "broker": _broker,
+    "store": _store,
     "record": _record,
     "pipeline": _pipeline,
     "history": _history,

@@ -12,7 +12,14 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "zonal sub 'city/**' --area circle:45.46,9.19,2km",
         "zonal sub city/air --json --position 45.46,9.19 --area around:500m",
     ),
-    "get": ("zonal get 'city/**?_time=[now(-1h)..]' --area box:45.4,9.1,45.5,9.3",),
+    "get": (
+        "zonal get 'city/**?_time=[now(-1h)..]' --area box:45.4,9.1,45.5,9.3",
+        "zonal get 'city/bus/*' --nearest 10 --to 45.46,9.19",
+    ),
+    "watch": (
+        "zonal watch 'city/bus/*' --area circle:45.46,9.19,2km --hysteresis 25m --silence 120",
+        "zonal watch 'city/bus/*' --zones nil.geojson --on enter,leave --post https://example.org",
+    ),
     "encode": ("zonal encode 45.4642,9.19", "zonal encode circle:45.46,9.19,2km --json"),
     "serve": (
         "zonal serve --topic 'city/**' --center 45.46,9.19 --zoom 12",
@@ -23,6 +30,12 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "zonal broker --data broker-data --federate",
     ),
     "broker passwd": ("zonal broker passwd users.txt anna",),
+    "broker status": ("zonal broker status",),
+    "broker kick": ("zonal broker kick phone-1",),
+    "store": (
+        "zonal store 'city/**'",
+        "zonal store 'city/**' --area circle:45.46,9.19,20km --data newest --ttl 3600",
+    ),
     "record": ("zonal record out/log 'city/**'",),
     "pipeline run": ("zonal pipeline run out/log out/lake --once",),
     "pipeline compact": ("zonal pipeline compact out/lake --table silver",),

@@ -19,7 +19,7 @@ from rich.progress import (
 )
 
 from zonal.geo import Cell
-from zonal.session import rfc3339
+from zonal.session import NearSample, rfc3339
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -59,6 +59,8 @@ def as_line(sample: Sample) -> str:
     where = "nowhere" if place is None else f"{place.lat:.5f}, {place.lon:.5f}"
     if sample.is_blurred:
         where = f"near {where}"
+    if isinstance(sample, NearSample):
+        where = f"{where} ({sample.distance_m:.0f} m)"
     if str(sample.kind).endswith("DELETE"):
         return f"{sample.key}  {where}  (deleted)"
     return f"{sample.key}  {where}  {payload_text(sample.payload.to_bytes())}"
@@ -75,6 +77,8 @@ def as_json(sample: Sample) -> str:
         "encoding": str(sample.content_encoding),
         "timestamp": rfc3339(sample.timestamp),
     }
+    if isinstance(sample, NearSample):
+        record["distance_m"] = round(sample.distance_m, 3)
     if isinstance(sample.place, Cell):
         record["cell"] = sample.place.token
     if sample.geofence is not None:
