@@ -23,6 +23,7 @@ from zonal.web.access import WebAccess
 from zonal.web.assets import SWAGGER, leaflet_folder, swagger_folder
 from zonal.web.exchange import Exchange
 from zonal.web.feed import Feeds
+from zonal.web.memory import EventMemory
 from zonal.web.metrics import Metrics
 from zonal.web.openapi import document
 from zonal.web.overlay import cover_of, grid_of, routers
@@ -64,6 +65,8 @@ class Application:
         self._session = session
         self._meter = meter
         self.feeds = Feeds(session, options.limits, self.metrics, meter)
+        events = options.view.events
+        self._memory = EventMemory(session, events) if events else None
         self.connections: Connections = {}
         """Those that the server has open, if it tells."""
         self._rest = Rest(
@@ -108,6 +111,8 @@ class Application:
         self.feeds.start()
         yield
         await self.feeds.close()
+        if self._memory is not None:
+            await asyncio.to_thread(self._memory.close)
 
     def _routes(self) -> list[Route | Mount]:
         return [
@@ -119,6 +124,7 @@ class Application:
             Route("/docs", _to("/-/docs")),
             Route("/openapi.json", _to("/-/openapi.json")),
             Route("/-/view", self._view),
+            Route("/-/events", self._events),
             Route("/-/grid", self._grid),
             Route("/-/cover", self._cover),
             Route("/-/routers", self._routers),
@@ -168,6 +174,9 @@ class Application:
                 "needs_token": self.access.needs_token,
             }
         )
+
+    async def _events(self, _: Request) -> Response:
+        return JSONResponse([] if self._memory is None else self._memory.events())
 
     def _overlay_parameters(self, request: Request) -> Parameters:
         return read_parameters(request.scope["query_string"], "overlay", self.options.limits)

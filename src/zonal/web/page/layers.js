@@ -14,6 +14,9 @@ export class Layers {
     this.map = map;
     this.view = view;
     this.zones = new Map();
+    this.grids = new Set();
+    this.onChange = () => {};
+    this.onZones = () => {};
     for (const name of ["base", "zones", "grid", "cover"]) {
       map.createPane(name).style.zIndex = { base: 210, zones: 250, grid: 300, cover: 350 }[name];
     }
@@ -29,8 +32,9 @@ export class Layers {
 
   /** The check boxes of the panel. */
   choices() {
-    this.choice("Cells (S2)", false, (on) => { this.gridOf = on ? "s2" : this.gridOf === "s2" ? null : this.gridOf; this.drawGrid(); }, "grid-s2", "S");
-    this.choice("Squares (MGRS)", false, (on) => { this.gridOf = on ? "mgrs" : this.gridOf === "mgrs" ? null : this.gridOf; this.drawGrid(); }, "grid-mgrs", "G");
+    for (const [text, name, key] of [["Cells (S2)", "s2", "S"], ["Squares (MGRS)", "mgrs", "G"]]) {
+      this.choice(text, false, (on) => { this.grids[on ? "add" : "delete"](name); this.drawGrid(); }, `grid-${name}`, key);
+    }
     this.choice("Cover of the area", true, (on) => { this.showCover = on; this.drawCover(this.area); }, "show-cover", "O");
     this.choice("Routers", false, (on) => this.drawRouters(on), "show-routers", "R");
     this.view.layers.forEach((name, number) => this.addUserLayer(name, number));
@@ -44,12 +48,7 @@ export class Layers {
     label.append(box, text, hint);
     $("layers").append(label);
     box.addEventListener("change", () => change(box.checked));
-    if (id === "grid-s2" || id === "grid-mgrs") {
-      box.addEventListener("change", () => {
-        const other = $(id === "grid-s2" ? "grid-mgrs" : "grid-s2");
-        if (box.checked && other) other.checked = false;
-      });
-    }
+    box.addEventListener("change", () => this.onChange());
     if (on) change(true);
     return box;
   }
@@ -71,21 +70,24 @@ export class Layers {
     }
   }
 
+  /** The grids that are chosen; each in its own colour, beside the other. */
   async drawGrid() {
+    const number = (this.gridNumber = (this.gridNumber ?? 0) + 1);
     this.grid.clearLayers();
-    if (!this.gridOf) return;
-    const asked = this.gridOf;
+    await Promise.all([...this.grids].map((name) => this.drawOneGrid(name, () => number === this.gridNumber)));
+  }
+
+  async drawOneGrid(asked, isWanted) {
     const box = this.map.getBounds();
     const found = await page("grid", {
       shape: "box", encoding: asked,
       min_lat: Math.max(-90, box.getSouth()), max_lat: Math.min(90, box.getNorth()),
       min_long: Math.max(-180, box.getWest()), max_long: Math.min(180, box.getEast()),
     }).catch(() => null);
-    if (!found || asked !== this.gridOf) return;
-    this.grid.clearLayers();
+    if (!found || !isWanted()) return;
     const style = { ...quiet, color: asked === "s2" ? "#7a5cc0" : "#a06a1c", weight: 1, opacity: 0.75, pane: "grid" };
     const cells = L.geoJSON(found, { style, pane: "grid" }).addTo(this.grid);
-    if (found.features.length <= 90) {
+    if (found.features.length <= 90 && this.grids.size === 1) {
       cells.eachLayer((cell) => cell.bindTooltip(cell.feature.properties.name, {
         permanent: true, direction: "center", className: "cell-name",
       }));
@@ -151,6 +153,7 @@ export class Layers {
         if (zone !== undefined) this.zones.set(String(zone), layer);
       },
     }).addTo(group);
+    this.onZones();
   }
 
   /** An aggregate of a zone came from the pipeline. */
@@ -162,6 +165,24 @@ export class Layers {
     layer.zonalMean = mean;
     this.coloured = [...this.zones.values()].filter((zone) => zone.zonalMean !== undefined).length;
     document.body.dataset.colouredZones = this.coloured;
+  }
+
+  /** No zone has a colour. */
+  clearZones() {
+    for (const layer of this.zones.values()) {
+      layer.setStyle({ fillColor: css("--zone"), fillOpacity: 0.04 });
+      delete layer.zonalMean;
+    }
+    document.body.dataset.colouredZones = 0;
+  }
+
+  /** The boxes that are ticked, and ticking just these. */
+  get chosen() {
+    return [...document.querySelectorAll("#layers input:checked")].map((box) => box.id);
+  }
+
+  choose(ids) {
+    for (const box of document.querySelectorAll("#layers input")) if (box.checked !== ids.includes(box.id)) box.click();
   }
 
   restyle() {
