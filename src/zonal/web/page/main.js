@@ -5,6 +5,7 @@ import { readAddress, writeAddress } from "/-/page/address.js";
 import { page } from "/-/page/api.js";
 import { gradient } from "/-/page/colours.js";
 import { Drawing } from "/-/page/drawing.js";
+import { Finding } from "/-/page/finding.js";
 import { History } from "/-/page/history.js";
 import { Layers } from "/-/page/layers.js";
 import { Notices } from "/-/page/notices.js";
@@ -91,6 +92,7 @@ async function start() {
     onTime: (moment) => { notices.show(moment); tellLink(); remember(); },
   });
   things.isPast = () => history.past;
+  const finding = new Finding(map, { things, layers });
 
   // Drawing: either the area to hear, or whom a message is for.
   let aiming = false;
@@ -139,7 +141,7 @@ async function start() {
 
   const keys = {
     c: () => use("circle"), b: () => use("box"), p: () => use("polygon"), m: () => use("notice"),
-    t: retheme, f: fold, s: () => $("grid-s2").click(), g: () => $("grid-mgrs").click(),
+    t: retheme, f: fold, z: () => finding.fit(), s: () => $("grid-s2").click(), g: () => $("grid-mgrs").click(),
     o: () => $("show-cover").click(), r: () => $("show-routers").click(),
     Delete: clear, Escape: () => drawing.cancel(),
   };
