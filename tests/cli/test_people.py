@@ -28,7 +28,7 @@ from zonal.errors import CommandError
 from zonal.session import Router
 
 ROOT: Any = typer.main.get_command(app)
-SAYS_NOTHING = {"pub", "completion", "mesh pub", "broker passwd", "demo"}
+SAYS_NOTHING = {"pub", "completion", "mesh pub", "broker passwd", "broker kick", "demo", "store"}
 """Commands whose output is no data."""
 
 
