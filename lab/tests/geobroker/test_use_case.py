@@ -43,6 +43,7 @@ def test_a_trace_of_the_workload_job_becomes_journeys() -> None:
     assert journey.arrival(2) == (11, 39.902, 116.4)
     assert journey.arrival(3) == (11, 39.9, 116.4), "at its end it jumps back at once"
     assert journey.arrival(4) == (17, 39.901, 116.4)
+    assert journey.hurried(2).arrival(4) == (8.5, 39.901, 116.4)
     assert journey.teleporting().arrival(4) == (0, 39.901, 116.4)
     more = journeys_for(5, TRACE)
     assert [len(each.at_s) for each in more] == [3, 1, 3, 1, 3]

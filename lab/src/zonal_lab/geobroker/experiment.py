@@ -26,6 +26,9 @@ def _trial(
         str, typer.Option(help="comma-separated")
     ] = "geo,no-geo,mosquitto,federated",
     ramp: Annotated[float, typer.Option(help="seconds until all clients travel")] = 10.0,
+    speed: Annotated[
+        float, typer.Option(help="travel so many times as fast as recorded, to provoke overload")
+    ] = 1.0,
     processes: Annotated[int, typer.Option(help="processes that carry the clients")] = 1,
     teleport: Annotated[
         str, typer.Option(help="numbers of teleporting clients, comma-separated; '' for none")
@@ -58,6 +61,7 @@ def _trial(
         clients=numbers(clients),
         systems=words(systems),  # type: ignore[arg-type] # the plan checks
         ramp_s=ramp,
+        speed=speed,
         processes=processes,
         teleport=numbers(teleport),
         teleport_seconds=teleport_seconds,
