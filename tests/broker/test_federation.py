@@ -270,6 +270,28 @@ async def test_zenoh_clients_and_mqtt_clients_talk(routers: list[zonal.Router]) 
             await asyncio.to_thread(session.close)
 
 
+async def test_a_broker_hears_a_bloom_domain_that_an_option_names(
+    routers: list[zonal.Router],
+) -> None:
+    domain = "bloom:45.2,9.0,45.6,9.4,8x8,0.1"
+    endpoint = routers[0].endpoints[0]
+    options = Options(port=0, connect=(endpoint,), encodings=(domain,))
+    config = zonal.config("client", connect=[endpoint])
+    async with Service(options) as broker, Phone(broker, "m", DUOMO) as phone:
+        session = await asyncio.to_thread(zonal.open, config, encoding=domain)
+        try:
+            await phone.subscribe("city/#", geofence=MILANO)
+            async with asyncio.timeout(15):
+                while not phone.heard:
+                    far, near = zonal.Point(45.21, 9.01), zonal.Point(45.4650, 9.1905)
+                    await asyncio.to_thread(session.put, "city/air", "far", location=far)
+                    await asyncio.to_thread(session.put, "city/air", "near", location=near)
+                    await asyncio.sleep(0.05)
+            assert set(phone.payloads()) == {"near"}
+        finally:
+            await asyncio.to_thread(session.close)
+
+
 @pytest.mark.parametrize(
     ("content_type", "is_text", "encoding"),
     [

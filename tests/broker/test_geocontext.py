@@ -318,3 +318,40 @@ def test_the_broker_agrees_with_exact_geometry(
         near = Circle(here, radius_m=float(radius)).contains(Point(lat, lon))
         inside = not fenced or geocontext.read_geofence(half).contains(here)
         assert bool(client.messages()) == (near and inside)
+
+
+HERE = "CIRCLE (9 45, 1000)"
+
+
+@pytest.mark.parametrize("place", [("geofence", HERE), ("location", "52,13")])
+def test_whether_somebody_is_at_a_place_is_not_told(place: tuple[str, str]) -> None:
+    bench = Bench()
+    bench.connected("l", user_properties=[("location", "10,10")]).subscribe(
+        "t", properties=[("geofence", HERE)]
+    )
+    writer = bench.connected("w")
+    writer.publish("t", b"", 1, properties=[place])
+    assert int(writer.one(mqtt5.PubAckPacket).reason_code) == 0
+    writer.publish("nobody", b"", 1)
+    assert int(writer.one(mqtt5.PubAckPacket).reason_code) == 0x10
+
+
+def test_a_client_may_have_its_place_told_less_finely() -> None:
+    bench = Bench()
+    heard = bench.connected("l")
+    heard.subscribe("t")
+    writer = bench.connected(
+        "w", user_properties=[("location", "45.4642,9.19"), ("precision", "1km")]
+    )
+    writer.publish("t", b"")
+    (message,) = heard.messages()
+    (told,) = [value for name, value in message.user_properties if name == "location"]
+    assert told != "45.4642,9.19"
+    assert 1 < geocontext.read_location(told).distance_m(Point(45.4642, 9.19)) < 3000
+    assert "precision" not in dict(message.user_properties)
+
+
+def test_a_precision_that_is_no_distance_is_refused() -> None:
+    client = Bench().client()
+    client.send(mqtt5.ConnectPacket("c", user_properties=[("precision", "coarse")]))
+    assert client.refused_with() == 0x83

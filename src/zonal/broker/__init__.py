@@ -19,11 +19,13 @@ called. `federation` makes many brokers one over Zenoh, with `interest`, `envelo
 from zonal.broker.access import RemoteEnd
 from zonal.broker.core import Broker
 from zonal.broker.credentials import set_password
+from zonal.broker.operation import ask_broker, control_folder
 from zonal.broker.server import Server, steady_clock
 from zonal.broker.service import Options, Service
-from zonal.broker.settings import Limits, Settings
+from zonal.broker.settings import NEVER, Limits, Settings, read_limits
 
 __all__ = [
+    "NEVER",
     "Broker",
     "Limits",
     "Options",
@@ -31,6 +33,9 @@ __all__ = [
     "Server",
     "Service",
     "Settings",
+    "ask_broker",
+    "control_folder",
+    "read_limits",
     "set_password",
     "steady_clock",
 ]

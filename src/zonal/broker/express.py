@@ -106,9 +106,9 @@ class Express:
         whole = data[start:end]
         for session, _, _, _ in copies:
             connection = session.connection
-            if connection is None:
+            if connection is None and not session.ledger.queues_qos_0:
                 continue
-            if not connection.verbatim or size > connection.maximum_packet:
+            if connection is None or not connection.verbatim or size > connection.maximum_packet:
                 for at in range(start, end, size):
                     message = Message(topic, data[at + len(head) : at + size])
                     session.deliver(Encodings(message, now), 0, False, ())

@@ -30,6 +30,7 @@ def on_publish(broker: BrokerState, connection: Connection, session: ClientSessi
     if packet.subscription_ids:
         raise protocol_error("subscription identifiers are the server's to set")
     check_properties(packet, limits)
+    check_offered(qos, packet.retain, limits)
     broker.counters.received += 1
     if qos == 2 and _seen_before(connection, session, packet_id, limits):
         return
@@ -39,6 +40,7 @@ def on_publish(broker: BrokerState, connection: Connection, session: ClientSessi
     except Refused as refused:
         broker.counters.refused += 1
         code, reason = refused.code, str(refused)
+        broker.diary.denied(session.client_id, "publication", code, reason, now)
     if qos == 1:
         connection.acknowledge(mqtt5.PubAckPacket, packet_id, code, reason)
     elif qos == 2:
@@ -78,6 +80,16 @@ def check_properties(packet: mqtt5.PublishPacket | mqtt5.Will, limits: Limits) -
         raise protocol_error("a response topic is a topic without wildcards")
 
 
+def check_offered(qos: int, retain: bool, limits: Limits) -> None:
+    """What CONNACK said is not offered here (3.2.2.3.4, 3.2.2.3.5)."""
+    if qos > limits.maximum_qos:
+        raise MqttError(
+            reason_codes.QOS_NOT_SUPPORTED, f"QoS {qos} exceeds the maximum of {limits.maximum_qos}"
+        )
+    if retain and not limits.retain_available:
+        raise MqttError(reason_codes.RETAIN_NOT_SUPPORTED, "messages are not retained here")
+
+
 def _seen_before(
     connection: Connection, session: ClientSession, packet_id: int, limits: Limits
 ) -> bool:
@@ -86,7 +98,8 @@ def _seen_before(
     if code is not None:
         connection.acknowledge(mqtt5.PubRecPacket, packet_id, code)
         return True
-    if len(session.incoming) >= limits.receive_maximum:
+    # Version 3.1.1 has no way to be told the maximum.
+    if connection.version == 5 and len(session.incoming) >= limits.receive_maximum:
         raise MqttError(
             reason_codes.RECEIVE_MAXIMUM_EXCEEDED,
             f"more than {limits.receive_maximum} QoS 2 messages under way",
@@ -114,7 +127,7 @@ def _accept(broker: BrokerState, connection: Connection, session: ClientSession,
     if packet.retain and not broker.has_room_to_retain(message):
         raise Refused(reason_codes.QUOTA_EXCEEDED, "no room for more retained messages")
     message.source = session.client_id
-    location = context.location or session.location
+    location = context.location or session.told_location
     if location is not None:
         message.location = location
         message.user_properties = geocontext.with_location(properties, context, location)
@@ -122,6 +135,8 @@ def _accept(broker: BrokerState, connection: Connection, session: ClientSession,
     receivers = broker.distributor.publish(message, now)
     if receivers or broker.distributor.on_publish is not None or connection.version == 4:
         return 0
+    if broker.matching.has_places(message):
+        return 0  # whether somebody is at a place is not told
     return reason_codes.NO_MATCHING_SUBSCRIBERS
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from zonal.broker.state import BrokerState
-    from zonal.broker.store import Store
+    from zonal.broker.store import StoredJournal
 
 logger = logging.getLogger(__name__)
 
@@ -41,7 +41,7 @@ SHAPES: dict[str, tuple[tuple[type, ...], ...]] = {
 LAST_IDENTIFIER = 268_435_455
 
 
-def recover(broker: BrokerState, store: Store, now: float) -> None:
+def recover(broker: BrokerState, store: StoredJournal, now: float) -> None:
     """Fills a new broker from its store; every client counts as disconnected from now on.
 
     A client that was connected when the process died lost its connection then: its session expiry
@@ -62,7 +62,7 @@ def recover(broker: BrokerState, store: Store, now: float) -> None:
 class StoreReading:
     """Takes the rows of each table; a method a table."""
 
-    def __init__(self, broker: BrokerState, store: Store, now: float) -> None:
+    def __init__(self, broker: BrokerState, store: StoredJournal, now: float) -> None:
         self._broker = broker
         self._store = store
         self._now = now
@@ -142,7 +142,7 @@ class StoreReading:
                  identifiers: str, share: str | None, packet_id: int,
                  state: int) -> None:  # fmt: skip
         """A message on its way to a session."""
-        _within("QoS", qos, 1, 2)
+        _within("QoS", qos, 0, 2)
         _within("state", state, QUEUED, RELEASED)
         _within("packet identifier", packet_id, 0 if state == QUEUED else 1, 0xFFFF)
         session, message = self._broker.sessions[client_id], self._messages[key]

@@ -14,6 +14,7 @@ from zonal.broker.connection import Connection, Stage
 from zonal.broker.link import LAST_WORDS, ClientLink, Hold, WebSocketLink
 from zonal.broker.logins import Logins
 from zonal.broker.turns import Turns
+from zonal.broker.websocket import is_local
 from zonal.errors import BrokerError
 
 if TYPE_CHECKING:
@@ -30,6 +31,8 @@ TICK = 0.1
 """Seconds between looks at the deadlines."""
 TLS_HANDSHAKE = 10.0
 """Seconds a client has for the TLS handshake."""
+GOODBYE = 0.2
+"""Seconds in which clients may read that the server stops."""
 LOOKS = 10
 """Ticks between looks at what all connections hold."""
 
@@ -54,7 +57,7 @@ class Server:
         self._servers: list[asyncio.Server] = []
         self.links: set[ClientLink] = set()
         """The connections that are there."""
-        self._logins = Logins(broker.access, clock, self._decided)
+        self._logins = Logins(broker.access, broker.throttle, clock, self._decided)
         self._ticking: asyncio.Task[None] | None = None
         self._loop = asyncio.get_running_loop()
         self._turns = Turns(self._loop, self._write)
@@ -73,12 +76,16 @@ class Server:
         await self.close()
 
     async def listen(
-        self, host: str, port: int, *, tls: ssl.SSLContext | None = None, websocket: bool = False
-    ) -> int:
-        """Opens a listener and returns its port (of interest where 0 was asked for)."""
-        kind = WebSocketLink if websocket else ClientLink
+        self, host: str, port: int, *, tls: ssl.SSLContext | None = None, websocket: bool = False,
+        allows: Callable[[str], bool] = is_local,
+    ) -> int:  # fmt: skip
+        """Opens a listener and returns its port (of interest where 0 was asked for).
+
+        Pages of other origins than `allows` says cannot connect to a WebSocket.
+        """
+        parts = (self.broker, self._turns, self.clock, self.links)
         server = await self._loop.create_server(
-            lambda: kind(self.broker, self._turns, self.clock, self.links),
+            lambda: WebSocketLink(*parts, allows) if websocket else ClientLink(*parts),
             host,
             port,
             ssl=tls,
@@ -101,10 +108,13 @@ class Server:
             self.broker.shut_down(self.clock())
             self.flush()
             self.failed.cancel()
-        deadline = self.clock() + LAST_WORDS
-        while self.links and self.clock() < deadline:
-            for link in list(self.links):
-                link.close()
+        for link in list(self.links):
+            link.close()
+        now = self.clock()
+        read, written = now + GOODBYE, now + LAST_WORDS
+        while self.links and self.clock() < written:
+            if self.clock() > read and not any(link.unsent for link in self.links):
+                break
             await asyncio.sleep(0.01)
         self._abort()
         self._logins.close()

@@ -10,7 +10,8 @@ import mqtt5
 
 from zonal.broker.message import Encodings
 from zonal.broker.outgoing import QUEUED, RELEASED, SENT, Outgoing, OutgoingJournal
-from zonal.geo import Circle
+from zonal.geo import Cell, Circle
+from zonal.session import blurred
 
 if TYPE_CHECKING:
     from zonal.broker.access import User
@@ -114,6 +115,8 @@ class ClientSession:
     incoming: dict[int, int] = field(default_factory=dict)
     """Reason codes of QoS 2 messages received and not yet released, by packet identifier."""
     location: Point | None = None
+    precision_m: float | None = None
+    """How finely its location is told to others; None: as it is known."""
     will: Will | None = None
     will_at: float | None = None
     end_deadline: Deadline | None = None
@@ -124,18 +127,28 @@ class ClientSession:
     _next_packet_id: int = 0
     _next_number: int = 0
 
+    @property
+    def told_location(self) -> Point | None:
+        """Its location, as finely as others may know it."""
+        if self.location is None or self.precision_m is None:
+            return self.location
+        place = blurred(self.location, self.precision_m)
+        return place.center if isinstance(place, Cell) else place
+
     def deliver(self, encodings: Encodings, qos: int, retain: bool, identifiers: tuple[int, ...],
                 share: str | None = None) -> None:  # fmt: skip
         """Hands the session a message: sent now, kept for later, or dropped and counted."""
         connection = self.connection
         if qos == 0:
             if connection is None:
-                return
-            if connection.writable and connection.publish(encodings, 0, retain, identifiers):
+                if not self.ledger.queues_qos_0:
+                    return
+            elif connection.writable and connection.publish(encodings, 0, retain, identifiers):
                 self.counters.sent += 1
+                return
             else:
                 self.counters.dropped += 1
-            return
+                return
         entry = Outgoing(encodings.message, qos, retain, identifiers, share)
         if not self._hold(entry.message):
             self.counters.dropped += 1
@@ -168,6 +181,12 @@ class ClientSession:
             self.journal.keep(self.client_id, entry)
 
     def _send(self, connection: Connection, entry: Outgoing, encodings: Encodings) -> None:
+        if entry.qos == 0:  # it had waited for its client
+            sent = connection.publish(encodings, 0, entry.retain, entry.identifiers)
+            self.counters.sent += sent
+            self.counters.dropped += not sent
+            self._forget(entry)
+            return
         packet_id = self._free_packet_id()
         if not connection.publish(encodings, entry.qos, entry.retain, entry.identifiers, packet_id):
             self._forget(entry)
@@ -263,9 +282,14 @@ class ClientSession:
             connection.acknowledge(mqtt5.PubRelPacket, entry.packet_id)
             return
         encodings = Encodings(entry.message, now)
-        connection.publish(
+        sent = connection.publish(
             encodings, entry.qos, entry.retain, entry.identifiers, entry.packet_id, duplicate=True
         )
+        if not sent:  # as if it were complete (MQTT-3.1.2-25): nobody will acknowledge it
+            connection.quota += 1
+            del self.inflight[entry.packet_id]
+            self._forget(entry)
+            self.counters.dropped += 1
 
     def acknowledged(self, packet_id: int, now: float) -> None:
         """A delivery is complete (PUBACK, PUBCOMP) or refused (PUBREC with an error)."""

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 from zonal.broker import geocontext, reason_codes
 from zonal.broker.access import Access, OpenAccess
+from zonal.broker.connection import Stage
 from zonal.broker.counters import BrokerCounters
+from zonal.broker.diary import Diary
 from zonal.broker.distribution import Distributor
 from zonal.broker.journal import Journal
 from zonal.broker.ledger import Ledger
@@ -15,6 +17,7 @@ from zonal.broker.rates import Allowance
 from zonal.broker.retained import Retained
 from zonal.broker.session import ClientSession
 from zonal.broker.settings import NEVER, Settings
+from zonal.broker.throttle import Throttle
 from zonal.broker.timers import Timers
 
 if TYPE_CHECKING:
@@ -38,7 +41,11 @@ class BrokerState:
         self.access: Access = access or OpenAccess()
         self.journal = journal or Journal()
         self.counters = BrokerCounters(started_at=now)
-        self.ledger = Ledger(self.settings.limits, oldest_first=self.settings.drop_oldest)
+        self.ledger = Ledger(
+            self.settings.limits,
+            oldest_first=self.settings.drop_oldest,
+            queues_qos_0=self.settings.queue_qos_0,
+        )
         self.sessions: dict[str, ClientSession] = {}
         """By client identifier."""
         self.attached: dict[Connection, ClientSession] = {}
@@ -49,6 +56,8 @@ class BrokerState:
             self.matching, self.retained, self.settings.limits.maximum_levels
         )
         self.timers = Timers()
+        self.throttle = Throttle()
+        self.diary = Diary()
         self._of_users: dict[str, Allowance] = {}
         self.outbox: list[Connection] = []
         """Connections that have bytes to write, or must close."""
@@ -83,6 +92,11 @@ class BrokerState:
 
     def drop(self, connection: Connection, code: int, reason: str, now: float) -> None:
         """Closes a connection for a reason that the client is told; its will applies."""
+        if connection in self.attached:
+            self.diary.sent_away(connection, code, reason, now)
+        elif connection.stage is not Stage.CLOSED:
+            self.counters.connections_refused += 1
+            self.diary.refused(connection, code, reason, now)
         connection.disconnect(code, reason)
         self.leave(connection, now)
 
@@ -134,8 +148,12 @@ class BrokerState:
     def _schedule_end(self, session: ClientSession) -> None:
         if session.expires_at is not None:
             session.end_deadline = self.timers.at(
-                session.expires_at, lambda now: self.end(session, now)
+                session.expires_at, lambda now: self._expire(session, now)
             )
+
+    def _expire(self, session: ClientSession, now: float) -> None:
+        self.counters.sessions_expired += 1
+        self.end(session, now)
 
     def resume_deadlines(self, session: ClientSession, now: float, *, was_connected: bool) -> None:
         """A session came back from the store without its client: time runs on for it."""
@@ -153,7 +171,7 @@ class BrokerState:
             return
         user = session.user
         if user is None or user.may_publish(will.topic, session.client_id):
-            message = will.message(session.client_id, session.location, now)
+            message = will.message(session.client_id, session.told_location, now)
             if message.retain and not self.has_room_to_retain(message):
                 self.counters.unretained += 1
                 message.retain = False

@@ -88,7 +88,7 @@ END = tuple(
 )
 
 
-class Store(Journal):
+class StoredJournal(Journal):
     """A journal on one SQLite file; one process at a time may have it open."""
 
     def __init__(

@@ -37,14 +37,16 @@ def on_subscribe(broker: BrokerState, connection: Connection, session: ClientSes
         except Refused as refused:
             codes.append(refused.code)
             problems.append(str(refused))
+            broker.diary.denied(session.client_id, "subscription", refused.code, str(refused), now)
             continue
-        codes.append(int(asked.max_qos))
+        qos = min(int(asked.max_qos), broker.settings.limits.maximum_qos)
+        codes.append(qos)
         subscription = ClientSubscription(
             session,
             asked.pattern,
             parsed.filter,
             group=parsed.group,
-            qos=int(asked.max_qos),
+            qos=qos,
             no_local=asked.no_local,
             retain_as_published=asked.retain_as_published,
             identifier=packet.subscription_id,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -10,6 +11,8 @@ OWN_PREFIXES = ("$SYS/", "$zonal/")
 """What the broker's own topics begin with; clients' messages are not distributed there."""
 
 LONGEST_REMEMBERED = 512
+CONTROL = re.compile("[\0-\x1f\x7f-\x9f\ufdd0-\ufdef\ufffe\uffff]")
+"""Control characters and non-characters."""
 
 
 def valid_topic(topic: str, maximum_levels: int) -> bool:
@@ -25,9 +28,14 @@ def _valid_topic(topic: str, maximum_levels: int) -> bool:
         bool(topic)
         and "+" not in topic
         and "#" not in topic
-        and "\0" not in topic
+        and not has_control(topic)
         and topic.count("/") < maximum_levels
     )
+
+
+def has_control(text: str) -> bool:
+    """Whether a text has characters that MQTT allows brokers to refuse, as others do (1.5.4)."""
+    return CONTROL.search(text) is not None
 
 
 def is_literal(topic_filter: str) -> bool:
@@ -37,7 +45,7 @@ def is_literal(topic_filter: str) -> bool:
 
 def valid_filter(pattern: str, maximum_levels: int) -> bool:
     """Whether wildcards stand alone in their level, and `#` last."""
-    if not pattern or "\0" in pattern or pattern.count("/") >= maximum_levels:
+    if not pattern or has_control(pattern) or pattern.count("/") >= maximum_levels:
         return False
     if is_literal(pattern):
         return True

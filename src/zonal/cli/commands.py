@@ -55,6 +55,12 @@ def _get() -> Any:
     return get
 
 
+def _watch() -> Any:
+    from zonal.cli.watch import watch
+
+    return watch
+
+
 def _encode() -> Any:
     from zonal.cli.encode import encode
 
@@ -71,6 +77,12 @@ def _broker() -> Any:
     from zonal.cli.broker import app
 
     return app
+
+
+def _store() -> Any:
+    from zonal.cli.store import store
+
+    return store
 
 
 def _record() -> Any:
@@ -103,21 +115,73 @@ def _demo() -> Any:
     return demo
 
 
+def _feed() -> Any:
+    from zonal.cli.feed import feed
+
+    return feed
+
+
+def _replay() -> Any:
+    from zonal.cli.replay import replay
+
+    return replay
+
+
+def _doctor() -> Any:
+    from zonal.cli.doctor import doctor
+
+    return doctor
+
+
+def _completion() -> Any:
+    from zonal.cli.completion import completion
+
+    return completion
+
+
 COMMANDS: dict[str, Callable[[], Any]] = {
     "router": _router,
     "pub": _pub,
     "sub": _sub,
     "get": _get,
+    "watch": _watch,
     "encode": _encode,
     "serve": _serve,
     "broker": _broker,
+    "store": _store,
     "record": _record,
     "pipeline": _pipeline,
     "history": _history,
+    "replay": _replay,
+    "feed": _feed,
     "mesh": _mesh,
     "demo": _demo,
+    "doctor": _doctor,
+    "completion": _completion,
 }
 """Our own commands: how each is imported, in the order of `zonal --help`."""
+
+
+EXTRAS = {
+    "serve": "web",
+    "broker": "broker",
+    "record": "pipeline",
+    "pipeline": "pipeline",
+    "history": "pipeline",
+    "replay": "pipeline",
+    "feed": "feeds",
+    "demo": "demo",
+}
+"""The extra of our distribution that a command needs."""
+
+
+def missing_extra(name: str | None, error: ModuleNotFoundError) -> CommandError | None:
+    """What to tell where a command needs a package of an extra that is not installed."""
+    extra = EXTRAS.get(name or "")
+    if extra is None or error.name is None or error.name.startswith("zonal"):
+        return None
+    needed = error.name.partition(".")[0]
+    return CommandError(f"'zonal {name}' needs {needed}: pip install 'zonal[{extra}]'")
 
 
 def command_names() -> list[str]:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import time
+from dataclasses import asdict
 from pathlib import Path  # noqa: TC003 - typer reads the hints
 from typing import Annotated
 
 import typer
 
-from zonal.cli.connection import LOCAL_ROUTER, Area, Connect, Mode, connected
+from zonal.cli.connection import LOCAL_ROUTER, Area, ConfigFile, Connect, JsonLines, Mode, connected
 from zonal.cli.notation import given, parse_area
+from zonal.cli.output import console
 from zonal.cli.stopping import stop_event
 
 _REPORT_S = 1.0
@@ -26,14 +29,14 @@ def record(
     max_size: Annotated[float | None, typer.Option(help="Gigabytes that are kept.")] = None,
     seconds: Annotated[float | None, typer.Option("--seconds", "-s", help="Stop then.")] = None,
     connect: Connect = LOCAL_ROUTER,
+    config: ConfigFile = None,
     mode: Mode = "client",
+    json_lines: JsonLines = False,
 ) -> None:
     """Record messages, with their places, until Ctrl-C."""
-    from rich.console import Console
-
     from zonal.pipeline import Recorder, RecorderPlan, Retention
 
-    console = Console(stderr=True)
+    progress = console(stderr=True)
     wanted = given(area, parse_area)
     retention = Retention(
         None if max_age is None else max_age * 86_400,
@@ -42,11 +45,11 @@ def record(
     stop = stop_event()
     end = None if seconds is None else time.monotonic() + seconds
     plan = RecorderPlan(flush_s=flush, retention=retention)
-    with connected(connect, mode) as session:  # noqa: SIM117 - the session closes last
+    with connected(connect, mode, file=config) as session:  # noqa: SIM117 - the session closes last
         with Recorder(session, log, topics or ["**"], area=wanted, plan=plan) as recorder:
             start = recorder.log.next_offset()
-            console.print(f"recording into {log} from offset {start}", soft_wrap=True)
-            with console.status("waiting for messages") as status:
+            progress.print(f"recording into {log} from offset {start}", soft_wrap=True)
+            with progress.status("waiting for messages") as status:
                 while not stop.wait(_REPORT_S) and (end is None or time.monotonic() < end):
                     counted = recorder.counters
                     status.update(
@@ -56,6 +59,9 @@ def record(
                         + (f"; {recorder.last_error}" if recorder.last_error else "")
                     )
     counted = recorder.counters
+    if json_lines:
+        typer.echo(json.dumps({**asdict(counted), "next_offset": recorder.log.next_offset()}))
+        return
     typer.echo(
         f"{counted.written} messages, next offset {recorder.log.next_offset()}, "
         f"{counted.doubles} doubles, {counted.overflowed} overflowed"
