@@ -122,7 +122,7 @@ def differences(root: Path, experiments: Sequence[Experiment]) -> Iterator[str]:
                 if new.suffix in _COMPARED:
                     yield from _compared(each.data.parent / new.name, new.read_text("utf-8"))
     yield from _compared(root / "README.md", "\n".join(_summary(root, rows, experiments)) + "\n")
-    for page in _without_data(root, pages):
+    for page in _without_data(root, pages, experiments):
         if NOT_KEPT not in page.read_text(encoding="utf-8"):
             yield f"{page} has no data, and does not say so"
 
@@ -140,9 +140,12 @@ def _compared(committed: Path, made: str) -> Iterator[str]:
         yield f"{committed} has {len(before)} lines, its data gives {len(now)}"
 
 
-def _without_data(root: Path, pages: Iterable[KeptPage]) -> list[Path]:
+def _without_data(
+    root: Path, pages: Iterable[KeptPage], experiments: Sequence[Experiment]
+) -> list[Path]:
     made = {each.page for each in pages}
-    return [each for each in sorted(root.glob("*/*.md")) if each not in made]
+    found = (page for each in experiments for page in sorted((root / each.name).glob("*.md")))
+    return [each for each in found if each not in made]
 
 
 def _is_older(page: KeptPage) -> bool:
@@ -171,10 +174,11 @@ def _summary(
         "and those below from the data beside them, `zonal lab verify` checks that no number "
         "differs. What the parts promise is in [the manual](../README.md), why they are as they "
         "are in [the decisions](../decisions/README.md). Numbers of different machines or days "
-        "cannot be compared; ratios within one run can."
+        "cannot be compared; ratios within one run can. How fast the parts are is on the pages of "
+        "the [benchmarks](benchmarks/README.md)."
     )
     yield ""
-    yield from _pages(root, rows)
+    yield from _pages(root, rows, experiments)
     judged = [(each, row.run) for row in rows for each in row.verdicts]
     measured = {row.page.experiment.name for row in rows}
     for experiment in experiments:
@@ -199,7 +203,7 @@ def _unmeasured(experiment: Experiment) -> list[Verdict]:
         return experiment.verdicts(results)
 
 
-def _pages(root: Path, rows: Sequence[PageRow]) -> Iterator[str]:
+def _pages(root: Path, rows: Sequence[PageRow], experiments: Sequence[Experiment]) -> Iterator[str]:
     listed = [
         (
             row.link,
@@ -210,7 +214,7 @@ def _pages(root: Path, rows: Sequence[PageRow]) -> Iterator[str]:
         )
         for row in rows
     ]
-    for path in _without_data(root, [row.page for row in rows]):
+    for path in _without_data(root, [row.page for row in rows], experiments):
         title = path.read_text(encoding="utf-8").splitlines()[0].removeprefix("# ")
         name = path.parent.name if path.stem == "README" else path.stem
         listed.append((f"[{name}]({path.relative_to(root)})", title, "see there", "not kept"))
