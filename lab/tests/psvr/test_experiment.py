@@ -29,6 +29,7 @@ def run(folder: Path, *arguments: str) -> str:
         ("routes", "a shorter mean route"),
         ("density", "where the network is densest"),
         ("recovery", "no corrupted state from which"),
+        ("joining", "within O(n) rounds"),
         ("channels", "beacons know nothing of channels"),
         ("rest", "| every 4 s | 90"),  # 900 beacons an hour
     ],

@@ -37,6 +37,9 @@ def _trial(
     index_seconds: Annotated[
         float, typer.Option(help="for each point of figures 7 and 8 (the index); 0: without")
     ] = 0.4,
+    workload_scale: Annotated[
+        float, typer.Option(help="share of the index workload's 110,000 operations; 0: without")
+    ] = 1.0,
     matching_seconds: Annotated[
         float, typer.Option(help="for each of five rounds of 'everything matches'; 0: without")
     ] = 60.0,
@@ -66,12 +69,13 @@ def _trial(
         teleport=numbers(teleport),
         teleport_seconds=teleport_seconds,
         index_seconds=index_seconds,
+        workload_scale=workload_scale,
         matching_seconds=matching_seconds,
     )
     if quick:
         plan = replace(
             plan, rounds=1, seconds=8.0, clients=(50, 100), teleport=(50,), teleport_seconds=3.0,
-            index_seconds=0.02, matching_seconds=3.0,
+            index_seconds=0.02, workload_scale=0.01, matching_seconds=3.0,
         )  # fmt: skip
     return GeobrokerTrial(plan, geolife, spark=spark)
 

@@ -82,6 +82,8 @@ class GeobrokerPlan:
     teleport_seconds: float = 60.0
     index_seconds: float = 0.0
     """For each point of the index experiments (figures 7 and 8); 0 leaves them out."""
+    workload_scale: float = 0.0
+    """The share of the paper's 110,000 operations on the index that are timed; 0: none."""
     matching_seconds: float = 0.0
     """For each round in which everything matches; 0 leaves it out."""
     seed: int = SEED

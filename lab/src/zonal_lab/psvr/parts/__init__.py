@@ -3,6 +3,7 @@
 from zonal_lab.psvr.parts.channels import CHANNELS
 from zonal_lab.psvr.parts.delivery import DELIVERY
 from zonal_lab.psvr.parts.density import DENSITY
+from zonal_lab.psvr.parts.joining import JOINING
 from zonal_lab.psvr.parts.messages import MESSAGES
 from zonal_lab.psvr.parts.part import Part, Row
 from zonal_lab.psvr.parts.processes import PROCESSES
@@ -21,6 +22,7 @@ PARTS: dict[str, Part] = {
         RECORDED,
         PROCESSES,
         RECOVERY,
+        JOINING,
         CHANNELS,
         REST,
     )
