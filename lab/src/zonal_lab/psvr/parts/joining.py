@@ -61,7 +61,7 @@ def _claims(rows: Sequence[Row]) -> Iterator[Claim]:
             draw([row["rounds"] for row in rows if row["n"] == n]) / n
             for n in (sizes[0], sizes[-1])
         )
-        return most / least
+        return float(most / least)
 
     yield Claim(
         WORK, "5.3", "after its first SUB a new subscriber gets publications within O(n) rounds: "
