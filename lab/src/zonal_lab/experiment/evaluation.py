@@ -179,7 +179,7 @@ def _summary(
     )
     yield ""
     yield from _pages(root, rows, experiments)
-    judged = [(each, row.run) for row in rows for each in row.verdicts]
+    judged = _once(rows)
     measured = {row.page.experiment.name for row in rows}
     for experiment in experiments:
         if experiment.name not in measured:
@@ -193,6 +193,23 @@ def _summary(
             ("claim", "where", "theirs", "ours (95 % interval)", "verdict", "run"),
             ((*verdict_row(each), run) for each, run in judged if each.claim.work == work),
         )
+
+
+def _once(rows: Sequence[PageRow]) -> list[tuple[Verdict, str]]:
+    """All verdicts with their run; what one page has not measured and another has, once."""
+    seen = {_claim_of(row, each) for row in rows for each in row.verdicts if each.value is not None}
+    kept = []
+    for row in rows:
+        for each in row.verdicts:
+            key = _claim_of(row, each)
+            if each.value is not None or key not in seen:
+                kept.append((each, row.run))
+                seen.add(key)
+    return kept
+
+
+def _claim_of(row: PageRow, verdict: Verdict) -> tuple[str, str, str]:
+    return row.page.experiment.name, verdict.claim.where, verdict.claim.text
 
 
 def _unmeasured(experiment: Experiment) -> list[Verdict]:
