@@ -38,6 +38,8 @@ class SparkHolder:
             "spark.sql.shuffle.partitions": "2",
             "spark.sql.warehouse.dir": str(warehouse),
             "spark.driver.memory": "1g",
+            "spark.ui.enabled": "false",
+            "spark.databricks.delta.snapshotPartitions": "1",
         }
         self._session: SparkSession | None = None
 

@@ -7,7 +7,6 @@ import json
 import signal
 import threading
 from datetime import UTC, datetime
-from pathlib import Path  # noqa: TC003 - typer reads the hints
 from typing import Annotated, Any
 
 import typer
@@ -18,8 +17,11 @@ from zonal.cli.notation import AREA_HELP, parse_area
 
 def history(
     topic: Annotated[str, typer.Argument(help="The topic; * and ** are wildcards.")] = "**",
-    lake: Annotated[Path | None, typer.Option(help="The folder of the lake.")] = None,
-    log: Annotated[Path | None, typer.Option(help="The folder of the log.")] = None,
+    lake: Annotated[str | None, typer.Option(help="The lake: a folder or s3://….")] = None,
+    log: Annotated[str | None, typer.Option(help="The log: a folder or s3://….")] = None,
+    version: Annotated[
+        int | None, typer.Option(help="As it was known at a version of silver (or of the log).")
+    ] = None,
     time: Annotated[str, typer.Option("--time", "-t", help="As in Zenoh.")] = "[now(-1h)..]",
     area: Annotated[str | None, typer.Option("--area", "-a", help=AREA_HELP)] = None,
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="At most so many.")] = 1000,
@@ -31,7 +33,7 @@ def history(
     """Print messages of the past; no Spark is started."""
     from zonal.pipeline import History, HistoryService, Selection, parse_time_range
 
-    past = History(lake=lake, log=log)
+    past = History(lake=lake, log=log, version=version)
     wanted = None if area is None else parse_area(area)
     if serve:
         stop = threading.Event()
@@ -63,6 +65,7 @@ def _as_line(row: dict[str, Any]) -> str:
 def _as_json(row: dict[str, Any]) -> str:
     moment = row["timestamp"] or row["received"]
     record = {
+        "recorder": row["recorder"],
         "offset": row["offset"],
         "key": row["topic"],
         "kind": row["kind"],

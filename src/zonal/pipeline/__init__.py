@@ -3,10 +3,10 @@
 A message's way, and the modules that it meets:
 
 - network → log: `recorder` subscribes, `rows` makes columns of messages (`schema`, with `cells` and
-  `shapes` for places), `log` keeps them in Parquet files (`segment`) and knows by
+  `shapes` for places), `log` appends them to a Delta table (`delta`) and knows by
   `recorded_numbers` what it has already.
 - log → silver → gold → alert → network: `jobs`, by what users declare: `payloads`, `zones`,
-  `tracks`. The tables stand in the `lake`.
+  `tracks`. The tables stand in the `lake`, Delta tables too.
 - log and lake → network: `history` answers a `selection` (with `times`), `service` makes a
   queryable of it.
 - log and subscriptions → deliveries: `matching`, with `blocks` of neighbouring places.
@@ -14,12 +14,12 @@ A message's way, and the modules that it meets:
 
 from zonal.pipeline.cells import cell_ids
 from zonal.pipeline.history import History
-from zonal.pipeline.lake import Commit, Lake
+from zonal.pipeline.lake import Lake
 from zonal.pipeline.log import Log, LogWriter, Retention
 from zonal.pipeline.matching import MESSAGE_COLUMNS, SUBSCRIPTION_COLUMNS, match
 from zonal.pipeline.payloads import Field, PayloadDeclaration, TopicSchema
 from zonal.pipeline.recorder import Recorder, RecorderPlan
-from zonal.pipeline.schema import LOG_SCHEMA, MESSAGE_SCHEMA, log_ddl
+from zonal.pipeline.schema import LOG_SCHEMA, MESSAGE_SCHEMA
 from zonal.pipeline.selection import Selection
 from zonal.pipeline.service import HistoryService
 from zonal.pipeline.shapes import area_from_columns, area_to_columns
@@ -32,7 +32,6 @@ __all__ = [
     "MESSAGE_COLUMNS",
     "MESSAGE_SCHEMA",
     "SUBSCRIPTION_COLUMNS",
-    "Commit",
     "Field",
     "History",
     "HistoryService",
@@ -51,7 +50,6 @@ __all__ = [
     "area_to_columns",
     "cell_ids",
     "distances_m",
-    "log_ddl",
     "match",
     "parse_time_range",
 ]

@@ -109,17 +109,10 @@ class Recoverer:
             if info is None:  # a publisher without a memory
                 ready.append(sample)
                 continue
-            entity, number = info.source_id, info.source_sn
-            name = (str(entity.zid), entity.eid)
-            source = self._sources.get(name)
-            if source is not None:
-                self._sources.move_to_end(name)
-            elif asked:  # it was forgotten meanwhile
+            number = info.source_sn
+            source = self._source_of(sample, info.source_id, number, asked=asked)
+            if source is None:
                 continue
-            else:
-                source = self._new_source(str(sample.key_expr), name, number)
-            if source.sequence.is_before_first(number):
-                source = self._history_of(name, source, number)
             sequence, heard = source.sequence, source.sequence.heard
             source.heard_at = now
             if asked:
@@ -136,6 +129,22 @@ class Recoverer:
         if ready:
             self._deliver(ready)
         return found_gap
+
+    def _source_of(
+        self, sample: zenoh.Sample, entity: zenoh.EntityGlobalId, number: int, *, asked: bool
+    ) -> MissingMessages | None:
+        """What a message belongs to; None for the answer of a publisher forgotten meanwhile."""
+        name = (str(entity.zid), entity.eid)
+        source = self._sources.get(name)
+        if source is not None:
+            self._sources.move_to_end(name)
+        elif asked:
+            return None
+        else:
+            source = self._new_source(str(sample.key_expr), name, number)
+        if source.sequence.is_before_first(number):
+            return self._history_of(name, source, number)
+        return source
 
     def _new_source(self, key: str, name: tuple[str, int], first: int) -> MissingMessages:
         if len(self._sources) == _SOURCES:

@@ -1,13 +1,15 @@
-"""Starting Spark: one place that finds Java, sets what the pipeline needs and registers `zonal`."""
+"""Starting Spark: one place that finds Java, brings Delta and registers `zonal`."""
 
 from __future__ import annotations
 
+import importlib.metadata
 import os
 import shutil
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyspark
 from pyspark.sql import SparkSession
 
 import zonal
@@ -21,25 +23,27 @@ if TYPE_CHECKING:
 _CONF = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
     "spark.sql.session.timeZone": "UTC",
-    # Filters reach the data source only when this is on.
-    "spark.sql.python.filterPushdown.enabled": "true",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
     "spark.sql.parquet.compression.codec": "zstd",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.sql.streaming.metricsEnabled": "false",
-    "spark.hadoop.parquet.page.verify-checksum.enabled": "true",
     # A task keeps a file open per partition instead of sorting by partition first.
     "spark.sql.maxConcurrentOutputFileWriters": "64",
     "spark.sql.objectHashAggregate.sortBased.fallbackThreshold": "100000",
     # Row groups small enough to prune by place within a file.
     "spark.hadoop.parquet.block.size": str(1024 * 1024),
+    # Delta's own state of a table is small here: as many tasks as it likes would cost more.
+    "spark.databricks.delta.snapshotPartitions": "2",
 }
-
-# Without these a session of the user's own could not push filters down, or would write times
-# that have no statistics to prune by.
-_NEEDED = ("spark.sql.python.filterPushdown.enabled", "spark.sql.parquet.outputTimestampType")
+_S3 = {
+    "spark.hadoop.fs.s3.impl": "org.apache.hadoop.fs.s3a.S3AFileSystem",
+    "spark.hadoop.fs.s3a.path.style.access": "true",
+}
+_HADOOP_AWS = "org.apache.hadoop:hadoop-aws:3.4.2"
 
 
 def open_spark(
@@ -47,27 +51,48 @@ def open_spark(
     *,
     app: str = "zonal",
     conf: Mapping[str, str] | None = None,
+    s3: bool = False,
 ) -> SparkSession:
-    """A Spark session that reads and writes `format("zonal")`.
+    """A Spark session that reads and writes Delta tables and `format("zonal")`.
 
-    Without a master, Spark takes that of spark-submit or SPARK_CONF_DIR, else `local[*]`.
+    Without a master, Spark takes that of spark-submit or SPARK_CONF_DIR, else `local[*]`. Delta's
+    packages are resolved by Spark when it first starts, and kept (`~/.ivy2*`). With `s3` it also
+    brings what tables at `s3://` need; where they are and who asks come from the usual variables
+    (`AWS_ENDPOINT_URL`, `AWS_ACCESS_KEY_ID`, …).
     """
     check_java()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName(app)
     builder = builder.master(master) if master else builder
-    for name, value in {**_CONF, **(conf or {})}.items():
+    given = {**_CONF, **(_s3_conf() if s3 else {}), **(conf or {})}
+    packages = [*delta_packages(), *([_HADOOP_AWS] if s3 else []), given.get(_PACKAGES, "")]
+    given[_PACKAGES] = ",".join(filter(None, packages))
+    for name, value in given.items():
         builder = builder.config(name, value)
-    spark = builder.getOrCreate()
+    try:
+        spark = builder.getOrCreate()
+    except pyspark.errors.PySparkRuntimeError as error:
+        raise SparkError(
+            f"Spark did not start: {error}. At its first start it needs a way to Maven Central "
+            f"(or to a mirror: spark.jars.ivySettings) for {given[_PACKAGES]}"
+        ) from error
     spark.sparkContext.setLogLevel("ERROR")
     register(spark)
     return spark
 
 
+_PACKAGES = "spark.jars.packages"
+
+
+def delta_packages() -> list[str]:
+    """The coordinates of the Delta that fits this PySpark, for `spark.jars.packages`."""
+    spark = ".".join(pyspark.__version__.split(".")[:2])
+    delta = importlib.metadata.version("delta-spark")
+    return [f"io.delta:delta-spark_{spark}_2.13:{delta}"]
+
+
 def register(spark: SparkSession) -> None:
-    """Make `format("zonal")` known to a Spark session that the user opened."""
-    for name in _NEEDED:
-        spark.conf.set(name, _CONF[name])
+    """Make `format("zonal")`, the sink, known to a Spark session that the user opened."""
     archive = Path(zonal.__file__).parents[1]
     if archive.is_file():
         # Sent along with `--py-files`: Spark forgets it in the process that plans a stream.
@@ -89,3 +114,8 @@ def check_java() -> None:
             "Spark needs Java 17 or newer and there is none on the PATH: "
             "apt-get install openjdk-17-jre-headless, or set JAVA_HOME"
         )
+
+
+def _s3_conf() -> dict[str, str]:
+    endpoint = os.environ.get("AWS_ENDPOINT_URL")
+    return _S3 | ({"spark.hadoop.fs.s3a.endpoint": endpoint} if endpoint else {})

@@ -22,12 +22,12 @@ TAKES_OVER = "zonal takes over"
 """The line by which the Spark job says that it speaks for the districts from now on."""
 _STOP_S = 20.0
 _FLUSH_S = 2.0
-"""Spark opens every segment: a few large ones are quicker than many small ones."""
+"""Spark opens every file: a few large ones are quicker than many small ones."""
 
 
 def missing() -> str | None:
     """Why nothing is recorded here; None if it can be."""
-    return None if find_spec("pyarrow") else "no pipeline here (PyArrow is not installed)"
+    return None if find_spec("deltalake") else "no pipeline here (deltalake is not installed)"
 
 
 def spark_missing() -> str | None:
