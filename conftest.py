@@ -40,6 +40,9 @@ class SparkHolder:
             "spark.driver.memory": "1g",
             "spark.ui.enabled": "false",
             "spark.databricks.delta.snapshotPartitions": "1",
+            # Plans run once here: quick to compile is better than quick.
+            "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+            "spark.sql.codegen.wholeStage": "false",
         }
         self._session: SparkSession | None = None
 

@@ -69,6 +69,8 @@ class _View:
             if note["silver"] == version:
                 return
             parts = self._touched(spark, lake, note["silver"] + 1, version)
+            if not parts:  # silver was only compacted
+                return
             where = time_condition(parts, self.step, self.unit_s)
             rows = rows.where(where)
         result = self.compute(rows).withColumn("date", F.to_date("time"))
