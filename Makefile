@@ -8,6 +8,12 @@ DEMO_READY := $(VENV)/.demo-ready
 EXTRAS := broker,pipeline,web,demo,dev
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
+# Processes that share the tests; without a number, a few more than there are cores.
+N ?= auto
+# Tests start many processes, which shall not all compile the same sources.
+unexport PYTHONDONTWRITEBYTECODE
+PYTEST := $(BIN)/python -m pytest --numprocesses $(N) --dist loadscope --no-loadscope-reorder --durations 10
+
 .PHONY: help setup demo check test test-slow format clean
 
 help:  ## show this list
@@ -30,19 +36,20 @@ demo: $(if $(wildcard $(READY)),$(READY),$(DEMO_READY))  ## a whole city on this
 	tools/system-packages java
 	$(BIN)/zonal demo $(DEMO)
 
-check: $(READY)  ## ruff, formatting, mypy --strict, import layers
+check: $(READY)  ## ruff, formatting, mypy --strict, import layers, the rules of the house
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python tools/check_house.py
 
-test: $(READY)  ## all tests but the slow ones
+test: $(READY)  ## all tests but the slow ones, in parallel (N=1: one after the other)
 	tools/system-packages test
-	$(BIN)/python -m pytest -m "not slow"
+	$(PYTEST) -m "not slow"
 
 test-slow: $(READY)  ## the slow extras
 	tools/system-packages test
-	$(BIN)/python -m pytest -m slow
+	$(PYTEST) -m slow
 
 bench-%: $(READY)  ## a benchmark: human lines, then one JSON line (bench-session, …)
 	$(BIN)/python benchmarks/bench_$*.py

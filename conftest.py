@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
     import subprocess
-    from collections.abc import Iterator
+    from collections.abc import Generator, Iterator
 
     from pyspark.sql import SparkSession
 
@@ -25,6 +25,9 @@ settings.register_profile(
 )
 settings.register_profile("thorough", deadline=None, max_examples=2000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+# A JVM that lives for minutes gains nothing from its second compiler, which takes half its time.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
 
 class SparkHolder:
@@ -70,21 +73,28 @@ class SparkHolder:
             return False
         return self.java.poll() is None
 
+    def abandon(self) -> None:
+        """Have it replaced: the next session is on a Java process of its own."""
+        if self._session is not None:
+            self.java.kill()
+            self.java.wait(30)
+
     def close(self) -> None:
         """Stop it; of one whose Java process has died, PySpark forgets everything."""
         if self._session is None:
             return
-        from py4j.protocol import Py4JError
         from pyspark import SparkContext
         from pyspark.sql import SparkSession
 
         context, has_java = self._session.sparkContext, self.java.poll() is None
-        with contextlib.suppress(ConnectionError, Py4JError), warnings.catch_warnings():
+        # Whatever a dead Java process left unread is taken for an answer: anything may be raised.
+        unreadable = contextlib.nullcontext() if has_java else contextlib.suppress(Exception)
+        with unreadable, warnings.catch_warnings():
             warnings.simplefilter("ignore")
             self._session.stop()
         if not has_java:
             context.stop()  # again, now that it knows of no Java
-            with contextlib.suppress(ConnectionError, Py4JError):
+            with contextlib.suppress(Exception):
                 SparkContext._gateway.shutdown()  # type: ignore[union-attr]  # noqa: SLF001
             SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001
             SparkSession._instantiatedSession = SparkSession._activeSession = None  # noqa: SLF001
@@ -104,3 +114,19 @@ def spark_holder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkHold
 def spark(spark_holder: SparkHolder) -> SparkSession:
     """A Spark that lives, mostly the one that the test before has used."""
     return spark_holder.session()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """No test uses the Spark that a failed one has used.
+
+    One whose time was up has left an answer unread, and all later ones would get wrong answers.
+    """
+    del call
+    report = yield
+    holder = getattr(item, "funcargs", {}).get("spark_holder")
+    if report.failed and holder is not None:
+        holder.abandon()
+    return report

@@ -23,9 +23,10 @@ from rich.console import Console
 import index_figures as figures
 from index_growth import bench_growth, bench_other_uses
 from index_sweeps import bench_geo_or_not, bench_granularity
-from zonal.index import Fences, LinearFences, Raster, SubscriptionIndex
+from zonal.index import Fences, Raster, SubscriptionIndex
 from zonal_lab.index import (
     TOPIC,
+    LinearFences,
     RTreeFences,
     STRTreeFences,
     Trajectory,

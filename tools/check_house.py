@@ -4,7 +4,7 @@
   between packages (a package's own tests may look inside).
 - No class name stands twice in the product, and no two files of a package differ by an s.
 - No modules import each other in a circle, not even for types.
-- Files stay short, and the product stays small.
+- Files stay short.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ FACES = {"zonal.pipeline.jobs", "zonal.web.demo"}
 """Packages inside a package that others may use beside its own face."""
 OPEN = {"zonal.errors"}
 """Modules that everybody may import directly."""
-MOST_LINES_OF_PRODUCT = 28_000
 MOST_LINES_OF_FILE = 400
 MEDIAN_LINES_OF_FILE = 150
 
@@ -56,7 +55,8 @@ def main() -> int:
     ]
     for each in broken:
         print(each)
-    print(f"house: {len(files)} modules, {len(broken)} rules broken")
+    lines = sum(path.read_text(encoding="utf-8").count("\n") for _, path in modules_of("zonal"))
+    print(f"house: {len(files)} modules, {lines:,} lines of product, {len(broken)} rules broken")
     return 1 if broken else 0
 
 
@@ -181,17 +181,15 @@ def names_that_differ_by_an_s(files: dict[str, Path]) -> Iterator[str]:
 
 
 def sizes(files: dict[str, Path]) -> Iterator[str]:
-    """Files that are too long, and a product that is too large."""
+    """Files that are too long."""
     lines = {
         name: len(path.read_text(encoding="utf-8").splitlines()) for name, path in files.items()
     }
     for name, count in lines.items():
         if count > MOST_LINES_OF_FILE:
             yield f"{name} has {count} lines, more than {MOST_LINES_OF_FILE}"
-    product = {name: count for name, count in lines.items() if name.partition(".")[0] == "zonal"}
-    if (total := sum(product.values())) > MOST_LINES_OF_PRODUCT:
-        yield f"the product has {total} lines, more than {MOST_LINES_OF_PRODUCT}"
-    if (median := statistics.median(product.values())) > MEDIAN_LINES_OF_FILE:
+    product = [count for name, count in lines.items() if name.partition(".")[0] == "zonal"]
+    if (median := statistics.median(product)) > MEDIAN_LINES_OF_FILE:
         yield f"the median file has {median:g} lines, more than {MEDIAN_LINES_OF_FILE}"
 
 

@@ -3,17 +3,21 @@
 ```python
 import zonal
 
-with zonal.open(position=zonal.Point(45.4642, 9.19)) as session:
-    session.put("city/airquality", b'{"pm10": 21}')
+with zonal.open(position=(45.4642, 9.19)) as session:
+    session.put("city/airquality", {"pm10": 21})
 ```
 """
 
 from zonal.errors import (
     AttachmentError,
     ClosedError,
+    ConfigurationError,
+    ContentEncodingError,
     EncodingError,
     GeometryError,
     LocationKeyError,
+    NetworkError,
+    PayloadError,
     PositionError,
     TopicError,
     ZonalError,
@@ -42,13 +46,17 @@ __all__ = [
     "Box",
     "Circle",
     "ClosedError",
+    "ConfigurationError",
+    "ContentEncodingError",
     "EncodingError",
     "Everywhere",
     "GeometryError",
     "LocationKeyError",
     "Memory",
     "MultiPolygon",
+    "NetworkError",
     "Overflow",
+    "PayloadError",
     "Point",
     "Polygon",
     "PositionError",

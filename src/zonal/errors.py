@@ -8,6 +8,9 @@ ZonalError
 ├── PositionError (RuntimeError)      a position is needed and none is known
 ├── EncodingError (LookupError)       an encoding that nobody registered
 ├── ContentEncodingError (ValueError) a content encoding that Zenoh cannot carry
+├── PayloadError (ValueError)         a payload that cannot be sent, or is not what it is read as
+├── ConfigurationError (ValueError)   a configuration or endpoint that Zenoh cannot use
+├── NetworkError (OSError)            Zenoh cannot reach, listen or do what it was asked for
 ├── SubscriptionError (LookupError)   a subscription that is not in an index, or is already
 ├── AttachmentError (ValueError)      a geo-context on the wire that cannot be read
 ├── ClosedError (RuntimeError)        a session, subscriber or publisher used after close
@@ -48,6 +51,18 @@ class TopicError(ZonalError, ValueError):
 
 class ContentEncodingError(ZonalError, ValueError):
     """The name of a payload's encoding that Zenoh cannot carry."""
+
+
+class PayloadError(ZonalError, ValueError):
+    """A payload that is none of bytes, text and JSON, or that is not what it is read as."""
+
+
+class ConfigurationError(ZonalError, ValueError):
+    """An entry of Zenoh's configuration, or an endpoint, that Zenoh cannot use."""
+
+
+class NetworkError(ZonalError, OSError):
+    """An endpoint that cannot be reached or listened to, or something that Zenoh refused to do."""
 
 
 class EncodingError(ZonalError, LookupError):

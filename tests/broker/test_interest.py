@@ -12,7 +12,7 @@ from zonal.broker.envelope import opened, seal, unseal
 from zonal.broker.interest import ClientsInterest
 from zonal.broker.keymap import filter_of_key, key_of_filter, key_of_topic, topic_of_key
 from zonal.broker.message import Message
-from zonal.broker.session import ClientSession, ClientSubscription
+from zonal.broker.session import ClientSubscription
 from zonal.broker.topics import matches, valid_filter
 from zonal.errors import AttachmentError
 from zonal.geo import Area, Box, Circle, Point
@@ -55,7 +55,7 @@ def test_a_filters_key_expression_matches_whatever_the_filter_does(
 
 def subscriber(name: str, location: Point | None, area: Area | None) -> ClientSubscription:
     bench = Bench()
-    session = ClientSession(name, bench.broker.counters, bench.broker.journal, 10)
+    session = bench.broker.new_session(name, None)
     session.location = location
     subscription = ClientSubscription(session, "t/+", "t/+", area=area)
     session.subscriptions["t/+"] = subscription
@@ -123,7 +123,7 @@ def test_small_moves_change_nothing() -> None:
 def test_thousands_of_filters_stay_within_the_budget() -> None:
     interest = ClientsInterest()
     bench = Bench()
-    session = ClientSession("c", bench.broker.counters, bench.broker.journal, 10)
+    session = bench.broker.new_session("c", None)
     for number in range(3000):
         pattern = f"root{number % 7}/device{number}/#"
         subscription = ClientSubscription(session, pattern, pattern)
@@ -138,7 +138,7 @@ def test_thousands_of_filters_stay_within_the_budget() -> None:
 def test_the_brokers_own_topics_are_not_asked_for_elsewhere() -> None:
     interest = ClientsInterest()
     bench = Bench()
-    session = ClientSession("c", bench.broker.counters, bench.broker.journal, 10)
+    session = bench.broker.new_session("c", None)
     interest.added(ClientSubscription(session, "$SYS/#", "$SYS/#"))
     assert interest.keys() == frozenset()
 

@@ -131,7 +131,9 @@ def test_without_the_lab_its_command_says_what_to_install(monkeypatch: pytest.Mo
     assert commands.load_command("laboratory") is None
 
 
-def test_a_command_is_not_imported_before_it_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_added_command_is_not_imported_before_it_is_used(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     broken = EntryPoint("broken", "no_such_package:app", commands.GROUP)
     with_entry_points(monkeypatch, broken)
     assert commands.command_names() == [*commands.COMMANDS, "broken"]

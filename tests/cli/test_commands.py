@@ -73,6 +73,19 @@ def test_get_asks_the_area(router: Router) -> None:
         assert run("get", "t", "-a", "circle:40,9,2km", *where).stdout == ""
 
 
+def test_sub_without_a_position_says_what_it_does_not_hear(router: Router) -> None:
+    where = ["-s", "0.1", "-e", router.endpoints[0]]
+    assert "with a geofence are not heard" in run("sub", "t", *where).stderr
+    assert "geofence" not in run("sub", "t", "--fenced", *where).stderr
+    assert "geofence" not in run("sub", "t", "-p", "45.46,9.19", *where).stderr
+
+
+def test_get_asks_the_admin_space(router: Router) -> None:
+    done = run("get", "@/**", "--json", "-e", router.endpoints[0])
+    keys = [json.loads(line)["key"] for line in done.stdout.splitlines()]
+    assert f"@/{router.zenoh.zid()}/router" in keys
+
+
 def test_encode_as_json_has_every_encoding() -> None:
     record = json.loads(run("encode", "circle:45.46,9.19,2km", "--json").stdout)
     assert {"s2", "mgrs", "bloom", "json"} <= record["keys"].keys()

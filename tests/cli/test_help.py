@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,10 +11,22 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from command_line import environment
 from zonal.cli import app
 from zonal.cli.commands import COMMANDS
 
 ROOT: Any = typer.main.get_command(app)
+
+
+LATE = {"pyspark", "pyarrow", "pandas", "starlette", "uvicorn", "uvloop", "mqtt5", "websockets"}
+LATE |= {f"zonal.{package}" for package in ("broker", "mesh", "pipeline", "web")}
+
+
+def test_nothing_is_imported_that_only_some_commands_need() -> None:
+    code = "import sys, zonal.cli; print(*sys.modules)"
+    run = [sys.executable, "-c", code]
+    done = subprocess.run(run, env=environment(), capture_output=True, text=True, check=True)
+    assert LATE & set(done.stdout.split()) == set()
 
 
 def commands_below(path: tuple[str, ...], command: Any) -> Iterator[tuple[tuple[str, ...], Any]]:

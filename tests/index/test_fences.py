@@ -19,7 +19,7 @@ from index_fences import (
     given_operations,
 )
 from zonal.geo import Area, Box, Circle, Everywhere, Point, Polygon, destination
-from zonal.index import Fences, LinearFences, Raster
+from zonal.index import Fences, Raster
 from zonal.index.columns import Circles
 from zonal.index.fields import field_of
 
@@ -29,7 +29,6 @@ MAKERS: dict[str, Callable[[], Fences]] = {
     "raster 25": lambda: Raster(25),
     "raster 0.3": lambda: Raster(0.3),
     "raster 1000": lambda: Raster(1000),
-    "linear": LinearFences,
 }
 makers = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from hypothesis import settings
 
 from index_model import SameAnswers
-from zonal.index import LinearFences, Raster
+from zonal.index import Raster
 
 
 class OwnStructures(SameAnswers):
-    structures = (Raster, lambda: Raster(25), lambda: Raster(1), LinearFences)
+    structures = (Raster, lambda: Raster(25), lambda: Raster(1))
 
 
 TestOwnStructures = OwnStructures.TestCase

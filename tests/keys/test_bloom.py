@@ -76,15 +76,6 @@ def test_the_thesis_example_of_the_bitwise_match() -> None:
     assert not filters_match(0b01011010, 0b00010011)
 
 
-def test_dotted_words_read_back() -> None:
-    domain = domain_at(0.25)
-    element = domain.filter_of([GridCell(3, 3), GridCell(9, 1)])
-    assert domain.dotted(element).count(".") == 9
-    assert domain.undotted(domain.dotted(element)) == element
-    with pytest.raises(LocationKeyError, match="words"):
-        domain.undotted("1f34.75a3b")
-
-
 def test_publishing_outside_the_domain_says_so() -> None:
     with pytest.raises(LocationKeyError, match="outside the grid's domain"):
         BloomEncoding(domain_at(0.1)).place_expressions(Point(6, 0))

@@ -23,11 +23,10 @@ from zonal.keys import (
     encoding_key,
     encoding_named,
     exact_key,
-    fenced_keys,
-    fences_around,
     fences_at,
     is_exact,
     is_plain,
+    join,
     keys_to_announce,
     location_of,
     message_keys,
@@ -130,13 +129,12 @@ def test_what_is_declared_meets_what_is_put(
     assert meet(put, presence_keys("t/*", None, [encoding]))
     if fence is None or not fence.contains(point):
         return
-    for place, wanted in ((point, area), (None, None)):
-        fenced = message_keys("t/x", place, fence, encoding)
-        assert not meet(fenced, put)
-        for fences in ((EVERY_FENCE,), fences_around(point, 100.0), fences_at([cell_of(point)])):
-            assert meet(fenced, fenced_keys("t/*", fences, wanted, [encoding]))
-            if place is not None:
-                assert meet(fenced, cell_keys("t/*", cover(area), encoding, fences))
+    fenced = message_keys("t/x", point, fence, encoding)
+    assert not meet(fenced, put)
+    for fences in ((EVERY_FENCE,), fences_at([cell_of(point)])):
+        assert meet(fenced, cell_keys("t/*", cover(area), encoding, fences))
+        assert meet(fenced, (encoding_key("t/*", encoding, fences[0]),))
+        assert meet(message_keys("t/x", None, fence, encoding), (join("t/*", fences[0]),))
 
 
 @pytest.mark.parametrize("name", ROUTED)
@@ -151,14 +149,13 @@ def test_cells_that_keys_cannot_name_are_widened() -> None:
     leaf = cell_of(DUOMO)
     assert cell_keys("t", [leaf, cell_of(DUOMO, 26)], s2) == cell_keys("t", [leaf.parent(20)], s2)
     assert fences_at([leaf]) == fences_at([leaf.parent(20)])
-    assert len(fences_around(DUOMO, 101.0)) <= 4
 
 
 def test_only_announcing_encodings_have_something_to_announce() -> None:
     area = Circle(DUOMO, radius_m=500)
     kinds = [encoding_named(name) for name in NAMES]
-    keys = (*queryable_keys("t", area, kinds), *fenced_keys("t", [EVERY_FENCE], area, kinds))
-    (announced,) = keys_to_announce(keys)
+    keys = queryable_keys("t", area, kinds)
+    (announced,) = keys_to_announce([*keys, *(join(key, EVERY_FENCE) for key in keys)])
     assert read_key(announced).location.startswith("@json/q_2_")
     token = announcement_key(announced, "abc-1")
     watched = announcements_key("t", encoding_named("json"))

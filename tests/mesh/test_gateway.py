@@ -1,9 +1,16 @@
 """The gateway: topics between a mesh and Zenoh routers."""
 
+import socket
+
+import zenoh
+
+import zonal
 from meshes import wait_for_ring
 from network import client, eventually, router_row
 from zonal import mesh
 from zonal.geo import Circle, Point
+from zonal.mesh.backlog import Backlog, KeptSample
+from zonal.session import Router
 
 DUOMO = Point(45.4642, 9.1900)
 TOPIC = "city/noise"
@@ -39,3 +46,55 @@ def test_gateway_carries_both_ways_and_nothing_twice(line: list[mesh.MeshSession
         for gate in gates:
             gate.close()
         beyond.close()
+
+
+def free_endpoint() -> str:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return f"tcp/127.0.0.1:{probe.getsockname()[1]}"
+
+
+def test_what_is_heard_without_a_router_goes_out_later_in_order_and_once(
+    line: list[mesh.MeshSession],
+) -> None:
+    endpoint = free_endpoint()
+    patient = {"connect/timeout_ms": -1, "connect/exit_on_failure": False}
+    config = zonal.config("peer", connect=[endpoint], settings=patient)
+    with router_row(1) as (front,), client(front) as beyond, zonal.open(config) as session:
+        heard = beyond.declare_subscriber(TOPIC)
+        with mesh.Gateway(line[3], session, [TOPIC]) as gate:
+            wait_for_ring(line)
+            line[0].put(TOPIC, b"0", location=DUOMO)
+            eventually(lambda: len(gate.backlog) == 1, 20)
+            for number in range(1, 30):
+                line[0].put(TOPIC, str(number), location=DUOMO)
+                eventually(lambda number=number: len(gate.backlog) == number + 1, 20)
+            assert gate.counters.to_zenoh == 0
+            back = Router([endpoint], connect=front.endpoints)
+            try:
+                got = [heard.recv(20) for _ in range(30)]
+                assert [s.payload.to_bytes() for s in got] == [str(n).encode() for n in range(30)]
+                assert heard.recv(1) is None
+                assert (gate.counters.to_zenoh, len(gate.backlog)) == (30, 0)
+                stamps = [s.timestamp for s in got]
+                assert stamps == sorted(stamps, key=str)
+            finally:
+                back.close()
+
+
+def test_a_backlog_is_bounded_and_the_oldest_give_way() -> None:
+    stamp = zenoh.Timestamp.parse_rfc3339("2026-01-01T00:00:00Z/33")
+    sample = mesh.MeshSample(TOPIC, bytes(1000), None, None, 1)
+    few, small = Backlog(most=3), Backlog(most_octets=5000)
+    kept = [KeptSample(sample._replace(source=n), stamp) for n in range(10)]
+    for each in kept:
+        few.add(each)
+        small.add(each)
+    assert (len(few), few.dropped) == (3, 7)
+    assert few.first(0) is kept[7]
+    few.remove(kept[0])
+    assert len(few) == 3
+    few.remove(kept[7])
+    assert few.first(0) is kept[8]
+    assert small.octets <= 5000
+    assert len(small) + small.dropped == 10

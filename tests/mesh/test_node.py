@@ -71,3 +71,11 @@ def test_weak_links_get_more_tries() -> None:
     # Four tries would leave (1 - 0.55)^4 = 4 % undelivered, apart from beacons that get lost.
     assert sum(len(r.deliveries) for r in records) >= 59
     assert sum(n.counters.repeats for n in sim.nodes.values()) > 60
+
+
+def test_publications_that_find_no_room_to_wait_are_counted() -> None:
+    sim = Simulation(GraphChannel(line(2)), MeshConfig(pending=4))
+    sim.nodes[1].place = None
+    for _ in range(6):
+        sim.publish(1, 1)
+    assert sim.nodes[1].counters.homeless == 2

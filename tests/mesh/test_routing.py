@@ -135,7 +135,8 @@ def test_routing_state_is_bounded_as_in_the_paper() -> None:
         assert rows == 20 * len(node.place.positions)  # n_c × n_p
         assert rows <= 20 * sim.config.max_links
     small = Simulation(GraphChannel(line(3)), MeshConfig(max_channels=4))
-    small.subscribe(2, *range(10))
+    for node in small.nodes:
+        small.subscribe(node, *range(4 * node, 4 * node + 4))
     small.settle(20)
     assert len(small.nodes[0].routing.table.rows) == 4
     assert small.nodes[0].routing.table.overflows > 0

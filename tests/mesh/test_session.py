@@ -104,8 +104,8 @@ def test_errors_say_what_is_wrong() -> None:
             node.declare_subscriber("city//*")
         with pytest.raises(PositionError, match="needs a position"):
             node.declare_subscriber(TOPIC, area=Circle(radius_m=10))
-        with pytest.raises(MeshError, match="exceeds the 1024"):
-            node.put(TOPIC, bytes(1100))
+        with pytest.raises(MeshError, match=r"of 65549 octets .* exceeds the 65536"):
+            node.put(TOPIC, bytes(65_536))
     with pytest.raises(ClosedError, match="is closed"):
         node.put(TOPIC, b"too late")
 

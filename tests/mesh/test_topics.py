@@ -1,9 +1,11 @@
 """Channels of topics and places: nothing that matches is ever missed."""
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from places import areas, points
+from zonal.errors import TopicError
 from zonal.geo import Area, Point
 from zonal.mesh.topics import channels_for, channels_of, check_pattern, topic_matches
 
@@ -29,3 +31,21 @@ def test_channels_never_miss_what_a_wildcard_matches(pattern: list[str], topic: 
     if topic_matches(wanted, name):
         assert channels_for(wanted, None) & set(channels_of(name, None))
     assert len(channels_of(name, DUOMO)) <= 9
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    ["*b$*$*", "a/$*$*", "*b", "a*", "***", "$**", "*$*", "a/**b", "city//*", "*/", "a#/*"],
+)
+def test_patterns_that_are_none_are_refused_before_zenoh_sees_them(pattern: str) -> None:
+    with pytest.raises(TopicError, match="is no key expression"):
+        check_pattern(pattern)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.text("ab*$/", min_size=1, max_size=12))
+def test_a_pattern_is_taken_or_refused_and_nothing_else(pattern: str) -> None:
+    try:
+        check_pattern(pattern)
+    except TopicError:
+        return

@@ -18,7 +18,7 @@ views = st.builds(
     st.lists(links, max_size=12).map(tuple),
 )  # fmt: skip
 packets = st.one_of(
-    st.builds(Beacon, numbers, numbers, views),
+    st.builds(Beacon, numbers, numbers, views, numbers),
     st.builds(Sub, numbers, st.none() | st.integers(0, 2**32 - 2), lists, lists),
     st.builds(
         Pub, numbers, numbers, numbers, numbers, numbers, lists, numbers, numbers,

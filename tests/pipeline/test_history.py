@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -16,9 +16,6 @@ from zonal.geo import Box
 from zonal.pipeline import History, HistoryService, LogWriter, Selection
 from zonal.pipeline.jobs import Pipeline, PipelinePlan
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
 Messages = Callable[..., pa.Table]
 AREA = Box(45.43, 9.15, 45.47, 9.2)
 
@@ -28,12 +25,13 @@ def offsets(history: History, **wanted: object) -> list[int]:
 
 
 @pytest.fixture(scope="module")
-def places(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def places(spark_holder: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """300 messages in the lake, 100 more only in the log."""
     folder = tmp_path_factory.mktemp("history")
     with LogWriter(folder / "log") as writer:
         for start in range(0, 300, 100):
             writer.append(make_messages(100, first=start))
+    spark = spark_holder.session()
     Pipeline(spark, folder / "log", folder / "lake", PipelinePlan()).run(max_files=1)
     with LogWriter(folder / "log") as writer:
         writer.append(make_messages(100, first=300, topic="city/noise"))

@@ -36,6 +36,7 @@ _CONF = {
     "spark.sql.shuffle.partitions": "2",
     "spark.executor.memory": "1g",
     "spark.driver.memory": "1g",
+    "spark.executor.extraJavaOptions": os.environ.get("SPARK_SUBMIT_OPTS", ""),
     # Both executors first, so that each gets its share of the tasks.
     "spark.scheduler.minRegisteredResourcesRatio": "1.0",
     "spark.scheduler.maxRegisteredResourcesWaitingTime": "60s",
@@ -53,6 +54,7 @@ def spark_home(folder: Path) -> Path | None:
     return folder
 
 
+@pytest.mark.group("spark")
 @pytest.mark.timeout(200)
 def test_a_submitted_job_runs_on_two_executors_and_writes_every_row_once(
     tmp_path: Path, messages: Messages

@@ -21,13 +21,14 @@ from zonal.errors import LogError
 from zonal.pipeline import History, Log, LogWriter, Recorder, RecorderPlan, Selection
 
 Messages = Callable[..., pa.Table]
+_SERVER = "from moto.server import main; main(['-H', '127.0.0.1', '-p', '0'])"
 
 
 @pytest.fixture(scope="module")
 def s3_endpoint() -> Iterator[str]:
     """The address of a server that keeps its buckets in memory."""
     with subprocess.Popen(
-        [sys.executable, "-c", "from moto.server import main; main(['-H', '127.0.0.1', '-p', '0'])"],
+        [sys.executable, "-c", _SERVER],
         stderr=subprocess.PIPE,
         text=True,
     ) as process:
@@ -62,7 +63,8 @@ def bucket(s3_endpoint: str, monkeypatch: pytest.MonkeyPatch) -> str:
 def test_a_log_in_a_bucket_keeps_offsets_and_is_asked_by_history(
     bucket: str, messages: Messages
 ) -> None:
-    with LogWriter(f"{bucket}/log", recorder="a") as a, LogWriter(f"{bucket}/log", recorder="b") as b:
+    log = f"{bucket}/log"
+    with LogWriter(log, recorder="a") as a, LogWriter(log, recorder="b") as b:
         a.append(messages(50))
         b.append(messages(10, source="other"))
         a.append(messages(50, first=50))

@@ -363,6 +363,8 @@ def test_a_query_stopped_in_the_middle_of_a_job_ends_without_an_error(
     running, raised = threading.Event(), []
 
     def work_long() -> None:
+        # In a group of its own: the stop shall interrupt the wait for this job, not cancel it.
+        spark.sparkContext.setJobGroup("long", "a job that does not end")
         running.set()
         try:
             spark.range(10**13).selectExpr("sum(hash(id))").collect()
@@ -385,11 +387,12 @@ def test_a_query_stopped_in_the_middle_of_a_job_ends_without_an_error(
     pipeline._batch = watched  # type: ignore[method-assign]
     query = pipeline.start(trigger_s=0.1)
     try:
-        assert running.wait(60)
+        assert running.wait(120)
         status = spark.sparkContext.statusTracker()
         eventually(status.getActiveStageIds)
     finally:
         query.stop()
+        spark.sparkContext.cancelJobGroup("long")
     assert query.exception() is None
     assert "java.lang.InterruptedException" in raised[0]
     assert "java.lang.InterruptedException" in errors[0]

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from network import collect, eventually, texts, wait_until_declared
-from zonal.errors import GeometryError
+from zonal.errors import PositionError
 from zonal.geo import (
     Box,
     Cell,
@@ -138,9 +138,9 @@ def test_a_consumer_that_moves_into_a_fence_hears_from_then_on(
     assert texts(collect(subscriber, 1)) == ["now"]
 
 
-def test_a_fence_without_a_centre_is_refused(near: Session, topic: str) -> None:
-    with pytest.raises(GeometryError, match="without a centre"):
-        near.put(topic, b"", location=DUOMO, geofence=Circle(radius_m=5))
+def test_a_fence_without_a_centre_needs_a_place(near: Session, topic: str) -> None:
+    with pytest.raises(PositionError, match="geofence without a centre"):
+        near.put(topic, b"", geofence=Circle(radius_m=10))
 
 
 @pytest.mark.parametrize("encoding", ["s2", "mgrs", "bloom", "json"])
@@ -164,3 +164,16 @@ def test_a_blurred_place_is_given_only_to_its_cell(
         assert place == cell_of(near_by, level_for_size(1000, step=2))
         assert samples[0].location == place.center
         assert subscriber.try_recv() is None
+
+
+def test_a_misspelt_option_is_refused_and_nothing_is_sent(near: Session, topic: str) -> None:
+    everything = near.declare_subscriber(topic, fenced=True)
+    fence = Circle(DUOMO, radius_m=500)
+    with pytest.raises(TypeError, match="geofense"):
+        near.put(topic, "x", location=DUOMO, geofense=fence)  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="locaton"):
+        near.delete(topic, locaton=DUOMO)  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="geofense"):
+        near.declare_publisher(topic, geofense=fence)  # type: ignore[call-arg]
+    near.put(topic, "end")
+    assert texts(collect(everything, 1)) == ["end"]

@@ -1,19 +1,31 @@
 from __future__ import annotations
 
+import contextlib
+
 import pytest
 
 from network import eventually
+from own_encodings import OWN_ENCODINGS, registered
 from zonal.geo import Circle, Point
-from zonal.keys import encoding_named
+from zonal.keys import Encoding, encoding_named
 from zonal.session import Presence, Router, Session
 
 DUOMO = Point(45.4642, 9.1900)
 MONZA = Point(45.5845, 9.2744)
 
 
-@pytest.mark.parametrize("name", ["s2", "mgrs", "json"])
-def test_who_is_there_in_this_area(near: Session, far: Session, topic: str, name: str) -> None:
-    encoding = encoding_named(name)
+KNOWN = [encoding_named(name) for name in ("s2", "mgrs", "json")]
+
+
+@pytest.mark.parametrize("encoding", [*KNOWN, *OWN_ENCODINGS], ids=lambda encoding: encoding.name)
+def test_who_is_there_in_this_area(
+    near: Session, far: Session, topic: str, encoding: Encoding
+) -> None:
+    with contextlib.nullcontext() if encoding in KNOWN else registered(encoding):
+        _look_around(near, far, topic, encoding)
+
+
+def _look_around(near: Session, far: Session, topic: str, encoding: Encoding) -> None:
     area = Circle(DUOMO, radius_m=1000)
     events = near.liveliness().declare_subscriber(topic, area=area, encoding=encoding, history=True)
     here = far.liveliness().declare_token(topic, location=DUOMO, encoding=encoding)

@@ -39,13 +39,13 @@ def test_ten_thousand_areas_start_soon_and_each_gets_exactly_its_own(
 ) -> None:
     generator = random.Random(11)
     areas = [random_area(generator) for _ in range(10_000)]
-    started = time.perf_counter()
+    started = time.process_time()
     subscribers: list[Subscriber] = [
         far.declare_subscriber(topic, area=area, capacity=100) for area in areas
     ]
-    seconds = time.perf_counter() - started
+    seconds = time.process_time() - started
     assert len(subscribers[0].declared_keys) <= 128
-    assert seconds < 30  # a bound against collapse; the figure itself is a benchmark's
+    assert seconds < 30  # of the processor: a bound against collapse, not a benchmark's figure
     wait_until_declared(near, subscribers[0])
     sent = [random_point(generator) for _ in range(50)]
     for number, point in enumerate(sent):

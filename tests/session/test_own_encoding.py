@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from network import collect, eventually, texts, wait_for_answerer, wait_until_declared
+from network import collect, eventually, texts, wait_until_answered, wait_until_declared
 from own_encodings import OWN_ENCODINGS, registered
 from zonal.geo import Box, Circle, Everywhere, Point, Polygon
 from zonal.keys import Encoding, encoding_named
@@ -98,32 +98,12 @@ def test_questions_reach_the_queryables_of_their_area(
     elsewhere = far.declare_queryable(
         topic, asked.append, area=Circle(MONZA, radius_m=300), encoding=name
     )
-    for queryable in (centre, elsewhere):
-        for zenoh_queryable in queryable._queryables:
-            wait_for_answerer(near.zenoh, str(zenoh_queryable.key_expr))
+    wait_until_answered(near, centre, elsewhere)
     area = Circle(DUOMO, radius_m=800)
     replies = eventually(lambda: list(near.get(topic, area=area, encoding=name)))
     assert [reply.payload.to_string() for reply in replies] == ["duomo"]
     assert [reply.location for reply in replies] == [DUOMO]
     assert not asked
-
-
-def test_who_is_there(near: Session, far: Session, topic: str, encoding: Encoding) -> None:
-    area = Circle(DUOMO, radius_m=1000)
-    events = near.liveliness().declare_subscriber(topic, area=area, encoding=encoding, history=True)
-    here = far.liveliness().declare_token(topic, location=DUOMO, encoding=encoding)
-    there = far.liveliness().declare_token(topic, location=MONZA, encoding=encoding)
-    first = events.recv(timeout=20)
-    assert first is not None
-    assert (first.key, first.alive) == (topic, True)
-    eventually(lambda: len(near.liveliness().get(topic, area=area, encoding=encoding)) == 1)
-    eventually(lambda: len(near.liveliness().get(topic)) == 2)
-    here.undeclare()
-    second = events.recv(timeout=20)
-    assert second is not None
-    assert not second.alive
-    there.undeclare()
-    events.undeclare()
 
 
 def test_sessions_opened_with_it_use_it_for_everything(

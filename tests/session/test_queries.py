@@ -8,7 +8,7 @@ import pytest
 import zenoh
 
 from network import eventually, plain_client, wait_until_declared
-from zonal.errors import ClosedError, GeometryError
+from zonal.errors import ClosedError, PositionError
 from zonal.geo import Box, Circle, Everywhere, Point, destination
 from zonal.session import Memory, Query, Recovery, Router, Session
 
@@ -187,7 +187,7 @@ def test_a_plain_client_can_ask_and_a_plain_queryable_can_answer(
 
 
 def test_a_queryable_without_a_place_for_its_circle_is_refused(near: Session, topic: str) -> None:
-    with pytest.raises(GeometryError, match="needs a centre"):
+    with pytest.raises(PositionError, match="a position is needed"):
         near.declare_queryable(topic, area=Circle(radius_m=5))
 
 

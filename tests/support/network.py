@@ -14,6 +14,8 @@ from zonal.session import Router, Session, Subscriber
 from zonal.session.sample import Sample
 
 LOOPBACK = "tcp/127.0.0.1:0"
+AT_ONCE = {"scouting/delay": 0}
+"""Settings of a router that starts without the half second in which others might be scouted."""
 
 
 def eventually(condition: Callable[[], Any], timeout: float = 20.0, what: str = "") -> Any:
@@ -35,7 +37,7 @@ def router_row(count: int, scheme: str = LOOPBACK) -> Iterator[list[Router]]:
     try:
         for _ in range(count):
             connect = routers[-1].endpoints if routers else ()
-            routers.append(Router([scheme], connect=connect))
+            routers.append(Router([scheme], connect=connect, settings=AT_ONCE))
         for number, router in enumerate(routers):
             links = (number > 0) + (number < count - 1)
             eventually(lambda router=router, links=links: router.neighbours >= links)
@@ -68,7 +70,7 @@ def wait_for_answerer(session: zenoh.Session, key: str) -> None:
 
 
 class Declared(Protocol):
-    """A subscriber, or what has some."""
+    """A subscriber, a queryable, or what has some."""
 
     @property
     def declared_keys(self) -> tuple[str, ...]: ...
@@ -79,6 +81,13 @@ def wait_until_declared(session: Session, *listeners: Declared) -> None:
     for listener in listeners:
         for key in listener.declared_keys:
             wait_for_match(session.zenoh, key)
+
+
+def wait_until_answered(session: Session, *queryables: Declared) -> None:
+    """Wait until all keys of queryables are known at another session."""
+    for queryable in queryables:
+        for key in queryable.declared_keys:
+            wait_for_answerer(session.zenoh, key)
 
 
 def collect(subscriber: Subscriber, count: int, timeout: float = 20.0) -> list[Sample]:

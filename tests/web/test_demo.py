@@ -29,9 +29,9 @@ from zonal.web.demo.city import (
     cloud_time,
     make_city,
 )
+from zonal.web.demo.demo import MQTT_NEEDS, PAST_NEEDS
 from zonal.web.demo.districts import districts
-from zonal.web.demo.installed import missing, mqtt_missing
-from zonal.web.demo.ports import port_or_any
+from zonal.web.demo.machine import missing, port_or_any
 
 
 def test_the_city_is_the_same_each_time_and_everyone_stays_in_it() -> None:
@@ -145,7 +145,7 @@ def _value(event: Event) -> dict[str, str]:
 
 
 def test_a_notice_is_heard_by_zenoh_and_mqtt_phones_inside_its_fence(tmp_path: Path) -> None:
-    reason = mqtt_missing()
+    reason = missing(*MQTT_NEEDS)
     if reason:
         pytest.skip(reason)
     options = DemoOptions(data=tmp_path, port=0, router_port=0, pipeline=False, spark=False)
@@ -172,9 +172,7 @@ def test_a_notice_is_heard_by_zenoh_and_mqtt_phones_inside_its_fence(tmp_path: P
 
 
 def test_history_answers_for_what_was_live(tmp_path: Path) -> None:
-    from zonal.web.demo import past
-
-    reason = past.missing()
+    reason = missing(*PAST_NEEDS)
     if reason:
         pytest.skip(reason)
     options = DemoOptions(data=tmp_path, port=0, router_port=0, mqtt=False, spark=False)
@@ -229,6 +227,7 @@ def test_sparks_job_is_made_of_the_pipelines_own_parts_and_fences_its_alerts(
     row = {
         "topic": f"{topics.ALERT_PREFIX}/pm10", "payload": '{"value": 90}', "latitude": CENTRE.lat,
         "longitude": CENTRE.lon, "geofence": shapely.to_wkb(planar_of(fence.bounds)),
+        "encoding": "application/json",
     }  # fmt: skip
     url = f"{web.server.url}/{topics.ALERTS}?lat={CENTRE.lat}&long={CENTRE.lon}"
     with EventReader(url) as inside:

@@ -147,10 +147,11 @@ def test_everything_live_is_shown_before_an_area_is_drawn(page: Page) -> None:
 def test_the_counter_never_says_that_more_was_received_than_published(page: Page) -> None:
     """Without an area both are the same messages, counted at the same place of the stream."""
     number = "(id) => Number(document.getElementById(id).textContent.replace(/\\D/g, ''))"
+    counts = f"['received', 'published'].map({number})"
+    caught_up = "(least, [received, published]) => published > least && received > published - 20"
     for least in (40, 80, 120, 160):
-        page.wait_for_function(f"least => ({number})('published') > least", arg=least)
-        received, published = page.evaluate(f"['received', 'published'].map({number})")
-        assert received == pytest.approx(published, abs=20)
+        page.wait_for_function(f"least => ({caught_up})(least, {counts})", arg=least)
+        received, published = page.evaluate(counts)
         assert received <= published + 2  # what is under way between two of the server's sessions
 
 

@@ -110,7 +110,7 @@ def test_streams_with_the_same_selection_share_a_subscriber(web: Web) -> None:
         other.next()
     eventually(lambda: web.metric("zonal_streams") == 0)
     eventually(lambda: web.metric("zonal_feeds") == 0)
-    eventually(lambda: not web.session._subscribers)
+    eventually(lambda: not len(web.session._followers))
 
 
 def test_counters_tell_what_the_network_spared(web: Web) -> None:

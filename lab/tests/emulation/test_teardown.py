@@ -13,7 +13,7 @@ import pytest
 
 from zonal_lab.emulation.cpu import CpuController, CpuGroups, find_cpu_controller
 from zonal_lab.emulation.network import EmulatedNetwork
-from zonal_lab.emulation.runs import REGISTER, ProcessMark, remove_leftovers
+from zonal_lab.emulation.runs import REGISTER, ProcessMark, RunRecord, remove_leftovers
 from zonal_lab.emulation.topology import layout
 from zonal_lab.errors import EmulationError
 
@@ -63,7 +63,9 @@ class Holder:
         told = json.loads(self.process.stdout.readline())
         self.run: str = told["run"]
         self.workers = [ProcessMark.of(pid) for pid in told["pids"]]
-        self.namespaces = {Path(f"/proc/{pid}/ns/net").readlink() for pid in told["pids"]}
+        # A process that was just started may still be on its way into its namespace.
+        wait_until(lambda: namespace_of("self") not in map(namespace_of, told["pids"]))
+        self.namespaces = set(map(namespace_of, told["pids"]))
         controller = find_cpu_controller()
         self.group = controller.root / f"zonal-lab-{self.run}" if controller else None
         self.record = REGISTER / f"{self.run}.json"
@@ -75,6 +77,10 @@ class Holder:
             or any(worker.alive for worker in self.workers)
             or self.namespaces & namespaces_in_use()
         )
+
+
+def namespace_of(pid: int | str) -> Path:
+    return Path(f"/proc/{pid}/ns/net").readlink()
 
 
 def namespaces_in_use() -> set[Path]:
@@ -176,7 +182,8 @@ def test_a_worker_that_dies_or_keeps_silent_is_reported() -> None:
 def test_a_limited_process_gets_its_share_of_a_core() -> None:
     if find_cpu_controller() is None:
         pytest.skip("no cpu controller is mounted")
-    groups = CpuGroups(f"test-{os.getpid()}")
+    record = RunRecord()  # or another run would take the groups for leftovers
+    groups = CpuGroups(record.run)
     busy = subprocess.Popen([sys.executable, "-c", "while True: pass"])
     try:
         groups.limit("busy", 0.2)
@@ -190,6 +197,7 @@ def test_a_limited_process_gets_its_share_of_a_core() -> None:
         busy.kill()
         busy.wait()
         groups.close()
+        record.close()
     assert not groups.root.exists()
 
 

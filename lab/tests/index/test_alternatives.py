@@ -1,4 +1,4 @@
-"""The trees that the raster is compared with must answer as the areas themselves do."""
+"""The structures that the raster is compared with must answer as the areas themselves do."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from index_fences import (
 from index_model import SameAnswers
 from zonal.geo import Circle, Point
 from zonal.index import Fences
-from zonal_lab.index import RTreeFences, STRTreeFences
+from zonal_lab.index import LinearFences, RTreeFences, STRTreeFences
 
-trees = pytest.mark.parametrize("make", [RTreeFences, STRTreeFences])
+others = pytest.mark.parametrize("make", [RTreeFences, STRTreeFences, LinearFences])
 
 
-@trees
+@others
 @settings(max_examples=60, deadline=None)
 @given_operations
 def test_the_same_answers_under_random_operations(
@@ -32,7 +32,7 @@ def test_the_same_answers_under_random_operations(
     check_operations(make(), steps, asked)
 
 
-@trees
+@others
 @settings(max_examples=60, deadline=None)
 @given_edges
 def test_points_at_the_edge_are_judged_by_the_area(
@@ -41,14 +41,14 @@ def test_points_at_the_edge_are_judged_by_the_area(
     check_edge(make(), circle, bearing, beyond_m)
 
 
-@trees
+@others
 def test_a_crowd_of_every_kind(make: Callable[[], Fences]) -> None:
     check_crowd(make())
 
 
-class Trees(SameAnswers):
-    structures = (RTreeFences, STRTreeFences)
+class Others(SameAnswers):
+    structures = (RTreeFences, STRTreeFences, LinearFences)
 
 
-TestTrees = Trees.TestCase
-TestTrees.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+TestOthers = Others.TestCase
+TestOthers.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)

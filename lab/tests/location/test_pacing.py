@@ -2,8 +2,12 @@ from __future__ import annotations
 
 import time
 
+import pytest
+
 from zonal_lab.location.message import MEASURED, MESSAGE_BYTES, Message, unpack_message
 from zonal_lab.location.pacing import send_paced
+
+pytestmark = pytest.mark.group("emulation")  # it measures time, as they do
 
 
 def test_3200_messages_a_second_are_sent_evenly() -> None:

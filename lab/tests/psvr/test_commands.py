@@ -67,6 +67,23 @@ def test_rows_come_back_from_their_file_as_they_were(tmp_path: Path) -> None:
     assert read_rows(tmp_path / "some.csv") == rows
 
 
+def test_the_cost_of_channels_is_a_table() -> None:
+    arguments = ["channels", "--number", "8", "--number", "80", "--nodes", "8"]
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 0, result.output
+    *_, few, many = (
+        [cell.strip() for cell in line.split("|")] for line in result.output.split("\n")[:4]
+    )
+    assert (few[1], many[1]) == ("8", "80")
+    assert few[4].partition(",")[0] == many[4].partition(",")[0]  # beacons know nothing of channels
+
+
+def test_the_cost_of_rest_is_a_table() -> None:
+    result = CliRunner().invoke(app, ["rest", "--periods", "4", "--nodes", "6"])
+    assert result.exit_code == 0, result.output
+    assert "| every 4 s | 9" in result.output.splitlines()[2]  # 900 beacons an hour
+
+
 def test_draw_command_writes_a_picture(tmp_path: Path) -> None:
     path = tmp_path / "mesh.png"
     arguments = ["draw", str(path), "--nodes", "10", "--reach", "0.5", "--subscribers", "3"]

@@ -63,12 +63,7 @@ class Distributor:
         encodings = Encodings(message, now)
         message_qos, retain = message.qos, message.retain
         for session, qos, identifiers, as_published in copies:
-            session.deliver(
-                encodings,
-                min(message_qos, qos),
-                retain and as_published,
-                identifiers,
-            )
+            session.deliver(encodings, min(message_qos, qos), retain and as_published, identifiers)
         for members in groups:
             self._deliver_shared(members, encodings)
         return len(copies) + len(groups)

@@ -27,7 +27,7 @@ from zonal.broker.keymap import fits, key_of_topic, topic_of_key
 from zonal.broker.message import Message
 from zonal.broker.retained_elsewhere import RetainedElsewhere
 from zonal.broker.zenoh_encoding import describe, encoding_of
-from zonal.errors import AttachmentError, BrokerError, ZonalError
+from zonal.errors import AttachmentError, BrokerError, NetworkError, ZonalError
 from zonal.runtime import Recent
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class Federation:
         self._loop = asyncio.get_running_loop()
         try:
             self._session = await asyncio.to_thread(zonal.session.open, self._config)
-        except zenoh.ZError as error:
+        except NetworkError as error:
             raise BrokerError(f"cannot join Zenoh: {error}") from error
         self._gathering = self._session.gather(self._arrive)
         for session in self._broker.sessions.values():

@@ -11,7 +11,6 @@ from zonal.broker import reason_codes, version_311
 from zonal.broker.connection import UNLIMITED, Connection, Stage
 from zonal.broker.publishing import check_properties
 from zonal.broker.reason_codes import protocol_error
-from zonal.broker.session import ClientSession
 from zonal.broker.topics import valid_topic
 from zonal.broker.will import Will
 from zonal.errors import GeometryError, MqttError
@@ -19,6 +18,7 @@ from zonal.errors import GeometryError, MqttError
 if TYPE_CHECKING:
     from zonal.broker.access import User
     from zonal.broker.geocontext import Context
+    from zonal.broker.session import ClientSession
     from zonal.broker.settings import Limits
     from zonal.broker.state import BrokerState
 
@@ -81,8 +81,7 @@ def admit(broker: BrokerState, connection: Connection, user: User | None, now: f
     session.will = will
     if context.location is not None:
         broker.matching.locate(session, context.location)
-    if session.durable:
-        broker.journal.session(session)
+    broker.journal.session(session)
     welcome = _welcome(broker, connection, session, packet, present=present)
     if len(welcome) > connection.maximum_packet:
         # Nothing may be said before CONNACK, and nothing longer than the client takes.
@@ -125,8 +124,9 @@ def _session(
 ) -> tuple[ClientSession, bool]:
     """The client's session, new or continued, after whoever held it was sent away (3.1.4)."""
     client_id = connection.client_id
+    user_name = connection.user.name if connection.user else None
     old = broker.sessions.get(client_id)
-    if old is not None and old.user_name != (connection.user.name if connection.user else None):
+    if old is not None and old.user_name != user_name:
         raise MqttError(reason_codes.NOT_AUTHORIZED, "this client identifier is another user's")
     if old is not None and old.connection is not None:
         broker.drop(
@@ -136,7 +136,9 @@ def _session(
     if old is not None and packet.clean_start:
         broker.end(old, now)
         old = None
-    session = old or _new_session(broker, connection)
+    if old is None and len(broker.sessions) >= broker.settings.limits.maximum_sessions:
+        raise MqttError(reason_codes.QUOTA_EXCEEDED, "too many sessions")
+    session = old or broker.new_session(client_id, user_name)
     session.connection = connection
     session.user = connection.user
     session.expires_at = session.will_at = session.will = None
@@ -145,18 +147,6 @@ def _session(
     broker.attached[connection] = session
     connection.stage = Stage.OPEN
     return session, old is not None
-
-
-def _new_session(broker: BrokerState, connection: Connection) -> ClientSession:
-    limits = broker.settings.limits
-    if len(broker.sessions) >= limits.maximum_sessions:
-        raise MqttError(reason_codes.QUOTA_EXCEEDED, "too many sessions")
-    session = ClientSession(
-        connection.client_id, broker.counters, broker.journal, limits.maximum_queued
-    )
-    session.user_name = connection.user.name if connection.user else None
-    broker.sessions[connection.client_id] = session
-    return session
 
 
 def _welcome(broker: BrokerState, connection: Connection, session: ClientSession,

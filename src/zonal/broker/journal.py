@@ -14,19 +14,20 @@ if TYPE_CHECKING:
 class Journal(OutgoingJournal):
     """Takes changes in the order they happen; nothing is promised to a client before `commit`.
 
-    This one keeps nothing, for a broker without a data directory; `Store` keeps all of it.
+    This one keeps nothing, for a broker without a data directory. `Store` keeps what belongs to
+    durable sessions, and retained messages.
     """
 
     def session(self, session: ClientSession) -> None:
-        """A durable session was opened, changed or left by its client."""
+        """A session was opened, changed or left by its client."""
 
-    def end(self, client_id: str) -> None:
-        """A session and everything in it is over."""
+    def end(self, session: ClientSession) -> None:
+        """A session and everything in it is over, or no longer durable."""
 
     def subscribe(self, subscription: ClientSubscription) -> None:
         """A subscription was made or replaced."""
 
-    def unsubscribe(self, client_id: str, pattern: str) -> None:
+    def unsubscribe(self, session: ClientSession, pattern: str) -> None:
         """A subscription was removed."""
 
     def retain(self, message: Message) -> None:
@@ -35,10 +36,10 @@ class Journal(OutgoingJournal):
     def clear(self, topic: str) -> None:
         """A topic has no retained message any more."""
 
-    def received(self, client_id: str, packet_id: int, code: int) -> None:
+    def received(self, session: ClientSession, packet_id: int, code: int) -> None:
         """A QoS 2 message came in and was acted upon."""
 
-    def released(self, client_id: str, packet_id: int) -> None:
+    def released(self, session: ClientSession, packet_id: int) -> None:
         """The sender of a QoS 2 message released its identifier."""
 
     def commit(self) -> None:

@@ -44,8 +44,7 @@ def on_publish(broker: BrokerState, connection: Connection, session: ClientSessi
     elif qos == 2:
         if code < reason_codes.FAILURE:  # acted upon: remembered until it is released
             session.incoming[packet_id] = code
-            if session.durable:
-                broker.journal.received(session.client_id, packet_id, code)
+            broker.journal.received(session, packet_id, code)
         connection.acknowledge(mqtt5.PubRecPacket, packet_id, code, reason)
 
 
@@ -166,8 +165,8 @@ def on_pubrel(broker: BrokerState, connection: Connection, session: ClientSessio
     if packet_id == 0:
         raise protocol_error("packet identifier 0")
     known = session.incoming.pop(packet_id, None) is not None
-    if known and session.durable:
-        broker.journal.released(session.client_id, packet_id)
+    if known:
+        broker.journal.released(session, packet_id)
     connection.acknowledge(
         mqtt5.PubCompPacket, packet_id, 0 if known else reason_codes.PACKET_ID_NOT_FOUND
     )

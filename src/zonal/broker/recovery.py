@@ -72,16 +72,12 @@ def _sessions(broker: BrokerState, store: Store) -> list[tuple[ClientSession, bo
     found = []
     for row in store.rows("SELECT * FROM session"):
         client_id, user_name, expiry, expires_at, connected, lat, lon, will, will_at = row
-        session = ClientSession(
-            client_id, broker.counters, broker.journal, broker.settings.limits.maximum_queued
-        )
-        session.user_name = user_name
+        session = broker.new_session(client_id, user_name)
         session.user = broker.access.user(user_name)
         session.expiry, session.expires_at, session.will_at = expiry, expires_at, will_at
         session.durable = True
         session.location = None if lat is None else Point(lat, lon)
         session.will = None if will is None else _will(will)
-        broker.sessions[client_id] = session
         found.append((session, bool(connected)))
     return found
 

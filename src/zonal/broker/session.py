@@ -82,13 +82,13 @@ class ClientSession:
     """Subscriptions, the messages under way both ways, and a will."""
 
     client_id: str
+    user_name: str | None
+    """Whose session it is; nobody else may continue it."""
     counters: BrokerCounters
     journal: OutgoingJournal
     maximum_queued: int
     connection: Connection | None = None
     user: User | None = None
-    user_name: str | None = None
-    """Whose session it is; nobody else may continue it."""
     durable: bool = False
     """Whether the store keeps it: it does for sessions that outlive their connection."""
     expiry: int = 0

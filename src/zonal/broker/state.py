@@ -12,6 +12,7 @@ from zonal.broker.distribution import Distributor
 from zonal.broker.journal import Journal
 from zonal.broker.matching import Matching
 from zonal.broker.retained import Retained
+from zonal.broker.session import ClientSession
 from zonal.broker.settings import NEVER, Settings
 from zonal.broker.timers import Timers
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from zonal.broker.geocontext import Context
-    from zonal.broker.session import ClientSession, ClientSubscription
+    from zonal.broker.session import ClientSubscription
     from zonal.geo import Point
 
 
@@ -56,6 +57,14 @@ class BrokerState:
             return geocontext.NOWHERE
         return geocontext.read(properties, self.settings.limits.maximum_vertices)
 
+    def new_session(self, client_id: str, user_name: str | None) -> ClientSession:
+        """A session of a client that has none, nor subscriptions or messages."""
+        session = ClientSession(
+            client_id, user_name, self.counters, self.journal, self.settings.limits.maximum_queued
+        )
+        self.sessions[client_id] = session
+        return session
+
     def drop(self, connection: Connection, code: int, reason: str, now: float) -> None:
         """Closes a connection for a reason that the client is told; its will applies."""
         connection.disconnect(code, reason)
@@ -80,8 +89,7 @@ class BrokerState:
         if session.expiry != NEVER:
             session.expires_at = now + session.expiry
             self._schedule_end(session)
-        if session.durable:
-            self.journal.session(session)
+        self.journal.session(session)
 
     def _schedule_will(self, session: ClientSession, now: float) -> None:
         if session.will is None:
@@ -97,8 +105,7 @@ class BrokerState:
         def send(now: float) -> None:
             if session.will_at == due:
                 self._publish_will(session, now)
-                if session.durable:
-                    self.journal.session(session)
+                self.journal.session(session)
 
         self.timers.at(due, send)
 
@@ -140,34 +147,32 @@ class BrokerState:
         session.expires_at = None
         self._publish_will(session, now)
         outstanding = session.outstanding()
-        if session.durable:
-            self._forget_all(session)
-            self.journal.end(session.client_id)
+        self._erase(session)
         self.distributor.hand_over(session, outstanding, now)
 
     def set_durable(self, session: ClientSession, *, durable: bool) -> None:
         """Has the store keep a session from now on, or no longer."""
-        if session.durable and not durable:
-            self._forget_all(session)
-            self.journal.end(session.client_id)
-        elif durable and not session.durable:
+        if durable and not session.durable:
             session.durable = True
             self.journal.session(session)
             for subscription in session.subscriptions.values():
                 self.journal.subscribe(subscription)
-        session.durable = durable
+        elif not durable:
+            self._erase(session)
+            session.durable = False
 
-    def _forget_all(self, session: ClientSession) -> None:
+    def _erase(self, session: ClientSession) -> None:
+        """Takes a session out of the store."""
         for entry in session.outstanding():
             if entry.number:
                 self.journal.forget(session.client_id, entry)
                 entry.number = 0
+        self.journal.end(session)
 
     def move(self, session: ClientSession, location: Point) -> None:
         """A client said where it is."""
         self.matching.locate(session, location)
-        if session.durable:
-            self.journal.session(session)
+        self.journal.session(session)
 
     def watch(self, connection: Connection, now: float) -> None:
         """Starts the keep-alive clock: one and a half times the interval (3.1.2.10)."""

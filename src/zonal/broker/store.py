@@ -144,10 +144,17 @@ class Store(Journal):
     def _change(self, statement: str, *row: object) -> None:
         self._changes.append((statement, row))
 
+    def _change_of(self, session: ClientSession, statement: str, *row: object) -> None:
+        """A change of what belongs to a session, whose client identifier begins the row."""
+        if session.durable:
+            self._changes.append((statement, (session.client_id, *row)))
+
     # The journal.
 
     def session(self, session: ClientSession) -> None:
         """Keeps a session's own facts."""
+        if not session.durable:
+            return
         location = session.location
         will = session.will
         self._change(
@@ -164,17 +171,19 @@ class Store(Journal):
             session.will_at,
         )
 
-    def end(self, client_id: str) -> None:
+    def end(self, session: ClientSession) -> None:
         """Forgets a session."""
         for statement in END:
-            self._change(statement, client_id)
+            self._change_of(session, statement)
 
     def subscribe(self, subscription: ClientSubscription) -> None:
         """Keeps a subscription."""
-        area = subscription.area
+        session, area = subscription.session, subscription.area
+        if not session.durable:
+            return
         self._change(
             PUT_SUBSCRIPTION,
-            subscription.session.client_id,
+            session.client_id,
             subscription.pattern,
             subscription.qos,
             subscription.no_local,
@@ -183,9 +192,9 @@ class Store(Journal):
             None if area is None else json.dumps(area.to_dict()),
         )
 
-    def unsubscribe(self, client_id: str, pattern: str) -> None:
+    def unsubscribe(self, session: ClientSession, pattern: str) -> None:
         """Forgets a subscription."""
-        self._change(UNSUBSCRIBE, client_id, pattern)
+        self._change_of(session, UNSUBSCRIBE, pattern)
 
     def retain(self, message: Message) -> None:
         """Keeps a retained message."""
@@ -237,13 +246,13 @@ class Store(Journal):
         if message.references == 0:
             self._change(FORGET_MESSAGE, message.key)
 
-    def received(self, client_id: str, packet_id: int, code: int) -> None:
+    def received(self, session: ClientSession, packet_id: int, code: int) -> None:
         """Keeps the identifier of a QoS 2 message that was acted upon."""
-        self._change(PUT_INCOMING, client_id, packet_id, code)
+        self._change_of(session, PUT_INCOMING, packet_id, code)
 
-    def released(self, client_id: str, packet_id: int) -> None:
+    def released(self, session: ClientSession, packet_id: int) -> None:
         """Forgets it."""
-        self._change(RELEASE, client_id, packet_id)
+        self._change_of(session, RELEASE, packet_id)
 
 
 def packet_of(message: Message) -> bytes:

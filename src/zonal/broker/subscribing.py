@@ -103,8 +103,7 @@ def _put(broker: BrokerState, session: ClientSession, subscription: ClientSubscr
         broker.matching.add(subscription)
     else:
         broker.matching.replace(old, subscription)
-    if session.durable:
-        broker.journal.subscribe(subscription)
+    broker.journal.subscribe(subscription)
     return old is not None
 
 
@@ -134,6 +133,5 @@ def _remove(broker: BrokerState, session: ClientSession, pattern: str) -> int:
     if subscription is None:
         return reason_codes.NO_SUBSCRIPTION_EXISTED
     broker.matching.remove(subscription)
-    if session.durable:
-        broker.journal.unsubscribe(session.client_id, pattern)
+    broker.journal.unsubscribe(session, pattern)
     return reason_codes.SUCCESS

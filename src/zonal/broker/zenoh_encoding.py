@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from zonal.broker.message import Message, is_text
-from zonal.session.content import LONGEST_ENCODING
+from zonal.session import LONGEST_ENCODING
 
 BYTES, TEXT = "zenoh/bytes", "zenoh/string"
 """What Zenoh calls a payload that nobody has described, and one that is plain text."""

@@ -7,7 +7,8 @@ A distribution adds a command with an entry point in the group `zonal.commands`:
 hello = "my_package.hello:app"   # a function, or a `typer.Typer` with several commands
 ```
 
-A module is imported when its command is used, or when `zonal --help` asks it for its help.
+A module is imported when its command is used, or when `zonal --help` asks it for its help: nobody
+waits for Spark to publish a message.
 """
 
 from __future__ import annotations

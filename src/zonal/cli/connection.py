@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal, cast, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast, get_args
 
 import typer
-import zenoh
 
 import zonal
 from zonal.cli.notation import AREA_HELP, given, parse_point
@@ -48,18 +47,16 @@ JsonLines = Annotated[bool, typer.Option("--json", help="Write one JSON object a
 
 
 def connected(
-    connect: list[str], mode: str, encoding: str = "s2", position: str | None = None
+    connect: list[str],
+    mode: str,
+    encoding: str = "s2",
+    position: str | None = None,
+    settings: dict[str, Any] | None = None,
 ) -> Session:
-    """Open a session, or say clearly why not."""
+    """Open a session (with further `settings` of Zenoh's), or say clearly why not."""
     endpoints = [endpoint for endpoint in connect if endpoint != "scout"]
-    try:
-        config = zonal.config(check_mode(mode), connect=endpoints)
-        return zonal.open(config, encoding=encoding, position=given(position, parse_point))
-    except zenoh.ZError as error:
-        raise ZonalError(
-            f"cannot reach {', '.join(connect)} (is a router running? `zonal router` starts one): "
-            f"{error}"
-        ) from error
+    config = zonal.config(check_mode(mode), connect=endpoints, settings=settings)
+    return zonal.open(config, encoding=encoding, position=given(position, parse_point))
 
 
 def check_mode(text: str) -> ZenohMode:

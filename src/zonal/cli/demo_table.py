@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import random
 import threading
 import time
@@ -22,12 +23,17 @@ from zonal.session import Router, Session, Subscriber
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    import zenoh
-
 DUOMO = Point(45.4642, 9.1900)
+NAVIGLI = Polygon(((45.44, 9.15), (45.44, 9.18), (45.455, 9.18), (45.455, 9.15), (45.44, 9.15)))
 CITY = Box(45.38, 9.04, 45.54, 9.28)
+AREAS: dict[str, Area] = {
+    "2 km, Duomo": Circle(DUOMO, radius_m=2000),
+    "Navigli": NAVIGLI,
+    "the north": Box(45.50, 9.04, 45.54, 9.28),
+}
 TOPIC = "milano/airquality"
 ENCODINGS = ("s2", "mgrs", "bloom:milano", "json")
+SENSORS, RATE_HZ = 40, 5.0
 
 
 @dataclass(slots=True)
@@ -40,8 +46,6 @@ class AirSensor:
 
     def move(self, seconds: float) -> None:
         """Go on, and turn back at the border of the city."""
-        if not self.speed_m_s:
-            return
         ahead = destination(self.place, self.bearing, self.speed_m_s * seconds)
         if CITY.contains(ahead):
             self.place = ahead
@@ -51,126 +55,94 @@ class AirSensor:
 
 @dataclass(slots=True)
 class TableRow:
-    """A subscriber of the demo and its row in the table."""
+    """A subscriber of the demo, and what the table says of it."""
 
     name: str
     encoding: str
     subscriber: Subscriber
 
+    def cells(self, published: int) -> list[str]:
+        """Its row, when so many messages were published under its encoding."""
+        counters = self.subscriber.counters
+        inside = counters.received - counters.filtered_at_edge - counters.duplicates
+        spared = max(0.0, 1 - counters.received / published) if published else 0.0
+        counts = (len(self.subscriber.declared_keys), published, counters.received, inside)
+        return [self.name, self.encoding, *map(str, counts), f"{spared:.0%}"]
 
-def demo_table(seconds: float | None = None, sensors: int = 40, rate: float = 5.0) -> None:
+
+def demo_table(seconds: float | None = None) -> None:
     """Watch what each subscriber receives, and what the network spared it."""
-    console = Console()
+    console, stop, sent = Console(), threading.Event(), Counter[str]()
     domain = BloomDomain("milano", Grid(CITY, rows=10, columns=10), probability=0.01)
     register_encoding(BloomEncoding(domain))
-    stop = threading.Event()
-    with Router(["tcp/127.0.0.1:0"]) as router:
+    walker = AirSensor(DUOMO, 60.0, 12.0)
+    with contextlib.ExitStack() as stack:
+        router = stack.enter_context(Router(["tcp/127.0.0.1:0"]))
         console.print(f"Stock Zenoh router on {router.endpoints[0]}; Ctrl-C stops the demo.")
-        config = zonal.config("client", connect=router.endpoints)
-        walker = AirSensor(DUOMO, 60.0, 12.0)
-        with contextlib.ExitStack() as sessions:
-            publishing = sessions.enter_context(zonal.open(config))
-            listeners = list(_listeners(config, walker, sessions))
-            sent: Counter[str] = Counter()
-            thread = threading.Thread(
-                target=_publish, args=(publishing, _sensors(sensors), walker, rate, sent, stop)
-            )
-            thread.start()
-            try:
-                _watch(console, listeners, sent, seconds)
-            except KeyboardInterrupt:
-                console.print("stopping")
-            finally:
-                stop.set()
-                thread.join()
+
+        def session(**options: object) -> Session:
+            config = zonal.config("client", connect=router.endpoints)
+            return stack.enter_context(zonal.open(config, **options))  # type: ignore[arg-type]
+
+        # Each subscriber in a session of its own, so that each has counters of its own.
+        rows = [
+            TableRow(name, e, session().declare_subscriber(TOPIC, area=area, encoding=e))
+            for e in ENCODINGS
+            for name, area in AREAS.items()
+        ]
+        follower = session(position=lambda: walker.place, lifetime=0.5)
+        around = follower.declare_subscriber(TOPIC, area=Circle(radius_m=1500))
+        rows.append(TableRow("around a walker", "s2", around))
+        thread = threading.Thread(target=_publish, args=(session(), walker, sent, stop))
+        thread.start()
+        try:
+            _watch(console, rows, sent, math.inf if seconds is None else seconds)
+        except KeyboardInterrupt:
+            console.print("stopping")
+        finally:
+            stop.set()
+            thread.join()
 
 
-def _sensors(count: int) -> list[AirSensor]:
-    generator = random.Random(7)
-    return [
-        AirSensor(
-            Point(
-                generator.uniform(CITY.min_lat, CITY.max_lat),
-                generator.uniform(CITY.min_lon, CITY.max_lon),
-            ),
-            generator.uniform(0, 360),
-            generator.choice((8.0, 14.0)) if number % 2 else 0.0,
-        )
-        for number in range(count)
-    ]
-
-
-def _listeners(
-    config: zenoh.Config, walker: AirSensor, sessions: contextlib.ExitStack
-) -> Iterator[TableRow]:
-    """Each subscriber in a session of its own, so that each has counters of its own."""
-    navigli = Polygon(((45.44, 9.15), (45.44, 9.18), (45.455, 9.18), (45.455, 9.15), (45.44, 9.15)))
-    areas: list[tuple[str, Area]] = [
-        ("2 km, Duomo", Circle(DUOMO, radius_m=2000)),
-        ("Navigli", navigli),
-        ("the north", Box(45.50, 9.04, 45.54, 9.28)),
-    ]
-    for encoding in ENCODINGS:
-        for name, area in areas:
-            session = sessions.enter_context(zonal.open(config))
-            subscriber = session.declare_subscriber(TOPIC, area=area, encoding=encoding)
-            yield TableRow(name, encoding, subscriber)
-    follower = sessions.enter_context(
-        zonal.open(config, position=lambda: walker.place, lifetime=0.5)
-    )
-    around = follower.declare_subscriber(TOPIC, area=Circle(radius_m=1500))
-    yield TableRow("around a walker", "s2", around)
+def _sensors() -> Iterator[AirSensor]:
+    chance = random.Random(7)
+    for number in range(SENSORS):
+        lat = chance.uniform(CITY.min_lat, CITY.max_lat)
+        place = Point(lat, chance.uniform(CITY.min_lon, CITY.max_lon))
+        speed = chance.choice((8.0, 14.0)) if number % 2 else 0.0
+        yield AirSensor(place, chance.uniform(0, 360), speed)
 
 
 def _publish(
-    session: Session,
-    sensors: list[AirSensor],
-    walker: AirSensor,
-    rate: float,
-    sent: Counter[str],
-    stop: threading.Event,
+    session: Session, walker: AirSensor, sent: Counter[str], stop: threading.Event
 ) -> None:
-    """Each sensor in turn, under each encoding in turn, at the asked rate."""
+    """Each sensor in turn, under each encoding in turn, at the rate of all of them."""
     publishers = {e: session.declare_publisher(TOPIC, encoding=e) for e in ENCODINGS}
-    pause, number = 1.0 / (rate * len(sensors)), 0
-    while not stop.wait(pause):
-        sensor = sensors[number % len(sensors)]
-        if number % len(sensors) == 0:
+    sensors, number = list(_sensors()), 0
+    while not stop.wait(1.0 / (RATE_HZ * SENSORS)):
+        if number % SENSORS == 0:
             for moving in (*sensors, walker):
-                moving.move(1.0 / rate)
-        encoding = ENCODINGS[number // len(sensors) % len(ENCODINGS)]
-        publishers[encoding].put(f'{{"pm10": {random.gauss(30, 8):.1f}}}', location=sensor.place)
+                moving.move(1.0 / RATE_HZ)
+        encoding = ENCODINGS[number // SENSORS % len(ENCODINGS)]
+        message = f'{{"pm10": {random.gauss(30, 8):.1f}}}'
+        publishers[encoding].put(message, location=sensors[number % SENSORS].place)
         sent[encoding] += 1
         number += 1
 
 
-def _watch(
-    console: Console, listeners: list[TableRow], sent: Counter[str], seconds: float | None
-) -> None:
+def _watch(console: Console, rows: list[TableRow], sent: Counter[str], seconds: float) -> None:
     started = time.monotonic()
-    with Live(_table(listeners, sent, 0.0), console=console, refresh_per_second=4) as live:
-        while seconds is None or time.monotonic() - started < seconds:
+    with Live(console=console, refresh_per_second=4) as live:
+        while (elapsed := time.monotonic() - started) < seconds:
+            live.update(_table(rows, sent, elapsed))
             time.sleep(0.25)
-            live.update(_table(listeners, sent, time.monotonic() - started))
 
 
-def _table(listeners: list[TableRow], sent: Counter[str], elapsed: float) -> Table:
-    table = Table(title=f"{TOPIC}: {sent.total()} messages in {elapsed:.0f} s")
-    table.add_column("subscriber")
-    for name in ("encoding", "keys", "published", "reached it", "inside", "spared"):
-        table.add_column(name, justify="left" if name == "encoding" else "right")
-    for listener in listeners:
-        counters = listener.subscriber.counters
-        published = sent[listener.encoding]
-        inside = counters.received - counters.filtered_at_edge - counters.duplicates
-        spared = 1 - counters.received / published if published else 0.0
-        table.add_row(
-            listener.name,
-            listener.encoding,
-            str(len(listener.subscriber.declared_keys)),
-            str(published),
-            str(counters.received),
-            str(inside),
-            f"{max(0.0, spared):.0%}",
-        )
+def _table(rows: list[TableRow], sent: Counter[str], elapsed: float) -> Table:
+    title = f"{TOPIC}: {sent.total()} messages in {elapsed:.0f} s"
+    table = Table("subscriber", "encoding", title=title)
+    for name in ("keys", "published", "reached it", "inside", "spared"):
+        table.add_column(name, justify="right")
+    for row in rows:
+        table.add_row(*row.cells(sent[row.encoding]))
     return table

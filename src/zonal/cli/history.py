@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import base64
 import json
-import signal
-import threading
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
 import typer
 
-from zonal.cli.connection import LOCAL_ROUTER, Connect, JsonLines, Mode, connected
-from zonal.cli.notation import AREA_HELP, parse_area
+from zonal.cli.connection import LOCAL_ROUTER, Area, Connect, JsonLines, Mode, connected
+from zonal.cli.notation import given, parse_area
+from zonal.cli.output import payload_member, payload_text
+from zonal.cli.stopping import stop_event
 
 
 def history(
@@ -23,7 +22,7 @@ def history(
         int | None, typer.Option(help="As it was known at a version of silver (or of the log).")
     ] = None,
     time: Annotated[str, typer.Option("--time", "-t", help="As in Zenoh.")] = "[now(-1h)..]",
-    area: Annotated[str | None, typer.Option("--area", "-a", help=AREA_HELP)] = None,
+    area: Area = None,
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="At most so many.")] = 1000,
     serve: Annotated[bool, typer.Option(help="Answer queries of the network instead.")] = False,
     connect: Connect = LOCAL_ROUTER,
@@ -34,11 +33,9 @@ def history(
     from zonal.pipeline import History, HistoryService, Selection, parse_time_range
 
     past = History(lake=lake, log=log, version=version)
-    wanted = None if area is None else parse_area(area)
+    wanted = given(area, parse_area)
     if serve:
-        stop = threading.Event()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, lambda *_: stop.set())
+        stop = stop_event()
         with (
             connected(connect, mode) as session,
             HistoryService(session, past, topic, area=wanted, max_replies=limit),
@@ -59,7 +56,7 @@ def _as_line(row: dict[str, Any]) -> str:
     moment = row["timestamp"] or row["received"]
     place = row["latitude"]
     where = "nowhere" if place is None else f"{place:.5f}, {row['longitude']:.5f}"
-    return f"{moment:%Y-%m-%d %H:%M:%S}  {row['topic']}  {where}  {_text(row['payload'])}"
+    return f"{moment:%Y-%m-%d %H:%M:%S}  {row['topic']}  {where}  {payload_text(row['payload'])}"
 
 
 def _as_json(row: dict[str, Any]) -> str:
@@ -75,16 +72,6 @@ def _as_json(row: dict[str, Any]) -> str:
         "encoding": row["encoding"],
         "source": row["source"],
         "sequence": row["sequence"],
+        **payload_member(row["payload"]),
     }
-    try:
-        record["payload"] = row["payload"].decode()
-    except UnicodeDecodeError:
-        record["payload_base64"] = base64.b64encode(row["payload"]).decode()
     return json.dumps(record, ensure_ascii=False)
-
-
-def _text(payload: bytes) -> str:
-    try:
-        return payload.decode()
-    except UnicodeDecodeError:
-        return f"<{len(payload)} bytes>"

@@ -76,8 +76,3 @@ def _root(
     ),
 ) -> None:
     del version  # shown already
-
-
-def main() -> None:
-    """The script `zonal`."""
-    app()

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import signal
-import threading
 import time
 from typing import Annotated
 
 import typer
 
-from zonal.cli.connection import LOCAL_ROUTER, Connect, Mode, connected
-from zonal.cli.notation import AREA_HELP, parse_area
+from zonal.cli.connection import LOCAL_ROUTER, Area, Connect, Mode, connected
+from zonal.cli.notation import given, parse_area
+from zonal.cli.stopping import stop_event
 
 _REPORT_S = 1.0
 
@@ -22,7 +21,7 @@ def record(
     topics: Annotated[
         list[str] | None, typer.Argument(help="Topics; * and ** are wildcards. Without any: all.")
     ] = None,
-    area: Annotated[str | None, typer.Option("--area", "-a", help=AREA_HELP)] = None,
+    area: Area = None,
     name: Annotated[
         str, typer.Option(help="Whose offsets: recorders that share a log have different ones.")
     ] = "recorder",
@@ -43,14 +42,12 @@ def record(
     from zonal.session import Overflow
 
     console = Console(stderr=True)
-    wanted = None if area is None else parse_area(area)
+    wanted = given(area, parse_area)
     retention = Retention(
         None if max_age is None else max_age * 86_400,
         None if max_size is None else int(max_size * 1e9),
     )
-    stop = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: stop.set())
+    stop = stop_event()
     end = None if seconds is None else time.monotonic() + seconds
     overflow = Overflow.DROP_NEWEST if drop else Overflow.BLOCK
     plan = RecorderPlan(flush_s=flush, name=name, retention=retention, overflow=overflow)

@@ -48,6 +48,11 @@ def sub(
             key, area=wanted, fenced=fenced, encoding=None if wanted is None else encoding
         )
         typer.echo(f"listening under {len(subscriber.declared_keys)} keys", err=True)
+        if session.position is None and not fenced:
+            typer.echo(
+                "without --position, messages with a geofence are not heard (--fenced: all are)",
+                err=True,
+            )
         shown = 0
         while not stop.is_set() and (deadline is None or time.monotonic() < deadline):
             try:

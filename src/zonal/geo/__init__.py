@@ -13,10 +13,12 @@ from zonal.geo.formats import (
     area_from_bytes,
     area_from_dict,
     area_from_geojson,
+    area_from_planar,
     area_from_wkb,
     area_from_wkt,
     point_from_wkt,
 )
+from zonal.geo.given import GivenArea, GivenPoint, as_area, as_point
 from zonal.geo.grid import Grid, GridCell
 from zonal.geo.planar import EDGE_TOLERANCE_M
 from zonal.geo.point import (
@@ -28,7 +30,7 @@ from zonal.geo.point import (
     unit_vector,
     unit_vectors,
 )
-from zonal.geo.polygon import MultiPolygon, Polygon
+from zonal.geo.polygon import MultiPolygon, Polygon, overlap_too_much
 
 __all__ = [
     "DEFAULT_MAX_CELLS",
@@ -41,6 +43,8 @@ __all__ = [
     "Cell",
     "Circle",
     "Everywhere",
+    "GivenArea",
+    "GivenPoint",
     "Grid",
     "GridCell",
     "MultiPolygon",
@@ -50,8 +54,11 @@ __all__ = [
     "area_from_bytes",
     "area_from_dict",
     "area_from_geojson",
+    "area_from_planar",
     "area_from_wkb",
     "area_from_wkt",
+    "as_area",
+    "as_point",
     "cell_id_of",
     "cell_ids_of",
     "cell_intersects",
@@ -61,6 +68,7 @@ __all__ = [
     "distance_m",
     "level_for_size",
     "outline",
+    "overlap_too_much",
     "planar_of",
     "point_from_wkt",
     "unit_vector",

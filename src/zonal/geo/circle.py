@@ -18,6 +18,7 @@ from zonal.geo.point import (
     HALF_CIRCUMFERENCE_M,
     Point,
     distance_m,
+    point_of_pair,
     unit_vector,
     unit_vectors,
 )
@@ -33,8 +34,8 @@ CIRCLE_BYTES = struct.Struct("<ddd")
 class Circle(Area):
     """All points at most `radius_m` metres (great-circle distance) away from the centre.
 
-    Without a centre the circle is *ego-centric*: it follows whoever uses it, and has to be
-    placed with `at()` before it can be asked anything.
+    The centre is a `Point` or (lat, lon). Without one the circle is *ego-centric*: it follows
+    whoever uses it, and has to be placed with `at()` before it can be asked anything.
     """
 
     center: Point | None = None
@@ -54,9 +55,10 @@ class Circle(Area):
                 "(half the Earth's circumference); use Everywhere() for the whole globe"
             )
         if self.center is not None:
-            if not isinstance(self.center, Point):
-                raise GeometryError(f"a centre is a Point, not {self.center!r}")
-            object.__setattr__(self, "_plane", _plane_of(self.center, float(self.radius_m)))
+            given: Any = self.center
+            center = given if isinstance(given, Point) else point_of_pair(given)
+            object.__setattr__(self, "center", center)
+            object.__setattr__(self, "_plane", _plane_of(center, float(self.radius_m)))
 
     @property
     def is_ego_centric(self) -> bool:

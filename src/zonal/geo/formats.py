@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import struct
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import shapely
 
@@ -13,12 +13,18 @@ from zonal.errors import GeometryError
 from zonal.geo.area import BOX_BYTES, Area, Box, Everywhere
 from zonal.geo.circle import CIRCLE_BYTES, Circle
 from zonal.geo.point import Point
-from zonal.geo.polygon import MultiPolygon, Polygon
+from zonal.geo.polygon import (
+    MultiPolygon,
+    Polygon,
+    multipolygon_of_stranger,
+)
 from zonal.geo.well_known import MAX_VERTICES, POINT, POLYGON, WkbReader, check_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Mapping
 
+_Unite: TypeAlias = "Callable[[tuple[Polygon, ...]], MultiPolygon]"
+"""What makes one area of several polygons."""
 _NUMBER = r"([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)"
 _CIRCLE_WKT = re.compile(
     rf"\s*CIRCLE\s*\(\s*{_NUMBER}\s+{_NUMBER}\s*,\s*{_NUMBER}\s*\)\s*", re.IGNORECASE
@@ -42,7 +48,7 @@ def area_from_wkt(text: str) -> Area:
         return Everywhere()
     text = check_text(text)
     try:
-        return _area_of_planar(shapely.from_wkt(text))
+        return area_from_planar(shapely.from_wkt(text, on_invalid="fix") or shapely.from_wkt(text))
     except shapely.errors.ShapelyError as error:
         raise GeometryError(f"cannot read {_shown(text)} as well-known text: {error}") from error
 
@@ -59,14 +65,21 @@ def point_from_wkt(text: str) -> Point:
     return Point(planar.y, planar.x)
 
 
-def area_from_wkb(data: bytes, max_vertices: int = MAX_VERTICES) -> Area:
-    """The area of a well-known binary: a polygon, a multipolygon, or a point (radius 0)."""
+def area_from_wkb(
+    data: bytes, max_vertices: int = MAX_VERTICES, *, of_stranger: bool = False
+) -> Area:
+    """The area of a well-known binary: a polygon, a multipolygon, or a point (radius 0).
+
+    `of_stranger`: refuse overlapping parts that it would take long to unite.
+    """
     try:
         kind, polygons = WkbReader(data, max_vertices).read()
         if kind == POINT:
             return Circle(Point(*polygons[0][0][0]), radius_m=0.0)
         parts = tuple(Polygon(tuple(shell), tuple(map(tuple, holes))) for shell, *holes in polygons)
-        return parts[0] if kind == POLYGON else MultiPolygon(parts)
+        if kind == POLYGON:
+            return parts[0]
+        return multipolygon_of_stranger(parts) if of_stranger else MultiPolygon(parts)
     except GeometryError as error:
         raise GeometryError(
             f"cannot read {len(data)} bytes as well-known binary: {error}"
@@ -86,47 +99,49 @@ def area_from_bytes(data: bytes, max_vertices: int = MAX_VERTICES) -> Area:
             case b"B":
                 return Box(*BOX_BYTES.unpack(body))
             case b"P":
-                return area_from_wkb(body, max_vertices)
+                return area_from_wkb(body, max_vertices, of_stranger=True)
     except struct.error as error:
         raise GeometryError(f"{len(body)} bytes are no shape {letter!r}: {error}") from error
     raise GeometryError(f"unknown shape {letter!r}")
 
 
-def area_from_geojson(geometry: Mapping[str, Any] | str) -> Area:
+def area_from_geojson(geometry: Mapping[str, Any] | str, *, of_stranger: bool = False) -> Area:
     """The area of a GeoJSON geometry, feature, or collection (whose parts become one area).
 
-    A `Point` with the member (or property) `radius_m` is a circle.
+    A `Point` with the member (or property) `radius_m` is a circle. `of_stranger`: refuse
+    overlapping parts that it would take long to unite.
     """
     if isinstance(geometry, str):
         try:
             geometry = json.loads(geometry)
         except (json.JSONDecodeError, RecursionError) as error:
             raise GeometryError(f"cannot read GeoJSON: {error}") from error
+    unite = multipolygon_of_stranger if of_stranger else MultiPolygon
     try:
-        return _from_geojson(geometry)
+        return _from_geojson(geometry, unite)
     except _MISUSED as error:
         if isinstance(error, GeometryError):
             raise
         raise GeometryError(f"cannot read GeoJSON: {type(error).__name__} {error}") from error
 
 
-def _from_geojson(geometry: Any) -> Area:
+def _from_geojson(geometry: Any, unite: _Unite) -> Area:
     match geometry["type"]:
         case "Feature":
             radius = (geometry.get("properties") or {}).get("radius_m")
             inner = dict(geometry["geometry"])
-            return _from_geojson(inner if radius is None else {**inner, "radius_m": radius})
+            return _from_geojson(inner if radius is None else {**inner, "radius_m": radius}, unite)
         case "FeatureCollection":
-            return _united(_from_geojson(feature) for feature in geometry["features"])
+            return _united([_from_geojson(each, unite) for each in geometry["features"]], unite)
         case "GeometryCollection":
-            return _united(_from_geojson(part) for part in geometry["geometries"])
+            return _united([_from_geojson(each, unite) for each in geometry["geometries"]], unite)
         case "Point":
             lon, lat, *_ = geometry["coordinates"]
             return Circle(Point(lat, lon), radius_m=float(geometry.get("radius_m", 0.0)))
         case "Polygon":
             return _polygon_of_lon_lat(geometry["coordinates"])
         case "MultiPolygon":
-            return MultiPolygon(tuple(_polygon_of_lon_lat(p) for p in geometry["coordinates"]))
+            return unite(tuple(_polygon_of_lon_lat(p) for p in geometry["coordinates"]))
     raise GeometryError(
         f"a GeoJSON {geometry['type']} is no area; Polygon, MultiPolygon and Point (radius_m) are"
     )
@@ -137,8 +152,7 @@ def _polygon_of_lon_lat(rings: Any) -> Polygon:
     return Polygon(tuple(shell), tuple(tuple(hole) for hole in holes))
 
 
-def _united(areas: Iterable[Area]) -> Area:
-    parts = list(areas)
+def _united(parts: list[Area], unite: _Unite) -> Area:
     if len(parts) == 1:
         return parts[0]
     polygons: list[Polygon] = []
@@ -150,7 +164,7 @@ def _united(areas: Iterable[Area]) -> Area:
                 polygons.extend(part.polygons)
             case _:
                 raise GeometryError("a collection of several areas may hold polygons only")
-    return MultiPolygon(tuple(polygons))
+    return unite(tuple(polygons))
 
 
 def area_from_dict(values: Mapping[str, Any]) -> Area:
@@ -188,7 +202,8 @@ def _polygon_of_dict(values: Mapping[str, Any]) -> Polygon:
     )
 
 
-def _area_of_planar(planar: shapely.Geometry) -> Area:
+def area_from_planar(planar: shapely.Geometry) -> Area:
+    """The area of a shapely geometry (x = longitude): a polygon, several, or a point (radius 0)."""
     match planar.geom_type:
         case _ if planar.is_empty:
             raise GeometryError("an empty geometry is no area; use Everywhere() for no limit")

@@ -12,7 +12,7 @@ import numpy as np
 from zonal.errors import GeometryError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from numpy.typing import ArrayLike, NDArray
 
@@ -61,6 +61,17 @@ def _what_is_wrong(lat: float, lon: float) -> str:
     if not -90.0 <= lat <= 90.0:
         return f"latitude {lat} is not between -90 and 90 degrees{hint}"
     return f"longitude {lon} is not between -180 and 180 degrees{hint}"
+
+
+def point_of_pair(pair: Iterable[float]) -> Point:
+    """The point of a pair of numbers: latitude, then longitude."""
+    try:
+        lat, lon = pair
+        return Point(float(lat), float(lon))
+    except (TypeError, ValueError, OverflowError) as error:
+        if isinstance(error, GeometryError):
+            raise
+        raise GeometryError(f"a point is a Point or (lat, lon), not {pair!r:.80}") from error
 
 
 def distance_m(a: Point, b: Point) -> float:

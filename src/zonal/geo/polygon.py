@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from zonal.geo.point import Point
 
 
+MAX_OVERLAPPING = 256
+"""Vertices of overlapping parts that strangers may send: uniting takes the square of them."""
+
+
 class _FigureArea(PlanarArea):
     """An area that keeps its figure."""
 
@@ -82,10 +86,10 @@ class _FigureArea(PlanarArea):
 class Polygon(_FigureArea):
     """A polygon with straight edges in longitude and latitude, as GeoJSON defines them.
 
-    Rings are sequences of points or (lat, lon) pairs; the last vertex repeats the first. Edges
-    are taken as written: a polygon that crosses the antimeridian uses longitudes beyond ±180
-    (170 … 190), or is cut in two (`MultiPolygon`; RFC 7946, 3.1.9). One that contains a pole
-    has vertices at latitude ±90.
+    Rings are sequences of points or (lat, lon) pairs; an open one is closed by its first vertex.
+    Edges are taken as written: a polygon that crosses the antimeridian uses longitudes beyond
+    ±180 (170 … 190), or is cut in two (`MultiPolygon`; RFC 7946, 3.1.9). One that contains a
+    pole has vertices at latitude ±90.
     """
 
     shell: Ring
@@ -174,6 +178,30 @@ class MultiPolygon(_FigureArea):
         parts = shapely.MultiPolygon([part.planar for part in self.polygons])
         return bytes(shapely.to_wkb(parts))
 
+    def to_bytes(self) -> bytes:
+        """The letter `P` and the well-known binary; of parts that overlap too much, their union."""
+        if overlap_too_much(self.polygons):
+            return b"P" + bytes(shapely.to_wkb(self._planar))
+        return b"P" + self.to_wkb()
+
+
+def overlap_too_much(polygons: Sequence[Polygon]) -> bool:
+    """Whether polygons overlap and have more than `MAX_OVERLAPPING` vertices together."""
+    vertices = sum(len(ring) for polygon in polygons for ring in polygon.rings)
+    if vertices <= MAX_OVERLAPPING:
+        return False
+    return not shapely.MultiPolygon([polygon.planar for polygon in polygons]).is_valid
+
+
+def multipolygon_of_stranger(polygons: Sequence[Polygon]) -> MultiPolygon:
+    """Their multipolygon; a `GeometryError` where uniting them would take long."""
+    if overlap_too_much(polygons):
+        raise GeometryError(
+            f"parts that overlap have at most {MAX_OVERLAPPING} vertices together; send their "
+            "union (shapely.union_all)"
+        )
+    return MultiPolygon(tuple(polygons))
+
 
 def _ring(vertices: Iterable[Point | Sequence[float]], name: str) -> Ring:
     try:
@@ -182,12 +210,10 @@ def _ring(vertices: Iterable[Point | Sequence[float]], name: str) -> Ring:
         raise GeometryError(f"{name}: a ring is a sequence of points or (lat, lon)") from error
     if len(ring) > MAX_VERTICES:
         raise GeometryError(f"{name}: {len(ring):,} vertices exceed the limit of {MAX_VERTICES:,}")
+    if ring and ring[0] != ring[-1]:
+        ring += ring[:1]
     if len(ring) < 4:
-        raise GeometryError(f"{name}: a closed ring needs at least 4 vertices, not {len(ring)}")
-    if ring[0] != ring[-1]:
-        raise GeometryError(
-            f"{name}: the ring is open; its last vertex {ring[-1]} must repeat the first {ring[0]}"
-        )
+        raise GeometryError(f"{name}: a ring needs at least 3 corners, not {max(len(ring) - 1, 0)}")
     lats, lons = np.array(ring).T
     if not (np.abs(lats) <= 90.0).all():
         raise GeometryError(f"{name}: latitudes (which come first) must be between -90 and 90")

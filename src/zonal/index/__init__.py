@@ -1,6 +1,6 @@
 """Which subscriptions want this message? A topic tree and a raster answer."""
 
-from zonal.index.fences import Fences, LinearFences
+from zonal.index.fences import Fences
 from zonal.index.filters import Syntax, TopicFilter, read_filter, split_share
 from zonal.index.interest import CoverChange, InterestCover
 from zonal.index.raster import Raster
@@ -11,7 +11,6 @@ __all__ = [
     "CoverChange",
     "Fences",
     "InterestCover",
-    "LinearFences",
     "Raster",
     "Subscription",
     "SubscriptionIndex",

@@ -44,7 +44,7 @@ _LOW, _HIGH = np.array(-DOUBT), np.array(DOUBT)  # as arrays, which numpy compar
 _NEVER = -math.inf
 
 
-class Question:
+class PointQuestion:
     """A point, prepared once for all the tables that it is put to."""
 
     __slots__ = ("area_of", "point", "x", "y", "z")
@@ -91,7 +91,7 @@ class Columns(ABC):
         return self._count if self._few is None else len(self._few)
 
     @abstractmethod
-    def find(self, question: Question) -> list[int] | Rows:
+    def find(self, question: PointQuestion) -> list[int] | Rows:
         """The rows of the geofences that contain the point."""
 
     def put(self, row: int, numbers: Numbers) -> None:
@@ -166,7 +166,7 @@ class Circles(Columns):
 
     __slots__ = ("_reach",)
 
-    def find(self, question: Question) -> list[int] | Rows:
+    def find(self, question: PointQuestion) -> list[int] | Rows:
         """The rows of the circles that contain the point."""
         few = self._few
         if few is None:
@@ -181,7 +181,7 @@ class Circles(Columns):
                 found.append(row)
         return found
 
-    def _find_near(self, question: Question) -> Rows:
+    def _find_near(self, question: PointQuestion) -> Rows:
         if not self._is_settled:
             self._settle()
         # The sines of the latitudes one reach to the south and to the north; beyond a pole, all.
@@ -212,7 +212,9 @@ class Circles(Columns):
         self._reach = math.cos(reach), math.sin(reach)
 
 
-def sift_circles(question: Question, side: NDArray[np.float64], rows: NDArray[np.intp]) -> Rows:
+def sift_circles(
+    question: PointQuestion, side: NDArray[np.float64], rows: NDArray[np.intp]
+) -> Rows:
     """The rows whose circles contain the point, by the side of their planes that it is on."""
     possible, sure = np.greater_equal(side, _LOW), np.greater(side, _HIGH)
     found: Rows = rows.compress(possible)
@@ -229,7 +231,7 @@ class Boxes(Columns):
 
     __slots__ = ()
 
-    def find(self, question: Question) -> list[int] | Rows:
+    def find(self, question: PointQuestion) -> list[int] | Rows:
         """The rows of the boxes that contain the point."""
         lat, lon = question.point.lat, question.point.lon
         if self._few is not None:
@@ -249,7 +251,7 @@ class Polygons(Boxes):
 
     __slots__ = ()
 
-    def find(self, question: Question) -> list[int]:
+    def find(self, question: PointQuestion) -> list[int]:
         """The rows of the polygons that contain the point."""
         rows = _as_list(super().find(question))
         if not rows:
@@ -264,7 +266,7 @@ class Shapes(Boxes):
 
     __slots__ = ()
 
-    def find(self, question: Question) -> list[int]:
+    def find(self, question: PointQuestion) -> list[int]:
         """The rows of the areas that contain the point."""
         # Many may have subscribed with one area: it is asked once.
         answers: dict[int, bool] = {}

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from zonal.errors import GeometryError
-from zonal.index.columns import Question
+from zonal.index.columns import PointQuestion
 from zonal.index.fields import field_count, field_of, fields_of
 from zonal.index.figures import Figure, figure_of
 
@@ -136,13 +136,13 @@ class Raster:
     def containing(self, point: Point) -> Rows:
         """The rows of the geofences that contain the point."""
         lat, lon = point.lat, point.lon
-        question: Question | None = None
+        question: PointQuestion | None = None
         found: list[Rows | list[int]] = []
         for layer in self._layers.values():
             table = layer.tables.get(field_of(lat, lon, layer.granularity))
             if table is not None:
                 if question is None:
-                    question = Question(point, self._area)
+                    question = PointQuestion(point, self._area)
                 found.append(table.find(question))
         return _joined(found)
 

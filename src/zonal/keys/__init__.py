@@ -17,9 +17,7 @@ from zonal.keys.bloom import BloomDomain, BloomEncoding, filters_match
 from zonal.keys.compact_point import (
     POINT_SIZES,
     PointForm,
-    exact_chunk,
     pack_point,
-    read_exact_chunk,
     unpack_point,
 )
 from zonal.keys.encoding import (
@@ -30,7 +28,7 @@ from zonal.keys.encoding import (
     RoleExpression,
     refine,
 )
-from zonal.keys.fence import EVERY_FENCE, fence_expressions, fences_around, fences_at
+from zonal.keys.fence import EVERY_FENCE, fence_expressions, fences_at
 from zonal.keys.grammar import (
     LONGEST_TOPIC,
     KeyParts,
@@ -39,7 +37,6 @@ from zonal.keys.grammar import (
     check_topic,
     encoding_key,
     exact_key,
-    fenced_keys,
     is_exact,
     is_plain,
     join,
@@ -51,7 +48,6 @@ from zonal.keys.grammar import (
     topic_of,
 )
 from zonal.keys.location_key import LocationKey, encode_area, encode_place, match
-from zonal.keys.marks import FENCE_CHUNK
 from zonal.keys.mgrs_grid import area_of_reference
 from zonal.keys.question import query_keys, queryable_keys
 from zonal.keys.registry import (
@@ -64,7 +60,6 @@ from zonal.keys.registry import (
 __all__ = [
     "DEFAULT_MAX_EXPRESSIONS",
     "EVERY_FENCE",
-    "FENCE_CHUNK",
     "LONGEST_TOPIC",
     "POINT_SIZES",
     "AnnouncedArea",
@@ -90,11 +85,8 @@ __all__ = [
     "encoding_named",
     "encoding_of_expression",
     "encodings",
-    "exact_chunk",
     "exact_key",
     "fence_expressions",
-    "fenced_keys",
-    "fences_around",
     "fences_at",
     "filters_match",
     "is_exact",
@@ -110,7 +102,6 @@ __all__ = [
     "query_keys",
     "queryable_keys",
     "read_announced",
-    "read_exact_chunk",
     "read_key",
     "refine",
     "register_encoding",

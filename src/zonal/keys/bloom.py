@@ -74,21 +74,6 @@ class BloomDomain:
             result |= _bits_of_field(cell.column, cell.row, self.bits, self.hashes)
         return result
 
-    def dotted(self, filter_bits: int) -> str:
-        """The writing of Visotto 2023: hexadecimal words of 32 bits, separated by dots."""
-        words = range(self.bits - _WORD_BITS, -1, -_WORD_BITS)
-        return ".".join(f"{(filter_bits >> shift) & 0xFFFF_FFFF:x}" for shift in words)
-
-    def undotted(self, text: str) -> int:
-        """The filter of such a text."""
-        words = text.split(".")
-        if len(words) * _WORD_BITS != self.bits:
-            raise LocationKeyError(f"{len(words)} words given, the domain has {self.bits} bits")
-        try:
-            return int("".join(f"{int(word, 16):08x}" for word in words), 16)
-        except ValueError as error:
-            raise LocationKeyError(f"{text!r} is no list of hexadecimal words") from error
-
 
 @lru_cache(maxsize=65536)
 def _bits_of_field(column: int, row: int, bits: int, hashes: int) -> int:

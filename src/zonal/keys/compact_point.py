@@ -14,12 +14,11 @@ more of their place and source.
 from __future__ import annotations
 
 import base64
-import binascii
 import struct
 from enum import IntEnum
 from functools import lru_cache
 
-from zonal.errors import GeometryError, LocationKeyError
+from zonal.errors import LocationKeyError
 from zonal.geo import Point
 from zonal.keys.marks import EXACT_MARK
 from zonal.keys.registry import encoding_of_expression
@@ -95,7 +94,7 @@ def read_exact_chunk(chunk: str, expression: str) -> tuple[Point, int]:
         data = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
         point, origin = data[:-_ORIGIN_BYTES], data[-_ORIGIN_BYTES:]
         place = unpack_point(_FORMS[len(point)], point, expression)
-    except (binascii.Error, KeyError, GeometryError) as error:
+    except (ValueError, KeyError) as error:
         raise LocationKeyError(f"{chunk!r} is no exact place behind {expression!r}") from error
     return place, int.from_bytes(origin, "little")
 

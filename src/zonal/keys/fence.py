@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from zonal.geo import Area, Cell, Circle, Everywhere, Point, cover
+from zonal.geo import Area, Cell, Everywhere, cover
 from zonal.keys.marks import FENCE_CHUNK
 from zonal.keys.s2 import KEY_LEVEL, path_of_cell
 
@@ -22,20 +22,12 @@ FENCE_LEVEL = KEY_LEVEL
 EVERY_FENCE = f"{FENCE_CHUNK}/**"
 """What a receiver declares that hears fenced messages wherever it is itself."""
 
-_CELLS_AROUND = 4
-
 
 def fence_expressions(fence: Area) -> tuple[str, ...]:
     """What a message with this producer geofence appends to its key: one for each cell."""
     if isinstance(fence, Everywhere):
         return (EVERY_FENCE,)
     return fences_at(cover(fence, max_level=FENCE_LEVEL))
-
-
-def fences_around(place: Point, radius_m: float) -> tuple[str, ...]:
-    """What a receiver declares that is within so many metres of a place: at most four."""
-    around = Circle(place, radius_m=radius_m)
-    return fences_at(cover(around, _CELLS_AROUND, max_level=FENCE_LEVEL))
 
 
 def fences_at(cells: Iterable[Cell]) -> tuple[str, ...]:

@@ -16,16 +16,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from zonal.errors import TopicError
-from zonal.geo import Area, Cell, Everywhere
 from zonal.keys.compact_point import exact_chunk, read_exact_chunk
 from zonal.keys.encoding import DEFAULT_MAX_EXPRESSIONS, Encoding, Place, Role
 from zonal.keys.fence import fence_expressions
 from zonal.keys.marks import EXACT_MARK, FENCE_CHUNK
+from zonal.keys.topic import check_chunks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from zonal.geo import Point
+    from zonal.geo import Area, Cell, Point
 
 LONGEST_TOPIC = 60_000
 """Bytes: Zenoh writes the length of a key into two bytes, and panics if it does not fit; the rest
@@ -42,12 +42,7 @@ def check_topic(topic: str) -> str:
         raise TopicError(f"a topic is a non-empty key expression, not {topic!r}")
     if len(topic) * 4 > LONGEST_TOPIC and (size := len(topic.encode())) > LONGEST_TOPIC:
         raise TopicError(f"a topic has at most {LONGEST_TOPIC:,} bytes, not {size:,}")
-    for chunk in topic.split("/"):
-        if chunk.startswith("@"):
-            raise TopicError(
-                f"topic {topic!r} contains the verbatim chunk {chunk!r}; such chunks are kept for "
-                "location keys (use session.zenoh for plain Zenoh keys)"
-            )
+    check_chunks(topic)
     return topic
 
 
@@ -131,8 +126,8 @@ def cell_keys(
     """What is declared for the messages from any of these S2 cells, in one encoding.
 
     Where the encoding's areas are no S2 cells, or where the cells are the whole globe, that is
-    all of the topic in this encoding. With `fences` (`fences_at`, `fences_around`, `EVERY_FENCE`)
-    it is what is declared for fenced messages from there. Without cells there is nothing.
+    all of the topic in this encoding. With `fences` (`fences_at`, `EVERY_FENCE`) it is what is
+    declared for fenced messages from there. Without cells there is nothing.
     """
     cells = tuple(cells)
     if not cells:
@@ -150,29 +145,6 @@ def encoding_key(topic: str, encoding: Encoding, fence: str = "") -> str:
     Messages of an encoding that announces areas go to what is announced, not here.
     """
     return join(topic, f"{encoding.prefix}/**", fence)
-
-
-def fenced_keys(
-    topic: str,
-    fences: Iterable[str],
-    area: Area | None,
-    encodings: Iterable[Encoding],
-    role: Role = Role.SUBSCRIBER,
-) -> tuple[str, ...]:
-    """What is declared for fenced messages by a receiver whose own place is in these fences.
-
-    The fences already narrow what comes, so the area (None: everywhere, and messages without a
-    location too) is named only where messages go to announced areas.
-    """
-    fences = tuple(fences)
-    keys = [join(topic, fence) for fence in fences] if area is None else []
-    for encoding in encodings:
-        if encoding.announces_areas:
-            located = area_keys(topic, area or Everywhere(), encoding, role)
-        else:
-            located = (encoding_key(topic, encoding),)
-        keys += [join(key, fence) for key in located for fence in fences]
-    return tuple(keys)
 
 
 def presence_keys(topic: str, area: Area | None, encodings: Iterable[Encoding]) -> tuple[str, ...]:

@@ -18,8 +18,11 @@ from zonal.geo import (
     Cell,
     Circle,
     Everywhere,
+    MultiPolygon,
     Point,
     area_from_geojson,
+    area_from_planar,
+    overlap_too_much,
 )
 from zonal.keys.encoding import (
     DEFAULT_MAX_EXPRESSIONS,
@@ -119,6 +122,8 @@ def _to_json(area: Area) -> tuple[str, dict[str, Any]]:
             }
         case Circle(center=Point(lat, lon), radius_m=radius_m):
             return _CIRCLE, {"r": radius_m, "c": {"lat": lat, "long": lon}}
+        case MultiPolygon(polygons=polygons) if overlap_too_much(polygons):
+            return _POLYGON, area_from_planar(area.planar).to_geojson()
     return _POLYGON, area.to_geojson()
 
 
@@ -132,7 +137,7 @@ def _from_json(shape: str, values: Any) -> Area:
         case "2":
             return Circle(Point(values["c"]["lat"], values["c"]["long"]), radius_m=values["r"])
         case "3":
-            return area_from_geojson(values)
+            return area_from_geojson(values, of_stranger=True)
     raise LocationKeyError(
         f"unknown shape {shape!r}; known: 0 everywhere, 1 box, 2 circle, 3 polygon"
     )

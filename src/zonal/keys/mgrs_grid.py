@@ -52,6 +52,8 @@ _ODD_ZONES = {
     "35X": (21.0, 33.0),
     "37X": (33.0, 42.0),
 }
+_POLAR_ZONES = frozenset("ABYZ")
+_ABSENT_ZONES = frozenset({"32X", "34X", "36X"})
 
 _converter = mgrs.MGRS()
 _converter_lock = threading.Lock()  # GeoTrans keeps state in static variables
@@ -84,6 +86,8 @@ def reference_of_path(path: str) -> str:
     """The reference of such chunks."""
     zone, *rest = path.split("/")
     square, pairs = (rest[0], rest[1:]) if rest else ("", [])
+    if any(len(pair) != 2 for pair in pairs):
+        raise LocationKeyError(f"{path!r} is no path of an MGRS square")
     reference = zone + square + "".join(p[0] for p in pairs) + "".join(p[1:] for p in pairs)
     if not _REFERENCE.fullmatch(reference) or path_of_reference(reference) != path:
         raise LocationKeyError(f"{path!r} is no path of an MGRS square")
@@ -98,12 +102,6 @@ def corner_of_path(path: str) -> Point:
         except mgrs.core.MGRSError as error:
             raise LocationKeyError(f"there is no MGRS square {path!r}") from error
     return Point(lat, lon)
-
-
-def references_match(a: str, b: str) -> bool:
-    """The match of Visotto 2023: the shorter reference contains the longer."""
-    path_a, path_b = f"{path_of_reference(a)}/", f"{path_of_reference(b)}/"
-    return path_a.startswith(path_b) or path_b.startswith(path_a)
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,8 +296,16 @@ def _unit_square_outline(pieces: int = 8) -> tuple[NDArray[np.float64], NDArray[
     )
 
 
+def _is_zone(zone: str) -> bool:
+    if not zone[:-1]:
+        return zone in _POLAR_ZONES
+    return zone[-1] in _BANDS and 1 <= int(zone[:-1]) <= 60 and zone not in _ABSENT_ZONES
+
+
 def _zone_box(zone: str) -> Box:
     letter = zone[-1]
+    if not _is_zone(zone):
+        raise LocationKeyError(f"there is no MGRS zone {zone!r}")
     if not zone[:-1]:
         south, north = (84.0, 90.0) if letter in "YZ" else (-90.0, -80.0)
         west, east = (-180.0, 0.0) if letter in "AY" else (0.0, 180.0)

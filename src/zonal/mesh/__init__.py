@@ -19,17 +19,23 @@ From the air up, each layer stands on the one before:
 - `relay` carries publications over a hop, `stranded` keeps those that have no way on;
 - `node` is all of it in one class, without sockets and clocks, by a `config`, with `counters`.
 
-Two drivers run a node: `udp` over a socket, `simulation` many of them over one of the `channels`,
-on a topology of `graphs`; `legitimate` says whether a simulated mesh is as it should be, by the
-ring's `layout`.
+Two drivers run a node: `udp` over sockets (`discovery` finds neighbours by multicast), `simulation`
+many of them over one of the `channels`, on a topology of `graphs`; `legitimate` says whether a
+simulated mesh is as it should be, by the ring's `layout`.
 
 On top, `topics` turns topics and places into channels of the ring, `envelope` is the data of a
-publication, `session` offers put and subscribe by place, `gateway` carries topics to and from
-Zenoh routers.
+publication (`fragments` of one that is large), and `session` offers put and subscribe by place:
+`subscriber` is who receives, `supervisor` keeps the node's thread going, `status` is the node at a
+glance. `control` serves a session to other processes of its machine, `gateway` carries topics to
+and from Zenoh routers, by way of a `backlog`.
 """
 
+from zonal.mesh.backlog import Backlog
 from zonal.mesh.channels import Channel, GraphChannel, Transmission
 from zonal.mesh.config import MeshConfig
+from zonal.mesh.control import Door, DoorClient, default_door
+from zonal.mesh.discovery import PORT as GROUP_PORT
+from zonal.mesh.discovery import Discovery
 from zonal.mesh.gateway import Gateway
 from zonal.mesh.graphs import (
     Graph,
@@ -49,9 +55,11 @@ from zonal.mesh.place import Forward, Place, forwards
 from zonal.mesh.relay import Pending
 from zonal.mesh.ring import Reach, between
 from zonal.mesh.routing import Psvr, Routing
-from zonal.mesh.session import MeshSample, MeshSession, MeshSubscriber, open  # noqa: A004
+from zonal.mesh.session import MeshSession, open  # noqa: A004
 from zonal.mesh.simulation import PublicationRecord, Simulation
+from zonal.mesh.status import LinkStatus, MeshStatus
 from zonal.mesh.stranded import Held
+from zonal.mesh.subscriber import MeshSample, MeshSubscriber
 from zonal.mesh.table import RoutingRow
 from zonal.mesh.tree import TreePlace
 from zonal.mesh.udp import Address, LineReader, UdpDriver, parse_peer
@@ -60,11 +68,19 @@ from zonal.mesh.wire import WIRE, Codec, FieldReader, FieldWriter, PacketKind
 __all__ = [  # noqa: RUF022 - in the order in which one meets them
     # A mesh to use.
     "Address",
+    "Backlog",
+    "Discovery",
+    "Door",
+    "DoorClient",
+    "GROUP_PORT",
     "Gateway",
     "MeshConfig",
     "MeshSample",
     "MeshSession",
+    "MeshStatus",
+    "LinkStatus",
     "MeshSubscriber",
+    "default_door",
     "open",
     "parse_peer",
     # A mesh to try out.

@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 from zonal.errors import MeshError
 
+MOST_REST = 64
+"""Periods that a beacon may be later than the last one, whatever the configuration."""
+
 
 @dataclass(frozen=True, slots=True)
 class MeshConfig:
@@ -21,6 +24,10 @@ class MeshConfig:
     trigger_gap: float = 0.1
     """After a change of its tree or ring state a node sends a beacon, but not sooner than this
     share of a period after its last one. 1 means: only on the period."""
+
+    rest_periods: int = 1
+    """While nothing changes, the time between a node's beacons doubles up to this many periods. A
+    neighbour that is gone is noticed that much later; 1: one beacon a period, always."""
 
     max_links: int = 8
     """C_N of the paper: links that are kept, and so positions on the ring, per node."""
@@ -55,8 +62,10 @@ class MeshConfig:
     """δ_S grows with the ring's length, which every node knows from DOWN."""
     write_back: float = 3.0
     """T_w/back in leases; at least 2, so that each live subscriber is heard in between."""
-    max_channels: int = 256
-    """Channels that the routing table holds; what exceeds them is counted and left out."""
+    max_channels: int = 16_384
+    """Channels that a node may subscribe to, and that its routing table holds. While there are more
+    in the mesh, publications on channels without a row go along the ring: more messages, no
+    loss."""
 
     acknowledged: bool = False
     """Hop-by-hop acknowledgement of publications, with repetition and a way around."""
@@ -71,6 +80,8 @@ class MeshConfig:
     def __post_init__(self) -> None:
         if self.period <= 0 or self.lease_floor <= 0:
             raise MeshError("period and lease_floor are times in seconds and must be above 0")
+        if not 1 <= self.rest_periods <= MOST_REST:
+            raise MeshError(f"rest_periods is {self.rest_periods}, not from 1 to {MOST_REST}")
         if self.write_back < 2:
             raise MeshError(f"write_back is {self.write_back} leases; below 2 it skips subscribers")
         if not 1 <= self.max_links <= self.max_candidates:

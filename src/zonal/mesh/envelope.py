@@ -15,9 +15,8 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING, NamedTuple
 
-from zonal.errors import AttachmentError, GeometryError, MeshError, PacketError
+from zonal.errors import AttachmentError, GeometryError, PacketError
 from zonal.geo import Point, area_from_bytes
-from zonal.mesh.wire import MAX_DATA
 
 if TYPE_CHECKING:
     from zonal.geo import Area
@@ -38,7 +37,7 @@ class MeshEnvelope(NamedTuple):
     from_gateway: bool = False
 
     def to_bytes(self) -> bytes:
-        """For the wire; `MeshError` where it is too large for one packet."""
+        """For the wire, in one packet or in several."""
         name = self.topic.encode()
         flags, body = _GATEWAY if self.from_gateway else 0, b""
         if self.location is not None:
@@ -46,13 +45,7 @@ class MeshEnvelope(NamedTuple):
         if self.geofence is not None:
             shape = self.geofence.to_bytes()
             flags, body = flags | _FENCE, body + _LENGTH.pack(min(len(shape), 0xFFFF)) + shape
-        data = bytes((VERSION, flags, len(name))) + name + body + self.payload
-        if len(data) > MAX_DATA:
-            raise MeshError(
-                f"message of {len(data)} octets with its topic and place exceeds the {MAX_DATA} "
-                "of a mesh packet"
-            )
-        return data
+        return bytes((VERSION, flags, len(name))) + name + body + self.payload
 
     @classmethod
     def from_bytes(cls, data: bytes) -> MeshEnvelope:

@@ -10,6 +10,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from zonal.mesh.config import MOST_REST
 from zonal.mesh.packets import ON_AIR_LEVELS, Beacon, LinkReport, View
 
 if TYPE_CHECKING:
@@ -59,6 +60,8 @@ class Neighbour:
     kept: bool = False
     kept_at: float = 0.0
     refused_until: float = 0.0
+    pace: int = 1
+    """Periods between its beacons, as it said in the last one."""
 
 
 class LinkTable:
@@ -79,6 +82,7 @@ class LinkTable:
         gap = (beacon.seq - entry.seq) & _SEQ
         entry.seq = beacon.seq
         entry.heard_at = now
+        entry.pace = beacon.pace
         if gap != 1 or entry.inbound < 0.999:
             self._estimate(entry, gap)
         view, known = beacon.view, entry.view
@@ -103,7 +107,7 @@ class LinkTable:
             return False
         if len(self.entries) >= self.config.max_candidates and not self._make_room(beacon):
             return False
-        entry = Neighbour(beacon.sender, beacon.view, beacon.seq, now)
+        entry = Neighbour(beacon.sender, beacon.view, beacon.seq, now, pace=beacon.pace)
         self.entries[beacon.sender] = entry
         self._estimate(entry, 1)
         return False
@@ -146,11 +150,16 @@ class LinkTable:
     def _inbound(self, entry: Neighbour, now: float) -> float:
         """The estimate as it would be if what is overdue were lost: few samples fade fast."""
         estimate = min(max(entry.inbound, 0.0), 1.0)
-        missed = int((now - entry.heard_at) / self.config.period - 0.5)
+        missed = int(self._silence(entry, now) - 0.5)
         if missed < 1:
             return estimate
         known = max(entry.samples, 0) + 1
         return estimate * min(self.config.memory**missed, known / (known + missed))
+
+    def _silence(self, entry: Neighbour, now: float) -> float:
+        """How many beacons would have come from a neighbour since it was last heard."""
+        pace = min(max(entry.pace, 1), MOST_REST)
+        return (now - entry.heard_at) / (self.config.period * pace)
 
     def _is_contradicted(self, quality: float, streak: int, missed: int) -> bool:
         """Whether so many beacons in a row, or so many missed, are not to be believed of it.
@@ -185,7 +194,7 @@ class LinkTable:
         self._usual = self._find_usual()
         for node, entry in list(self.entries.items()):
             entry.heard_at = min(entry.heard_at, now)  # a time stamp from the future is corrupt
-            silent = (now - entry.heard_at) / config.period
+            silent = self._silence(entry, now)
             if node != entry.node or (silent > config.silence and silent > self._patience(entry)):
                 del self.entries[node]
                 continue

@@ -64,6 +64,9 @@ class MeshNode:
         self.seq = self.rng.randrange(0x10000)
         self.serial = self.rng.randrange(2**31)
         self.beacon_at = now + self.rng.random() * self.config.period
+        self.review_at = now
+        self.pace = 1
+        self.told: tuple[object, ...] = ()
         self.sent_at = now
         self.waiting: deque[tuple[float, tuple[int, ...], int, bytes]] = deque(
             maxlen=self.config.pending
@@ -74,7 +77,7 @@ class MeshNode:
     # What the application asks.
 
     def subscribe(self, channel: int, now: float) -> None:
-        """Receive publications on this channel from now on."""
+        """Receive publications on this channel from now on; `PacketError` where that cannot be."""
         self.routing.subscribe(channel, now)
         self.wake_at = now
 
@@ -83,12 +86,15 @@ class MeshNode:
         self.routing.unsubscribe(channel)
 
     def publish(self, channels: int | Sequence[int], data: bytes, now: float) -> list[Effect]:
-        """Publish to whoever subscribes to the channel, or to any of the channels, once."""
-        if len(data) > wire.MAX_DATA:
-            raise MeshError(f"{len(data)} octets of data exceed the {wire.MAX_DATA} of a packet")
+        """Publish to whoever subscribes to the channel, or to any of the channels, once.
+
+        `PacketError` where channels and data do not fit one packet.
+        """
         wanted = (channels,) if isinstance(channels, int) else tuple(channels)
+        wire.check_publication(wanted, data)
         self.serial = (self.serial + 1) & 0x7FFFFFFF
         if self.place is None:
+            self.counters.homeless += len(self.waiting) == self.config.pending  # the oldest goes
             self.waiting.append((now, wanted, self.serial, data))
             return []
         return self._publish(wanted, self.serial, data, now)
@@ -105,12 +111,16 @@ class MeshNode:
 
     def receive_bytes(self, data: bytes, now: float) -> Sequence[Effect]:
         """A packet as it came off the wire; what does not parse is dropped and counted."""
+        packet = self.decode(data)
+        return _NOTHING if packet is None else self.receive(packet, now)
+
+    def decode(self, data: bytes) -> Packet | None:
+        """The packet in these bytes; None, and counted as refused, where there is none."""
         try:
-            packet = self.routing.codec.decode(data)
+            return self.routing.codec.decode(data)
         except PacketError:
             self.counters.refused += 1
-            return _NOTHING
-        return self.receive(packet, now)
+            return None
 
     def receive(self, packet: Packet, now: float) -> Sequence[Effect]:
         """A packet from a neighbour; the topology control filters who may speak."""
@@ -162,11 +172,18 @@ class MeshNode:
         """Do what is due, and say in `wake_at` when to come again."""
         effects: list[Effect] = []
         period = self.config.period
-        if not now < self.beacon_at <= now + 2 * period:
+        is_due = not now < self.beacon_at <= now + 2 * period * self.config.rest_periods
+        if is_due or not now < self.review_at <= now + 2 * period:
             tree = (self.tree.parent, *self.view.children)
             self.links.review(now, self.tree.root, tree)
             self._settle(now)
-            self.beacon_at = now + period * (1 + self.config.jitter * (2 * self.rng.random() - 1))
+            self.review_at = now + period * (1 + self.config.jitter)
+            if self._has_news():
+                self.beacon_at = min(self.beacon_at, now + period)
+        if is_due:
+            self.pace = 1 if self._has_news() else min(2 * self.pace, self.config.rest_periods)
+            jitter = 1 + self.config.jitter * (2 * self.rng.random() - 1)
+            self.beacon_at = now + period * self.pace * jitter
             effects.append(self._beacon(now))
         if not now < self.routing.wake_at <= now + period:
             said = list(self.routing.tick(now))
@@ -206,10 +223,19 @@ class MeshNode:
         self.seq = (self.seq + 1) & 0xFFFF
         self.sent_at = now
         self.counters.beacons += 1
-        return Send(None, Beacon(self.id, self.seq, self.view))
+        self.told = self._news()
+        return Send(None, Beacon(self.id, self.seq, self.view, self.pace))
+
+    def _news(self) -> tuple[object, ...]:
+        """What neighbours must hear of soon: tree and ring, who is heard, and who is kept."""
+        links = tuple((name, entry.kept) for name, entry in self.links.entries.items())
+        return (*self.view[:3], *self.view[4:8], links)
+
+    def _has_news(self) -> bool:
+        return self.config.rest_periods > 1 and self._news() != self.told
 
     def _wake(self) -> None:
-        self.wake_at = min(self.beacon_at, self.routing.wake_at, self.relay.wake_at)
+        self.wake_at = min(self.beacon_at, self.review_at, self.routing.wake_at, self.relay.wake_at)
 
     def _settle(self, now: float) -> None:
         """Tree, then ring, then routing, from the links up; a change is told soon."""

@@ -46,11 +46,13 @@ class View(NamedTuple):
 
 
 class Beacon(NamedTuple):
-    """Sent by every node once a period, and soon after a change."""
+    """Sent by every node once a period, or less often at rest, and soon after a change."""
 
     sender: int
     seq: int
     view: View
+    pace: int = 1
+    """Periods until the next one, if nothing changes."""
 
 
 class Sub(NamedTuple):

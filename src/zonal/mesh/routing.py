@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
+from zonal.errors import PacketError
 from zonal.mesh.packets import Effect, Packet, Pub, Send, Sub
 from zonal.mesh.place import Forward, Place, forwards
 from zonal.mesh.table import RoutingTable
-from zonal.mesh.wire import WIRE, Codec
+from zonal.mesh.wire import WIRE, Codec, check_channels, sub_packets
 
 if TYPE_CHECKING:
     import random
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from zonal.mesh.config import MeshConfig
 
 _RESUBSCRIBE = (1.0, 2.0, 3.0, 4.0)  # periods after a change of place; SUBs get lost
+_SPREAD = 0.5  # of a period over which the SUBs of a node with many channels are spread
 
 
 class Routing(Protocol):
@@ -33,7 +35,7 @@ class Routing(Protocol):
         """The tree or the ring changed under this node; None: it has no place yet."""
 
     def subscribe(self, channel: int, now: float) -> None:
-        """Add a channel to C_S."""
+        """Add a channel to C_S; `PacketError` where it cannot be one, or is one too many."""
 
     def unsubscribe(self, channel: int) -> None:
         """Take a channel out of C_S."""
@@ -56,6 +58,8 @@ class Psvr:
 
     After its positions changed, a node forwards along the ring until its table has had one lease
     to fill: it spends messages rather than skip a subscriber it has not heard yet.
+
+    Channels that do not fit one SUB take several, spread over half a period.
     """
 
     codec: ClassVar[Codec] = WIRE
@@ -72,6 +76,10 @@ class Psvr:
         self.clean_at = 0.0
         self.cautious_until = 0.0
         self.again: list[float] = []
+        self.fresh: set[int] = set()
+        self.unsaid: list[tuple[int, ...]] = []
+        self.say_at = 0.0
+        self.say_gap = 0.0
         self.wake_at = 0.0
 
     def settle(self, place: Place | None, now: float) -> None:
@@ -94,13 +102,21 @@ class Psvr:
 
     def subscribe(self, channel: int, now: float) -> None:
         """Algorithm 1, `subscribe`."""
-        if channel not in self.wanted:
-            self.wanted.add(channel)
-            self.sub_at = self.wake_at = now
+        if channel in self.wanted:
+            return
+        check_channels((channel,))
+        if len(self.wanted) >= self.config.max_channels:
+            raise PacketError(
+                f"a node subscribes to at most {self.config.max_channels} channels, and it has them"
+            )
+        self.wanted.add(channel)
+        self.fresh.add(channel)
+        self.wake_at = now
 
     def unsubscribe(self, channel: int) -> None:
         """Section 4.3: others forget it when the lease is over."""
         self.wanted.discard(channel)
+        self.fresh.discard(channel)
 
     def tick(self, now: float) -> Iterator[Effect]:
         """Expiration of TIMER_SUB and TIMER_CLEAN; a timer far in the future is corrupt."""
@@ -116,14 +132,36 @@ class Psvr:
         if not now < self.sub_at <= now + lease:
             self.sub_at = now + lease * (1 - self.config.jitter * self.rng.random())
             repeat = True
-        if repeat:
-            yield from self._say()
+        self._plan(now, everything=repeat)
+        yield from self._say(now)
         self.wake_at = min(self.sub_at, self.clean_at, *self.again)
+        if self.unsaid:
+            self.wake_at = min(self.wake_at, self.say_at)
 
-    def _say(self) -> Iterator[Effect]:
-        if self.wanted and self.place is not None and self.place.tree_neighbours:
-            channels = tuple(sorted(self.wanted))
-            yield Send(None, Sub(self.me, None, channels, self.place.positions))
+    def _plan(self, now: float, *, everything: bool) -> None:
+        """Line up SUBs: for all channels, or only for those that are new, before what is left."""
+        place = self.place
+        if place is None or not place.tree_neighbours:
+            self.unsaid = []
+        elif everything:
+            self.unsaid = sub_packets(self.wanted, place.positions)
+            self.say_at = now
+            self.say_gap = _SPREAD * self.config.period / max(len(self.unsaid), 1)
+        elif self.fresh:
+            self.unsaid = [*sub_packets(self.fresh, place.positions), *self.unsaid]
+            self.say_at = now
+        self.fresh.clear()
+
+    def _say(self, now: float) -> Iterator[Effect]:
+        """Say what is due of the SUBs that are lined up; a time far in the future is corrupt."""
+        gap = min(max(self.say_gap, 0.0), self.config.period)
+        if self.say_at > now + self.config.period:
+            self.say_at = now
+        while self.unsaid and self.say_at <= now and self.place is not None:
+            channels = tuple(c for c in self.unsaid.pop(0) if c in self.wanted)
+            if channels:
+                yield Send(None, Sub(self.me, None, channels, self.place.positions))
+            self.say_at = max(self.say_at, now - self.config.period) + gap
 
     def hear(self, packet: Packet, now: float) -> Iterator[Effect]:
         """Algorithm 1, reception of SUB⟨r, C, P⟩ from u; the tree layer filters by sender."""
@@ -150,7 +188,9 @@ class Psvr:
             return
         first = place.positions[0]
         current, end = (first, first) if pub is None else (pub.goal, pub.end)
-        is_cautious = now < self.cautious_until
+        is_cautious = now < self.cautious_until or self.table.lacks(
+            channels, now, self.config.write_back * self.lease
+        )
 
         def following(index: int) -> int | None:
             if is_cautious:

@@ -2,130 +2,79 @@
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import secrets
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections import deque
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from itertools import count
+from typing import TYPE_CHECKING, Any
 
-from zonal.errors import ClosedError, GeometryError, PacketError, PositionError
+from zonal.errors import ClosedError, GeometryError, MeshError, PacketError, PositionError
 from zonal.geo import Area, Circle, Point
 from zonal.mesh.config import MeshConfig
 from zonal.mesh.envelope import MeshEnvelope
+from zonal.mesh.fragments import Reassembly, fragments_of, is_fragment
 from zonal.mesh.node import MeshNode
-from zonal.mesh.topics import (
-    channels_for,
-    channels_of,
-    check_pattern,
-    check_topic,
-    topic_matches,
-)
+from zonal.mesh.status import MeshStatus, status_of
+from zonal.mesh.subscriber import MeshSample, MeshSubscriber
+from zonal.mesh.supervisor import Supervisor
+from zonal.mesh.topics import channels_for, channels_of, check_pattern, check_topic
 from zonal.mesh.udp import Address, UdpDriver
-from zonal.runtime import Callback, CallbackThreads, Mailbox
+from zonal.mesh.wire import MAX_NUMBER, check_publication
+from zonal.runtime import CallbackThreads
 
 if TYPE_CHECKING:
     from typing import Self
 
+    from zonal.mesh.discovery import Discovery
     from zonal.mesh.packets import Deliver
 
+_ANSWER_S = 10.0  # a node's thread is busy for milliseconds
+
+_AT_A_TIME = 8  # fragments in half the time that an acknowledgement may take
+_MOST_FRAGMENTS = 1024
+_LONGEST_S = 0.5  # that the node's thread sleeps
+
 PositionSource = Point | Callable[[], Point] | None
-
-
-class MeshSample(NamedTuple):
-    """A message from the mesh."""
-
-    key: str
-    payload: bytes
-    location: Point | None
-    geofence: Area | None
-    source: int
-    """The node that published it; a gateway, for what came from beyond."""
-    from_gateway: bool = False
-
-
-class MeshSubscriber:
-    """The messages of a topic, from an area: an iterator, or calls of a function, one at a time."""
-
-    def __init__(
-        self, session: MeshSession, topic: str, area: Area | None, *, fenced: bool = False
-    ) -> None:
-        self.topic = topic
-        self.wanted_area = area
-        self.area = area
-        self.channels: frozenset[int] = frozenset()
-        self._session = session
-        self._fenced = fenced
-        self._mailbox: Mailbox[MeshSample] = Mailbox(name=f"mesh subscriber {topic!r}")
-        self._callback: Callback[MeshSample] | None = None
-
-    def call(self, handler: Callable[[MeshSample], Any], threads: CallbackThreads) -> None:
-        """Hand every sample to a function, which may be as slow as it likes."""
-        self._callback = Callback(
-            f"mesh subscriber {self.topic!r}", handler, self._mailbox, threads
-        )
-
-    def accepts(self, message: MeshEnvelope, own: Point | None) -> bool:
-        """Topic, then consumer geofence, then producer geofence; exact, whatever the channels."""
-        if not topic_matches(self.topic, message.topic):
-            return False
-        if self.area is not None and (
-            message.location is None or not self.area.contains(message.location)
-        ):
-            return False
-        if message.geofence is None or self._fenced:
-            return True
-        return own is not None and message.geofence.contains(own)
-
-    def offer(self, sample: MeshSample) -> None:
-        """Take a sample that was accepted."""
-        if self._callback is None:
-            self._mailbox.put((sample,))
-        else:
-            self._callback.offer((sample,))
-
-    def recv(self, timeout: float | None = None) -> MeshSample | None:
-        """The next sample; None once the time is over or the subscriber is closed."""
-        return self._mailbox.take(timeout)
-
-    def __iter__(self) -> Iterator[MeshSample]:
-        return iter(self._mailbox)
-
-    def undeclare(self) -> None:
-        """Receive no more; others forget the subscription when its lease is over."""
-        self._session.forget(self)
-        self.close()
-
-    def close(self) -> None:
-        """Take no more samples; whoever iterates ends after those that are there."""
-        self._mailbox.close()
 
 
 class MeshSession:
     """One node of a mesh, driven by its own thread: put and subscribe where there are no routers.
 
+    Whatever that thread meets is logged, and the node goes on; where it cannot (every turn fails),
+    it stops, and every call from then on raises `MeshError` with the reason.
+
     Args:
-        node_id: its identifier, unique in the mesh.
+        node_id: its identifier, unique in the mesh; None draws one of four billion.
         listen: address and port; port 0 takes a free one.
         peers: the nodes in radio reach, that is: whose datagrams arrive, and where they listen; to
             be changed with `set_peers` as neighbours come and go.
         position: where the node is, or a function that says it.
         config: the same for all nodes of a mesh; by default with acknowledgement.
+        discovery: where to look for neighbours by multicast, beside those that are named; None:
+            nowhere. It is closed with the session.
     """
 
     def __init__(
         self,
-        node_id: int,
+        node_id: int | None = None,
         *,
         listen: Address = ("127.0.0.1", 0),
         peers: Mapping[int, Address] | None = None,
         position: PositionSource = None,
         config: MeshConfig | None = None,
+        discovery: Discovery | None = None,
     ) -> None:
         self.config = config or MeshConfig(acknowledged=True, write_back=6)
+        if node_id is None:
+            node_id = secrets.randbelow(MAX_NUMBER)
         node = MeshNode(node_id, self.config, seed=secrets.randbits(31), now=time.monotonic())
-        self._driver = UdpDriver(node, address=listen, deliver=self._delivered)
+        self._driver = UdpDriver(node, address=listen, deliver=self._delivered, discovery=discovery)
         self._driver.set_peers(peers or {})
         self._position = position
         self._own = self._locate()
@@ -133,12 +82,17 @@ class MeshSession:
         self._lock = threading.RLock()
         self._commands: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._bell, self._listener = socket.socketpair()
-        self._listener.setblocking(False)
+        for end in (self._bell, self._listener):
+            end.setblocking(False)
         self._closed = threading.Event()
         self._threads = CallbackThreads(f"mesh-{node_id}")
         self.refused = 0
-        self._thread = threading.Thread(target=self._run, name=f"mesh-{node_id}", daemon=True)
-        self._thread.start()
+        self._reassembly = Reassembly()
+        self._outbox: deque[tuple[tuple[int, ...], bytes]] = deque()
+        self._send_at = 0.0
+        self._numbers = count(secrets.randbits(31))
+        self._supervisor = Supervisor(f"mesh-{node_id}", self._turn, stopped=self._stopped)
+        self._supervisor.start()
 
     @property
     def id(self) -> int:
@@ -156,10 +110,26 @@ class MeshSession:
         return self._own
 
     @property
+    def neighbours(self) -> frozenset[int]:
+        """Nodes that are in reach: named, or found."""
+        found = self._driver.discovery
+        return frozenset((*self._driver.peers, *(found.neighbours if found else ())))
+
+    @property
     def ring(self) -> tuple[tuple[int, ...], int]:
         """Own positions and the ring's length; no positions while the mesh forms."""
         place = self._driver.node.place
         return (place.positions, place.length) if place else ((), 0)
+
+    def status(self) -> MeshStatus:
+        """Links, tree, ring, tables and counters, as they are now."""
+        answer: Future[MeshStatus] = Future()
+        self._do(lambda: answer.set_result(status_of(self._driver)))
+        try:
+            return answer.result(_ANSWER_S)
+        except TimeoutError as error:
+            self.check_runs()
+            raise MeshError(f"mesh node {self.id} did not answer in {_ANSWER_S} s") from error
 
     def set_peers(self, peers: Mapping[int, Address]) -> None:
         """Say who is in reach."""
@@ -179,9 +149,24 @@ class MeshSession:
         self.put_message(MeshEnvelope(check_topic(key), data, location or self._own, geofence))
 
     def put_message(self, message: MeshEnvelope) -> None:
-        """Publish a message exactly as it is."""
-        packed, channels = message.to_bytes(), channels_of(message.topic, message.location)
-        self._do(lambda: self._driver.publish(channels, packed))
+        """Publish a message exactly as it is.
+
+        One of more than 1,024 octets, topic and place included, goes out in fragments, eight at a
+        time. `MeshError` where it exceeds 65,536, or where too many fragments wait already.
+        """
+        channels = channels_of(message.topic, message.location)
+        parts = list(fragments_of(message.to_bytes(), next(self._numbers)))
+        check_publication(channels, parts[0])
+        if len(parts) == 1:
+            self._do(lambda: self._driver.publish(channels, parts[0]))
+        else:
+            self._check_open()
+            with self._lock:  # room is taken at once, however far the node's thread is behind
+                waiting = len(self._outbox) + len(parts)
+                if waiting > _MOST_FRAGMENTS:
+                    raise MeshError(f"{waiting} fragments would wait, more than {_MOST_FRAGMENTS}")
+                self._outbox.extend((channels, part) for part in parts)
+            self._ring()
         self._hand_over(message, self.id)
 
     def declare_subscriber(
@@ -197,6 +182,7 @@ class MeshSession:
         The topic may have Zenoh's wildcards (`city/*/noise`, `city/**`).
         Messages with a geofence are heard by those inside it, or with `fenced` by everybody. A
         `Circle` without a centre follows the node: call `update_position` when it moved.
+        `PacketError` where the node's subscriptions make up more than `max_channels`.
         """
         if area is not None and not isinstance(area, Area):
             raise GeometryError(f"an area is a Circle, Box, Polygon, …, not {area!r}")
@@ -206,6 +192,7 @@ class MeshSession:
             subscriber.call(handler, self._threads)
         with self._lock:
             self._place(subscriber)
+            self._check_room(subscriber)
             self._subscribers.append(subscriber)
         self._tell_wishes()
         return subscriber
@@ -232,8 +219,9 @@ class MeshSession:
         if self._closed.is_set():
             return
         self._closed.set()
-        self._bell.send(b"x")
-        self._thread.join(5)
+        self._supervisor.stop()
+        self._ring()
+        self._supervisor.join(5)
         for subscriber in self._subscribers:
             subscriber.close()
         for thing in (self._threads, self._driver, self._bell, self._listener):
@@ -257,9 +245,18 @@ class MeshSession:
         subscriber.area = area
         subscriber.channels = channels_for(subscriber.topic, area)
 
+    def _check_room(self, more: MeshSubscriber) -> None:
+        channels, most = len(self._wanted() | more.channels), self.config.max_channels
+        if channels > most:
+            more.close()
+            raise PacketError(f"{channels} channels exceed the {most} that a node subscribes to")
+
+    def _wanted(self) -> frozenset[int]:
+        return frozenset().union(*(s.channels for s in self._subscribers))
+
     def _tell_wishes(self) -> None:
         with self._lock:
-            wanted = frozenset().union(*(s.channels for s in self._subscribers))
+            wanted = self._wanted()
 
         def tell() -> None:
             node, now = self._driver.node, time.monotonic()
@@ -275,22 +272,53 @@ class MeshSession:
         """Have the mesh's thread do something; only that thread touches the node."""
         self._check_open()
         self._commands.put(command)
-        self._bell.send(b"x")
+        self._ring()
+
+    def _ring(self) -> None:
+        with contextlib.suppress(BlockingIOError):  # it has been rung often enough
+            self._bell.send(b"x")
 
     def _check_open(self) -> None:
         if self._closed.is_set():
             raise ClosedError("this mesh session is closed")
+        self.check_runs()
 
-    def _run(self) -> None:
-        while not self._closed.is_set():
-            if self._driver.turn([self._listener]):
-                self._listener.recv(4096)
-            while not self._commands.empty():
-                self._commands.get()()
+    def check_runs(self) -> None:
+        """`MeshError` where the node has stopped by itself."""
+        error = self._supervisor.error
+        if error is not None:
+            raise MeshError(f"mesh node {self.id} has stopped: {error}") from error
+
+    def _turn(self) -> None:
+        while not self._commands.empty():
+            self._commands.get()()
+        longest = self._send_fragments()
+        if self._driver.turn([self._listener], longest):
+            self._listener.recv(4096)
+
+    def _send_fragments(self) -> float:
+        """Send what is due of the fragments that wait; seconds until more may go."""
+        pace, now = self.config.ack_timeout / 2, time.monotonic()
+        if self._outbox and now >= self._send_at:
+            self._send_at = now + pace
+            for _ in range(min(_AT_A_TIME, len(self._outbox))):
+                self._driver.publish(*self._outbox.popleft())
+        return pace if self._outbox else _LONGEST_S
+
+    def _stopped(self) -> None:
+        """The node goes on no more: whoever waits for samples is told."""
+        with self._lock:
+            for subscriber in self._subscribers:
+                subscriber.close()
 
     def _delivered(self, effect: Deliver) -> None:
         try:
-            message = MeshEnvelope.from_bytes(effect.data)
+            data: bytes | None = effect.data
+            if is_fragment(effect.data):
+                data = self._reassembly.take(effect.origin, effect.data, time.monotonic())
+            if data is None:
+                return
+            message = MeshEnvelope.from_bytes(data)
         except PacketError:
             self.refused += 1
             return

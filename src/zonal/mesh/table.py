@@ -6,6 +6,7 @@ One row per channel and own position, as section 4 has it; updating and cleaning
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 
 from zonal.mesh.ring import between
 
@@ -28,6 +29,7 @@ class RoutingTable:
         self.length = 1
         self.rows: dict[int, list[RoutingRow]] = {}
         self.overflows = 0
+        self.overflowed_at = -inf
 
     def settle(self, positions: tuple[int, ...], length: int) -> None:
         """Start anew on these positions: what was known is about positions of another ring."""
@@ -57,7 +59,17 @@ class RoutingTable:
             self.rows[channel] = rows
         else:
             self.overflows += 1
+            self.overflowed_at = now
         return rows
+
+    def lacks(self, channels: tuple[int, ...], now: float, write_back: float) -> bool:
+        """Whether there may be a subscriber of these channels for whom the table had no room.
+
+        So it is from an overflow until every live subscriber has been heard again.
+        """
+        if not 0 <= now - self.overflowed_at <= write_back:
+            return False
+        return any(channel not in self.rows for channel in channels)
 
     def clean(self, now: float, write_back: float) -> None:
         """`TIMER_CLEAN` of algorithm 3: a stale value gives way to the temporary one.
@@ -65,23 +77,26 @@ class RoutingTable:
         Beyond the listing, what only corruption can produce is put right: time stamps from the
         future, positions that are not on the ring, rows that do not fit the own positions.
         """
+        length = self.length
         for channel, rows in list(self.rows.items()):
             if len(rows) != len(self.positions):
                 del self.rows[channel]
                 continue
+            is_empty = True
             for own, row in zip(self.positions, rows, strict=True):
-                self._repair(own, row, now)
-                if now - row.stamp > write_back:
+                following, temporary = row.following, row.temporary
+                if following is not None and (following >= length or following == own):
+                    row.following = None
+                if temporary is not None and (temporary >= length or temporary == own):
+                    row.temporary = None
+                if row.stamp > now:
+                    row.stamp = now
+                elif now - row.stamp > write_back:
                     row.following, row.stamp, row.temporary = row.temporary, now, None
-            if all(row.following is None and row.temporary is None for row in rows):
+                if row.following is not None or row.temporary is not None:
+                    is_empty = False
+            if is_empty:
                 del self.rows[channel]
-
-    def _repair(self, own: int, row: RoutingRow, now: float) -> None:
-        row.stamp = min(row.stamp, now)
-        if row.following is not None and (row.following >= self.length or row.following == own):
-            row.following = None
-        if row.temporary is not None and (row.temporary >= self.length or row.temporary == own):
-            row.temporary = None
 
     def nearest(self, channels: tuple[int, ...], index: int) -> int | None:
         """The next subscriber of any of the channels, seen from the own position at `index`."""

@@ -11,6 +11,7 @@ to three chunks; a subscriber to `city/*/noise` wants the one of `city`, whereve
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from hashlib import blake2s
 from typing import TYPE_CHECKING
@@ -32,6 +33,7 @@ MAX_TOPIC = 200
 """Octets of a topic."""
 PREFIX_CHUNKS = 3
 """Chunks of a topic's beginnings that are channels; longer ones are cut, and match more."""
+_CHUNK = re.compile(r"\*\*?|(?:[^*$#?/]|\$\*(?!\$\*))+")
 
 
 def check_topic(topic: str) -> str:
@@ -47,8 +49,16 @@ def check_pattern(pattern: str) -> str:
     """The topic to subscribe to, if it can be one: a key expression, with wildcards or without."""
     if not pattern or len(pattern.encode()) > MAX_TOPIC:
         raise TopicError(f"a mesh topic has 1 to {MAX_TOPIC} octets, {pattern!r} does not")
+    if "*" not in pattern:
+        return pattern
+    for chunk in pattern.split("/"):  # before Zenoh sees it, which panics at some of them
+        if not _CHUNK.fullmatch(chunk):
+            raise TopicError(
+                f"{pattern!r} is no key expression: {chunk!r} is neither *, nor **, nor text in "
+                "which $* stands for any letters"
+            )
     try:
-        return str(zenoh.KeyExpr.autocanonize(pattern)) if "*" in pattern else pattern
+        return str(zenoh.KeyExpr.autocanonize(pattern))
     except zenoh.ZError as error:
         raise TopicError(f"{pattern!r} is no key expression: {error}") from error
 

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import select
 import socket
 import time
 from typing import TYPE_CHECKING, Protocol
 
-from zonal.errors import MeshError
-from zonal.mesh.packets import Deliver, Effect, Send
+from zonal.errors import MeshError, PacketError
+from zonal.mesh.packets import ON_AIR_LEVELS, Beacon, Deliver, Effect, LinkReport, Send, View
+from zonal.mesh.wire import MAX_NUMBER, WIRE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from zonal.mesh.config import MeshConfig
+    from zonal.mesh.discovery import Discovery, Source
     from zonal.mesh.node import MeshNode
 
 Address = tuple[str, int]
+
+logger = logging.getLogger(__name__)
 
 
 class Readable(Protocol):
@@ -64,8 +70,24 @@ def parse_peer(text: str) -> tuple[int, Address]:
         raise MeshError(f"{text!r} is no peer; right would be 7=127.0.0.1:4007") from error
 
 
+def _check_beacon(config: MeshConfig) -> None:
+    """`PacketError` where the fullest beacon of a node so configured fits no packet."""
+    most = MAX_NUMBER
+    links = (LinkReport(most, ON_AIR_LEVELS, kept=True),) * config.max_candidates
+    places, children = (most,) * (config.max_links + 1), (most,) * config.max_links
+    WIRE.encode(
+        Beacon(most, most, View(most, most, most, most, most, most, places, children, links))
+    )
+
+
 class UdpDriver:
-    """Runs one node on one socket; a neighbour table says who is in reach."""
+    """Runs one node on one socket; a neighbour table says who is in reach, and where.
+
+    With `discovery` those whose beacons are heard on a link are in reach as well; the driver closes
+    it with itself.
+    It drops and counts what comes from nowhere in that table (`unknown`) and what names another
+    sender than the one who listens there (`impostors`).
+    """
 
     def __init__(
         self,
@@ -73,14 +95,19 @@ class UdpDriver:
         *,
         address: Address = ("127.0.0.1", 0),
         deliver: Callable[[Deliver], None] | None = None,
+        discovery: Discovery | None = None,
     ) -> None:
+        _check_beacon(node.config)
         self.node = node
         self.deliver = deliver
+        self.discovery = discovery
         self.peers: dict[int, Address] = {}
-        self._known: frozenset[Address] = frozenset()
+        self._owners: dict[Address, int] = {}
         self.sent = 0
         self.lost = 0
         self.unknown = 0
+        self.impostors = 0
+        self.unsendable = 0
         self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
         try:
@@ -99,7 +126,7 @@ class UdpDriver:
     def set_peers(self, peers: Mapping[int, Address]) -> None:
         """Replace the neighbour table; whoever is not in it is out of reach, both ways."""
         self.peers = dict(peers)
-        self._known = frozenset(peers.values())
+        self._owners = {address: node for node, address in peers.items()}
 
     def publish(self, channels: int | Sequence[int], data: bytes) -> None:
         """Have the node publish, now."""
@@ -114,35 +141,87 @@ class UdpDriver:
         period = self.node.config.period
         wait = min(max(self.node.wake_at - now, 0.0), period, longest)
         others: list[Readable] = list(also)
-        ready, _, _ = select.select([self.socket, *others], [], [], wait)
-        if self.socket in ready:
-            self._read()
+        sockets = [self.socket, *(self.discovery.sockets if self.discovery else ())]
+        ready, _, _ = select.select([*sockets, *others], [], [], wait)
+        for sock in sockets:
+            if sock in ready:
+                self._read(sock)
         now = time.monotonic()
         if now >= self.node.wake_at or wait == period:
             self.carry_out(self.node.tick(now))
         return [thing for thing in others if thing in ready]
 
-    def _read(self) -> None:
+    def _read(self, sock: socket.socket) -> None:
         for _ in range(_BURST):
             try:
-                data, source = self.socket.recvfrom(_OCTETS)
+                data, source = sock.recvfrom(_OCTETS)
             except (BlockingIOError, ConnectionError):
                 return
-            if source not in self._known:
-                self.unknown += 1
-                continue
-            self.carry_out(self.node.receive_bytes(data, time.monotonic()))
+            if sock is self.socket:
+                self._take(data, source)
+            else:
+                self._take_found(data, source, sock)
+
+    def _take_found(self, data: bytes, source: Source, sock: socket.socket) -> None:
+        """Hand a packet to the node that came over a link where neighbours find each other."""
+        discovery, now = self.discovery, time.monotonic()
+        packet = self.node.decode(data)
+        if packet is None or discovery is None or packet.sender == self.node.id:
+            return
+        if discovery.admits(packet, source, now, to_group=discovery.is_group(sock)):
+            self.carry_out(self.node.receive(packet, now))
+        else:
+            self.impostors += 1
+
+    def _take(self, data: bytes, source: Address) -> None:
+        """Hand a packet to the node, if it comes from where its sender listens."""
+        owner = self._owners.get(source)
+        if owner is None:
+            self.unknown += 1
+            return
+        packet = self.node.decode(data)
+        if packet is None:
+            return
+        if packet.sender != owner:
+            self.impostors += 1
+            return
+        self.carry_out(self.node.receive(packet, time.monotonic()))
 
     def carry_out(self, effects: Iterable[Effect]) -> None:
-        """Send what the node sends, deliver what it delivers."""
+        """Send what the node sends, deliver what it delivers.
+
+        A packet that fits no bytes is counted and logged; the others go out.
+        """
         for effect in effects:
             if isinstance(effect, Send):
-                data = self.node.routing.codec.encode(effect.packet)
-                for node in self.peers if effect.to is None else (effect.to,):
-                    if node in self.peers:
-                        self.transmit(node, data)
+                self._send(effect)
             elif self.deliver is not None:
                 self.deliver(effect)
+
+    def _send(self, effect: Send) -> None:
+        try:
+            data = self.node.routing.codec.encode(effect.packet)
+        except PacketError:
+            self.unsendable += 1
+            logger.exception("mesh node %d cannot send a packet", self.node.id)
+            return
+        for node in self.peers if effect.to is None else (effect.to,):
+            if node in self.peers:
+                self.transmit(node, data)
+        found = self.discovery
+        if found is None:
+            return
+        if effect.to is None:
+            self.sent += found.broadcast(data, time.monotonic())
+        elif effect.to not in self.peers and effect.to in found.neighbours:
+            self.sent += 1
+            found.send(effect.to, data)
+
+    def where(self, node: int) -> str:
+        """Where a neighbour listens, for people to read; empty where that is not known."""
+        found = self.discovery.neighbours.get(node) if self.discovery else None
+        source = self.peers.get(node) or (found.source if found else None)
+        return "" if source is None else f"{source[0]} port {source[1]}"
 
     def transmit(self, node: int, data: bytes) -> None:
         """Send a datagram to a neighbour; what cannot be sent is lost, as on radio."""
@@ -153,5 +232,7 @@ class UdpDriver:
             self.lost += 1
 
     def close(self) -> None:
-        """Close the socket; neighbours notice that the node is silent."""
+        """Close the sockets; neighbours notice that the node is silent."""
         self.socket.close()
+        if self.discovery is not None:
+            self.discovery.close()

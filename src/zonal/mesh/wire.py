@@ -19,13 +19,18 @@ from zonal.errors import PacketError
 from zonal.mesh.packets import Ack, Beacon, LinkReport, Packet, Pub, Sub, View
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
-VERSION = 2
+VERSION = 3
 MAX_PACKET = 1400
 MAX_LIST = 255
 MAX_NUMBER = 2**32 - 1
 MAX_DATA = 1024
+
+
+def octets_of(value: int) -> int:
+    """How many octets a number takes in a packet."""
+    return max((value.bit_length() + 6) // 7, 1)
 
 
 class FieldWriter:
@@ -109,6 +114,7 @@ class FieldReader:
 def _write_beacon(packet: Beacon, to: FieldWriter) -> None:
     view = packet.view
     to.number(packet.seq)
+    to.number(packet.pace)
     for value in view[:6]:
         to.number(value)
     to.numbers(view.positions)
@@ -118,14 +124,14 @@ def _write_beacon(packet: Beacon, to: FieldWriter) -> None:
 
 
 def _read_beacon(sender: int, src: FieldReader) -> Beacon:
-    seq, root, depth, parent, cost, size, length = (src.number() for _ in range(7))
+    seq, pace, root, depth, parent, cost, size, length = (src.number() for _ in range(8))
     positions, children, nodes = src.numbers(), src.numbers(), src.numbers()
     links = []
     for node in nodes:
         octet = src.octet()
         links.append(LinkReport(node, octet >> 1, bool(octet & 1)))
     view = View(root, depth, parent, cost, size, length, positions, children, tuple(links))
-    return Beacon(sender, seq, view)
+    return Beacon(sender, seq, view, pace)
 
 
 def _write_sub(packet: Sub, to: FieldWriter) -> None:
@@ -204,6 +210,40 @@ class Codec:
         if src.at != stop:
             raise PacketError(f"{stop - src.at} octets too many")
         return packet
+
+
+def check_channels(channels: Sequence[int]) -> tuple[int, ...]:
+    """The channels, if each is a number that a packet can carry; else `PacketError`."""
+    for channel in channels:
+        if not 0 <= channel <= MAX_NUMBER:
+            raise PacketError(f"channel {channel} is not from 0 to {MAX_NUMBER}")
+    return tuple(channels)
+
+
+def check_publication(channels: Sequence[int], data: bytes) -> None:
+    """`PacketError` unless a PUB with these channels and data fits a packet, on whatever hop."""
+    most = MAX_NUMBER
+    WIRE.encode(Pub(most, most, most, most, most, tuple(channels), most, most, data))
+
+
+def sub_packets(channels: Iterable[int], positions: tuple[int, ...]) -> list[tuple[int, ...]]:
+    """Channels in as many portions as SUBs are needed for them, each with all the positions.
+
+    Whoever passes such a SUB on has room for its own identifiers, however large.
+    """
+    fixed = 1 + 2 * octets_of(MAX_NUMBER) + 2 + 4  # kind, sender and previous, two counts, checksum
+    room = MAX_PACKET - fixed - sum(map(octets_of, positions))
+    portions: list[tuple[int, ...]] = []
+    portion: list[int] = []
+    left = room
+    for channel in sorted(channels):
+        size = octets_of(channel)
+        if portion and (size > left or len(portion) == MAX_LIST):
+            portions.append(tuple(portion))
+            portion, left = [], room
+        portion.append(channel)
+        left -= size
+    return [*portions, tuple(portion)] if portion else portions
 
 
 WIRE = Codec(

@@ -1,33 +1,41 @@
 """The location-aware Zenoh session: the same operations, with places.
 
 ```python
-with zonal.open(position=zonal.Point(45.4642, 9.19)) as session:
-    session.put("city/airquality", b'{"pm10": 21}')
+with zonal.open(position=(45.4642, 9.19)) as session:
+    session.put("city/airquality", {"pm10": 21})
 ```
 """
 
 from zonal.runtime import Overflow
 from zonal.session.config import config
+from zonal.session.content import LONGEST_ENCODING
 from zonal.session.gathering import Gathering
 from zonal.session.geo_context import GeoContext
 from zonal.session.interest import Detail, Interest, Wish
-from zonal.session.liveliness import Liveliness, Presence, PresenceSubscriber
+from zonal.session.liveliness import (
+    Liveliness,
+    Presence,
+    PresenceSubscriber,
+    PresenceToken,
+)
 from zonal.session.opening import open  # noqa: A004  (Zenoh's own name)
 from zonal.session.position import Position
 from zonal.session.publisher import Memory, Publisher
-from zonal.session.query import DEFAULT_TIMEOUT_S, Querier, Query, Queryable
+from zonal.session.querier import DEFAULT_TIMEOUT_S, Querier, is_admin
+from zonal.session.queryable import Query, Queryable
 from zonal.session.recovery import Recovery
 from zonal.session.replies import Replies, ReplyFailure
 from zonal.session.router import DEFAULT_ENDPOINT, Router
-from zonal.session.routing import blurred
 from zonal.session.sample import Sample, Source
 from zonal.session.scope import Scope
 from zonal.session.session import Session
 from zonal.session.subscriber import Counters, PullSubscriber, Subscriber
+from zonal.session.way import blurred
 
 __all__ = [
     "DEFAULT_ENDPOINT",
     "DEFAULT_TIMEOUT_S",
+    "LONGEST_ENCODING",
     "Counters",
     "Detail",
     "Gathering",
@@ -39,6 +47,7 @@ __all__ = [
     "Position",
     "Presence",
     "PresenceSubscriber",
+    "PresenceToken",
     "Publisher",
     "PullSubscriber",
     "Querier",
@@ -56,5 +65,6 @@ __all__ = [
     "Wish",
     "blurred",
     "config",
+    "is_admin",
     "open",
 ]

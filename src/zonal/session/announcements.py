@@ -97,11 +97,13 @@ class _Watch:
         self._looked = threading.Event()
         watched = announcements_key(topic, encoding)
         liveliness = session.liveliness()
-        self._subscriber = liveliness.declare_subscriber(watched, self._changed)
+        # Not "indirect": Zenoh's Python threads for that would keep an interpreter from ending.
+        changed = zenoh.handlers.Callback(self._changed, indirect=False)
+        self._subscriber = liveliness.declare_subscriber(watched, changed)
         # What is there already comes as replies, whose end we hear of; history would not tell.
         liveliness.get(
             watched,
-            zenoh.handlers.Callback(self._found, drop=self._looked.set),
+            zenoh.handlers.Callback(self._found, drop=self._looked.set, indirect=False),
             timeout=_FIRST_LOOK_S,
         )
 

@@ -1,13 +1,13 @@
-"""What a payload is, by a name that Zenoh can carry."""
+"""Payloads as Zenoh carries them, and what they are, by a name that it can carry."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+from typing import Any
 
-from zonal.errors import ContentEncodingError
+import zenoh
 
-if TYPE_CHECKING:
-    import zenoh
+from zonal.errors import ContentEncodingError, PayloadError
 
 LONGEST_ENCODING = 255
 """Bytes: Zenoh 1.x writes the length of an encoding into one byte; one that does not fit makes it
@@ -22,3 +22,28 @@ def checked_encoding(encoding: zenoh.Encoding | str | None) -> zenoh.Encoding | 
             f"{len(str(encoding).encode())}"
         )
     return encoding
+
+
+def as_payload(
+    payload: Any, encoding: zenoh.Encoding | str | None
+) -> tuple[Any, zenoh.Encoding | str | None]:
+    """The payload as Zenoh takes it, and its content encoding.
+
+    Bytes and text stay as they are. Dictionaries and lists become JSON, and their content
+    encoding `application/json` unless another is given. `PayloadError` for anything else.
+    """
+    encoding = checked_encoding(encoding)
+    if payload is None or isinstance(payload, bytes | str | zenoh.ZBytes):
+        return payload, encoding
+    try:
+        if isinstance(payload, dict | list):
+            text = json.dumps(payload, ensure_ascii=False, allow_nan=False)
+            return text.encode(), encoding or zenoh.Encoding.APPLICATION_JSON
+        return zenoh.ZBytes(
+            bytes(payload) if isinstance(payload, memoryview) else payload
+        ), encoding
+    except (TypeError, ValueError, RecursionError) as error:
+        raise PayloadError(
+            "a payload is bytes, a str, or a dict or list that can be written as JSON; this "
+            f"{type(payload).__name__} is not: {error}"
+        ) from error

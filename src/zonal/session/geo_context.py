@@ -22,6 +22,7 @@ no attachment but the user's own.
 from __future__ import annotations
 
 import struct
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from zonal.errors import AttachmentError, GeometryError
@@ -194,18 +195,18 @@ def _read_source(data: bytes, first: int, stamp: int | None) -> tuple[int | None
     raise AttachmentError(f"a number of more than {_LEB128_BYTES} bytes")
 
 
-_SEVEN_BITS = tuple(bytes((number,)) for number in range(0x80))
-_FOURTEEN_BITS = tuple(bytes((n & 0x7F | 0x80, n >> 7)) for n in range(0x4000))
-_FOURTEEN_AND_MORE = tuple(bytes((n & 0x7F | 0x80, n >> 7 | 0x80)) for n in range(0x4000))
+_BYTES = tuple(bytes((number,)) for number in range(0x100))
 
 
 def leb128(number: int) -> bytes:
-    """An unsigned number below 2³⁵, seven bits a byte, lowest first."""
+    """An unsigned number, seven bits a byte, lowest first."""
     if number < 0x80:
-        return _SEVEN_BITS[number]
-    if number < 0x4000:
-        return _FOURTEEN_BITS[number]
-    return _FOURTEEN_AND_MORE[number & 0x3FFF] + leb128(number >> 14)
+        return _BYTES[number]
+    return _BYTES[number & 0x7F | 0x80] + _higher_bits(number >> 7)
+
+
+_higher_bits = lru_cache(maxsize=64)(leb128)
+"""Of numbers that are counted up all but the lowest seven bits hardly change."""
 
 
 def _check(origin: int) -> int:

@@ -20,13 +20,17 @@ from zonal.keys import (
     read_key,
     refine,
 )
-from zonal.runtime import Mailbox
-from zonal.session.routing import blurred
+from zonal.runtime import Incoming, Mailbox
+from zonal.session.declared_keys import DeclaredKeys
+from zonal.session.parts import area_given, point_given
+from zonal.session.refusal import refusals
+from zonal.session.scope import Scope
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+    from collections.abc import Callable
 
-    from zonal.session.query import Asking
+    from zonal.geo import GivenArea, GivenPoint
+    from zonal.session.parts import SessionParts
 
 
 class Presence(NamedTuple):
@@ -44,44 +48,48 @@ class Liveliness:
     it: to a cell of about 10 m with `s2`, to a metre with `mgrs`, exactly with `json`.
     """
 
-    def __init__(self, asking: Asking, default_encoding: Encoding) -> None:
-        self._asking = asking
-        self._default = default_encoding
+    def __init__(self, parts: SessionParts) -> None:
+        self._parts = parts
 
     def declare_token(
         self,
         key: str,
         *,
-        location: Point | None = None,
-        encoding: Encoding | None = None,
+        location: GivenPoint | None = None,
+        encoding: Encoding | str | None = None,
         precision_m: float | None = None,
-    ) -> zenoh.LivelinessToken:
-        """Be there, at a location or at the session's position, as long as the token is kept."""
-        topic = check_topic(key)
-        point = location
-        if point is None and self._asking.position.is_known:
-            point = self._asking.position.current()
-        if point is not None:
-            topic = place_key(topic, blurred(point, precision_m), encoding or self._default)
-        return self._asking.session.liveliness().declare_token(topic)
+    ) -> PresenceToken:
+        """Be there, at a location or at the session's position, as long as the token is kept.
+
+        At the session's position it follows: whenever its key changes, it appears at the new place
+        before it goes from the old one. With `precision_m` that is every cell of that size.
+        """
+        place = point_given(location)
+        with refusals(self._parts.zenoh, f"declare a token of {key!r}"):
+            kind = self._encoding(encoding)
+            return PresenceToken(check_topic(key), place, kind, precision_m, self._parts)
 
     def declare_subscriber(
         self,
         key: str,
         handler: Callable[[Presence], Any] | None = None,
         *,
-        area: Area | None = None,
-        encoding: Encoding | None = None,
+        area: GivenArea | None = None,
+        encoding: Encoding | str | None = None,
+        margin_m: float | None = None,
         history: bool = False,
     ) -> PresenceSubscriber:
-        """Hear who appears and disappears in the area; with `history` also who is there already."""
-        placed = self._placed(area)
-        subscriber = PresenceSubscriber(placed)
-        for name in self._keys(key, placed, encoding):
-            subscriber.watch(
-                self._asking.session.liveliness().declare_subscriber(
-                    name, subscriber.take, history=history
-                )
+        """Hear who appears and disappears in the area; with `history` also who is there already.
+
+        A `Circle` without a centre follows the session's position: who comes into it by our own
+        moving appears, and who is left behind disappears.
+        """
+        wanted, position = area_given(area), self._parts.position
+        position.look(required=wanted is not None and wanted.is_ego_centric)
+        scope = Scope(wanted, position.last, fenced=True, margin_m=margin_m)
+        with refusals(self._parts.zenoh, f"declare a subscriber of tokens {key!r}"):
+            subscriber = PresenceSubscriber(
+                check_topic(key), scope, self._encodings(wanted, encoding), self._parts, history
             )
         if handler is not None:
             subscriber.call(handler)
@@ -91,17 +99,17 @@ class Liveliness:
         self,
         key: str,
         *,
-        area: Area | None = None,
-        encoding: Encoding | None = None,
+        area: GivenArea | None = None,
+        encoding: Encoding | str | None = None,
         timeout: float = 5.0,
     ) -> list[Presence]:
         """Who is there now."""
-        placed = self._placed(area)
+        placed = self._parts.area(area_given(area))
         found: dict[str, Presence] = {}
-        channels = [
-            self._asking.session.liveliness().get(name, timeout=timeout)
-            for name in self._keys(key, placed, encoding)
-        ]
+        keys = presence_keys(check_topic(key), placed, self._encodings(placed, encoding))
+        with refusals(self._parts.zenoh, f"ask for tokens {key!r}"):
+            liveliness = self._parts.zenoh.liveliness()
+            channels = [liveliness.get(name, timeout=timeout) for name in keys]
         for channel in channels:
             for reply in channel:
                 if reply.ok is not None:
@@ -110,12 +118,67 @@ class Liveliness:
                         found[str(reply.ok.key_expr)] = presence
         return list(found.values())
 
-    def _placed(self, area: Area | None) -> Area | None:
-        return self._asking.place_area(area)
+    def _encodings(
+        self, area: Area | None, encoding: Encoding | str | None
+    ) -> tuple[Encoding, ...]:
+        return encodings() if area is None else (self._encoding(encoding),)
 
-    def _keys(self, key: str, area: Area | None, encoding: Encoding | None) -> Iterable[str]:
-        kinds = encodings() if area is None else (encoding or self._default,)
-        return presence_keys(check_topic(key), area, kinds)
+    def _encoding(self, encoding: Encoding | str | None) -> Encoding:
+        if encoding is None or isinstance(encoding, str):
+            return self._parts.encoding_named(encoding)
+        return encoding
+
+
+class PresenceToken:
+    """Says that somebody is there, until it is undeclared or its session ends."""
+
+    def __init__(
+        self,
+        topic: str,
+        location: Point | None,
+        encoding: Encoding,
+        precision_m: float | None,
+        parts: SessionParts,
+    ) -> None:
+        self.key = topic
+        self._location = location
+        self._encoding = encoding
+        self._precision_m = precision_m
+        self._parts = parts
+        self._closed = False
+        self._declared = DeclaredKeys(parts.zenoh.liveliness().declare_token)
+        self.move()
+        parts.followers.add(self)
+
+    @property
+    def declared_keys(self) -> tuple[str, ...]:
+        """The key that says its place."""
+        return self._declared.keys
+
+    @property
+    def follows_position(self) -> bool:
+        """Whether it goes where the session goes."""
+        return not self._closed and self._location is None
+
+    def move(self) -> None:
+        """Follow the position."""
+        place = self._parts.place(self._location, self._precision_m)
+        self._declared.adjust((place_key(self.key, place, self._encoding),))
+
+    def undeclare(self) -> None:
+        """Be there no more."""
+        self._closed = True
+        self._declared.close()
+        self._parts.followers.forget(self)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.undeclare()
+
+    def __repr__(self) -> str:
+        return f"PresenceToken({', '.join(self.declared_keys) or 'closed'})"
 
 
 def presence_of(key: str, *, alive: bool) -> Presence | None:
@@ -140,63 +203,118 @@ def is_inside(presence: Presence, area: Area | None) -> bool:
     return place is not None and area.intersects(place)
 
 
-class PresenceSubscriber:
+class PresenceSubscriber(Incoming[Presence]):
     """Hears who appears and disappears; iterate over it, or give a callback."""
 
-    def __init__(self, area: Area | None) -> None:
-        if area is not None and area.is_ego_centric:
-            raise LocationKeyError("the area has no centre yet; place it with at(point)")
-        self._area = area
-        self._mailbox: Mailbox[Presence] = Mailbox()
+    def __init__(
+        self,
+        topic: str,
+        scope: Scope,
+        kinds: tuple[Encoding, ...],
+        parts: SessionParts,
+        history: bool,
+    ) -> None:
+        self.key = topic
+        self._name = f"presence {topic!r}"
+        super().__init__(Mailbox(name=self._name))
+        self._scope = scope
+        self._encodings = kinds
+        self._parts = parts
+        self._history = history
+        self._closed = False
         self._lock = threading.Lock()
-        self._alive: set[str] = set()
-        self._subscribers: list[Any] = []
-        self._thread: threading.Thread | None = None
+        self._alive: dict[str, bool] = {}
+        """The tokens that are known, and whether the user was told that they are there."""
+        self._subscribers = DeclaredKeys(self._watch)
+        self._declare()
+        self._history = self._history or scope.is_ego_centric  # who we come near to is news
+        parts.followers.add(self)
 
-    def watch(self, subscriber: Any) -> None:
-        """One of Zenoh's subscribers that feed this one."""
-        self._subscribers.append(subscriber)
+    @property
+    def area(self) -> Area | None:
+        """The area now; one that follows the position where it is at the moment."""
+        return self._scope.area
 
-    def take(self, sample: zenoh.Sample) -> None:
+    @property
+    def declared_keys(self) -> tuple[str, ...]:
+        """The key expressions that are declared to the network."""
+        return self._subscribers.keys
+
+    @property
+    def follows_position(self) -> bool:
+        """Whether the area follows the session's position."""
+        return not self._closed and self._scope.is_ego_centric
+
+    def move(self) -> None:
+        """Follow the position: others appear and disappear by our own moving."""
+        before = self._scope.wish
+        self._scope.move(self._parts.position.last)
+        with self._lock:
+            self._bring([p for key in list(self._alive) for p in self._news(key, alive=True)])
+        if self._scope.wish is not before:
+            self._declare()
+            self._forget_those_out_of_sight()
+
+    def _declare(self) -> None:
+        wish = self._scope.wish
+        keys = () if wish is None else presence_keys(self.key, wish.area, self._encodings)
+        self._subscribers.adjust(keys)
+
+    def _watch(self, key: str) -> Any:
+        handler = zenoh.handlers.Callback(self._take, indirect=False)
+        liveliness = self._parts.zenoh.liveliness()
+        return liveliness.declare_subscriber(key, handler, history=self._history)
+
+    def _forget_those_out_of_sight(self) -> None:
+        """Of tokens that no declared key meets, nothing more will be heard."""
+        declared = [zenoh.KeyExpr(key) for key in self._subscribers.keys]
+        with self._lock:
+            for key in list(self._alive):
+                token = zenoh.KeyExpr(key)
+                if not any(watched.intersects(token) for watched in declared):
+                    self._bring(self._news(key, alive=False))
+                    del self._alive[key]
+
+    def _take(self, sample: zenoh.Sample) -> None:
         """From Zenoh: a token came or went."""
         key, alive = str(sample.key_expr), sample.kind == zenoh.SampleKind.PUT
         with self._lock:
             if (key in self._alive) == alive:
                 return  # a token that was there already comes both as history and as news
-            self._alive ^= {key}
+            if alive:
+                self._alive[key] = False
+            self._bring(self._news(key, alive=alive))
+            if not alive:
+                del self._alive[key]
+
+    def _news(self, key: str, *, alive: bool) -> list[Presence]:
+        """What to tell of a token that is or was there: something only where that changes."""
         presence = presence_of(key, alive=alive)
-        if presence is not None and is_inside(presence, self._area):
-            self._mailbox.put([presence])
-
-    def recv(self, timeout: float | None = None) -> Presence | None:
-        """The next change; None when the time is over."""
-        return self._mailbox.take(timeout)
-
-    def __iter__(self) -> Iterator[Presence]:
-        return iter(self._mailbox)
-
-    def __aiter__(self) -> AsyncIterator[Presence]:
-        return aiter(self._mailbox)
+        if presence is None:
+            return []
+        is_here = alive and is_inside(presence, self._scope.area)
+        if is_here == self._alive[key]:
+            return []
+        self._alive[key] = is_here
+        return [presence._replace(alive=is_here)]
 
     def call(self, callback: Callable[[Presence], Any]) -> None:
-        """Hand every change to a callback, in a thread of its own."""
-        self._thread = threading.Thread(
-            target=lambda: [callback(presence) for presence in self._mailbox],
-            name="zonal-presence",
-            daemon=True,
-        )
-        self._thread.start()
+        """Hand every change to a callback."""
+        self._call_back(self._name, callback, self._parts.threads)
 
     def undeclare(self) -> None:
         """Hear no more."""
-        for subscriber in self._subscribers:
-            subscriber.undeclare()
-        self._mailbox.close()
-        if self._thread is not None and self._thread is not threading.current_thread():
-            self._thread.join()
+        self._closed = True
+        self._subscribers.close()
+        self._end()
+        self._parts.followers.forget(self)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.undeclare()
+
+    def __repr__(self) -> str:
+        state = "closed" if self._closed else f"{sum(self._alive.values())} there"
+        return f"PresenceSubscriber(key={self.key!r}, area={self.area}, {state})"

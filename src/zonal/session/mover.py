@@ -22,7 +22,7 @@ _FASTEST_STEP_S = 0.05
 
 
 class Mover:
-    """Calls `follow` whenever the position's lifetime is over, from the first `start` to `stop`."""
+    """Calls `follow` whenever the position's lifetime is over, from `start` to `close`."""
 
     def __init__(self, position: Position, follow: Callable[[], object]) -> None:
         self._position = position
@@ -44,7 +44,7 @@ class Mover:
         """The lifetime changed: reckon anew."""
         self._wake.set()
 
-    def stop(self) -> None:
+    def close(self) -> None:
         """End the thread; it may be the caller's own."""
         with self._lock:
             self._stopped = True

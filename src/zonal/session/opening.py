@@ -10,27 +10,29 @@ from typing import TYPE_CHECKING
 
 import zenoh
 
+from zonal.errors import NetworkError
 from zonal.keys import encoding_named
 from zonal.session.position import Position, PositionHandler
 from zonal.session.publisher import Stamps
+from zonal.session.refusal import reason_of
 from zonal.session.session import Session
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from zonal.geo import Point
+    from zonal.geo import GivenPoint
 
 
 def open(  # noqa: A001  (Zenoh's own name)
     config: zenoh.Config | None = None,
     *,
-    position: PositionHandler | Point | None = None,
+    position: PositionHandler | GivenPoint | None = None,
     lifetime: float = math.inf,
     encoding: str = "s2",
 ) -> Session:
-    """Open a location-aware session; use it as a context manager, so that it is always closed.
+    """Open a location-aware session; use it with `with` or `async with`, so that it is closed.
 
-    `position` is a fixed `Point`, or a handler that is asked when its last answer is older than
+    `position` is a fixed point, or a handler that is asked when its last answer is older than
     `lifetime` seconds. `encoding` is the default way of writing places into keys.
     """
     default = encoding_named(encoding)
@@ -38,8 +40,30 @@ def open(  # noqa: A001  (Zenoh's own name)
     config = config or zenoh.Config()
     stamps, datagrams = _who_stamps(config), _uses_datagrams(config)
     with _defaults(config, stamps):
-        session = zenoh.open(config)
+        try:
+            session = zenoh.open(config)
+        except zenoh.ZError as error:
+            raise NetworkError(_why_not(config, error)) from error
     return Session(session, place, default, stamps=stamps, datagrams=datagrams)
+
+
+def _why_not(config: zenoh.Config, error: zenoh.ZError) -> str:
+    """Which endpoints could not be used, or that none was found."""
+    connect, listen = _endpoints(config, "connect"), _endpoints(config, "listen")
+    is_client = config.get_json("mode") == '"client"'
+    if is_client and not connect:
+        return "no router was found by scouting; name its endpoint with zonal.config(connect=[…])"
+    if connect and (is_client or not listen):
+        return (
+            f"cannot reach {', '.join(connect)}: is a router running there? "
+            "(`zonal router` starts one)"
+        )
+    where = f" with the endpoints {', '.join((*listen, *connect))}" if listen else ""
+    return f"cannot open a session{where}: {reason_of(error)}"
+
+
+def _endpoints(config: zenoh.Config, side: str) -> list[str]:
+    return re.findall(r'"([a-z0-9_-]+/[^"]*)"', config.get_json(f"{side}/endpoints"))
 
 
 def _who_stamps(config: zenoh.Config) -> Stamps:
@@ -52,12 +76,8 @@ def _who_stamps(config: zenoh.Config) -> Stamps:
 
 def _uses_datagrams(config: zenoh.Config) -> bool:
     """Whether an endpoint is plain UDP, without Zenoh's own reliability (`?rel=1`)."""
-    endpoints = (config.get_json(path) for path in ("listen/endpoints", "connect/endpoints"))
-    return any(
-        "rel=1" not in endpoint
-        for text in endpoints
-        for endpoint in re.findall(r'"(udp/[^"]*)"', text)
-    )
+    endpoints = (*_endpoints(config, "listen"), *_endpoints(config, "connect"))
+    return any(each.startswith("udp/") and "rel=1" not in each for each in endpoints)
 
 
 @contextmanager

@@ -6,15 +6,17 @@ import logging
 import math
 import threading
 import time
-from collections.abc import Callable
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from zonal.errors import GeometryError, PositionError
-from zonal.geo import Point
+from zonal.geo import GivenPoint, Point, as_point
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 logger = logging.getLogger(__name__)
 
-PositionHandler: TypeAlias = Callable[[], "Point | tuple[float, float]"]
+PositionHandler: TypeAlias = "Callable[[], GivenPoint]"
 """Asked for the current position: returns a `Point`, or latitude and longitude."""
 
 TOO_OLD_LIFETIMES = 3.0
@@ -31,7 +33,7 @@ class Position:
 
     def __init__(
         self,
-        source: PositionHandler | Point | None = None,
+        source: PositionHandler | GivenPoint | None = None,
         lifetime: float = math.inf,
         *,
         clock: Callable[[], float] = time.monotonic,
@@ -45,18 +47,14 @@ class Position:
         self._lifetime = math.inf
         self.declare(source, lifetime)
 
-    def declare(self, source: PositionHandler | Point | None, lifetime: float) -> None:
+    def declare(self, source: PositionHandler | GivenPoint | None, lifetime: float) -> None:
         """Replace the source; what was known from the old one is forgotten."""
-        if source is not None and not isinstance(source, Point) and not callable(source):
-            raise PositionError(f"a position is a Point or a callable, not {source!r}")
+        handler = source if callable(source) else None
+        point = None if source is None or callable(source) else _fixed(source)
         with self._lock:
             self.lifetime = lifetime
-            self._point, self._read_at = None, -math.inf
-            self._handler = None
-            if isinstance(source, Point):
-                self._point, self._read_at = source, math.inf
-            else:
-                self._handler = source
+            self._handler = handler
+            self._point, self._read_at = point, -math.inf
 
     @property
     def lifetime(self) -> float:
@@ -100,9 +98,20 @@ class Position:
             assert self._point is not None
             return self._point
 
+    def look(self, *, required: bool) -> None:
+        """See to it that a position is known, if there is a source; else only where `required`."""
+        if not required and (self._point is not None or not self.is_known):
+            return
+        try:
+            self.current()
+        except PositionError as error:
+            if required:
+                raise
+            logger.warning("no position yet: %s", error)
+
     def _ask(self, handler: PositionHandler, age: float) -> None:
         try:
-            self._point = _as_point(handler())
+            self._point = as_point(handler())
             self._read_at = self._clock()
         except Exception as error:  # whatever a user's handler raises
             self.failures += 1
@@ -118,13 +127,8 @@ class Position:
                 ) from error
 
 
-def _as_point(value: object) -> Point:
-    if isinstance(value, Point):
-        return value
+def _fixed(source: GivenPoint) -> Point:
     try:
-        lat, lon = value  # type: ignore[misc]
-        return Point(float(lat), float(lon))  # type: ignore[has-type]
-    except (TypeError, ValueError) as error:
-        if isinstance(error, GeometryError):
-            raise
-        raise PositionError(f"a Point or (lat, lon) was expected, not {value!r}") from error
+        return as_point(source)
+    except GeometryError as error:
+        raise PositionError(f"a position is a point or a callable: {error}") from error

@@ -12,22 +12,23 @@ import zenoh
 import zenoh.ext
 
 from zonal.errors import ClosedError
-from zonal.keys import Encoding, check_topic, exact_key
-from zonal.session.content import checked_encoding
-from zonal.session.routing import Origin, Route, blurred, route
+from zonal.keys import check_topic, exact_key
+from zonal.session.content import as_payload, checked_encoding
+from zonal.session.parts import area_given, point_given
+from zonal.session.refusal import refusal, refusals
+from zonal.session.way import Way, blurred, way_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from zonal.geo import Area, Point
-    from zonal.session.announcements import Announcements
-    from zonal.session.position import Position
+    from zonal.geo import Area, GivenArea, GivenPoint, Point
+    from zonal.session.parts import SessionParts
 
 _KEPT_PUBLISHERS = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Delivery:
+class DeliveryOptions:
     """How Zenoh should carry messages; None is Zenoh's own default."""
 
     congestion_control: zenoh.CongestionControl | None = None
@@ -88,8 +89,8 @@ class Stamps(enum.Enum):
 class Details(TypedDict, total=False):
     """What a message may have besides its payload."""
 
-    location: Point | None
-    geofence: Area | None
+    location: GivenPoint | None
+    geofence: GivenArea | None
     content_encoding: zenoh.Encoding | str | None
     attachment: bytes | None
     timestamp: zenoh.Timestamp | None
@@ -101,29 +102,27 @@ class Publisher:
     def __init__(
         self,
         topic: str,
+        parts: SessionParts,
         *,
-        session: zenoh.Session,
-        origin: Origin,
-        position: Position,
-        announcements: Announcements,
-        encoding: Encoding,
-        location: Point | None,
-        geofence: Area | None,
-        precision_m: float | None,
-        delivery: Delivery,
+        location: GivenPoint | None = None,
+        geofence: GivenArea | None = None,
+        encoding: str | None = None,
+        precision_m: float | None = None,
+        delivery: DeliveryOptions,
         content_encoding: zenoh.Encoding | str | None,
         memory: Memory | None,
         stamps: Stamps,
         on_close: Callable[[Publisher], None],
     ) -> None:
         self.key = check_topic(topic)
-        self._session = session
-        self._origin = origin
-        self._position = position
-        self._announcements = announcements
-        self._encoding = encoding
-        self._location = location
-        self._geofence = geofence
+        self._parts = parts
+        self._session = parts.zenoh
+        self._origin = parts.origin
+        self._new_timestamp = parts.zenoh.new_timestamp
+        self._position = parts.position
+        self._encoding = parts.encoding_named(encoding)
+        self._location = point_given(location)
+        self._geofence = area_given(geofence)
         self._precision_m = precision_m
         self._delivery = delivery
         self._content_encoding = checked_encoding(content_encoding)
@@ -131,7 +130,7 @@ class Publisher:
         self._on_close = on_close
         self._lock = threading.Lock()
         self._publishers: OrderedDict[str, Any] = OrderedDict()
-        self._last: tuple[Point | None, Area | None, Route] | None = None
+        self._last: tuple[Point | None, Area | None, Way] | None = None
         self._closed = False
         self._steady = None if stamps is Stamps.NOBODY else self._settle()
         self._put_here: Callable[[Any], Any] | None = self._steady and self._steady.put
@@ -148,12 +147,16 @@ class Publisher:
     def put(self, payload: Any, **details: Unpack[Details]) -> None:
         """Publish a message: `location` and `geofence` override the publisher's own.
 
-        Further `details` are `content_encoding`, `attachment` and `timestamp`.
+        The payload is bytes, a `str`, or a `dict` or `list` that is sent as JSON. Further
+        `details` are `content_encoding`, `attachment` and `timestamp`.
         """
         # Named arguments with defaults would cost as much as Zenoh's own part.
         put_here = self._put_here
         if put_here is not None and not details:
-            put_here(payload)
+            try:
+                put_here(payload)
+            except (TypeError, zenoh.ZError):
+                self._put_with(payload)  # as JSON, or with an error that says why not
         else:
             self._put_with(payload, **details)
 
@@ -161,48 +164,52 @@ class Publisher:
         self,
         payload: Any,
         *,
-        location: Point | None = None,
-        geofence: Area | None = None,
+        location: GivenPoint | None = None,
+        geofence: GivenArea | None = None,
         content_encoding: zenoh.Encoding | str | None = None,
         attachment: bytes | None = None,
         timestamp: zenoh.Timestamp | None = None,
     ) -> None:
+        payload, encoding = as_payload(payload, content_encoding or self._content_encoding)
         steady = self._steady
-        if steady is not None and not (location or geofence or timestamp):
-            encoding = checked_encoding(content_encoding)
-            steady.put(payload, encoding=encoding, attachment=attachment, timestamp=self._stamp())
-            return
-        way = self._route(location, geofence)
-        data = way.attachment(self._origin, attachment, stamped=timestamp is None)
-        timestamp = timestamp or self._session.new_timestamp()
-        encoding = checked_encoding(content_encoding) or self._content_encoding
-        for key in way.keys:
-            self._publisher(key).put(
-                payload, encoding=encoding, attachment=data, timestamp=timestamp
-            )
+        try:
+            if steady is not None and location is None and geofence is None and not timestamp:
+                stamp = self._stamp()
+                steady.put(payload, encoding=encoding, attachment=attachment, timestamp=stamp)
+                return
+            way = self._way(point_given(location), area_given(geofence))
+            data = way.attachment(self._origin, attachment, stamped=timestamp is None)
+            timestamp = timestamp or self._new_timestamp()
+            for key in way.keys:
+                self._publisher(key).put(
+                    payload, encoding=encoding, attachment=data, timestamp=timestamp
+                )
+        except zenoh.ZError as error:
+            raise refusal(self._session, f"put {self.key!r}", error) from error
 
     def delete(
         self,
         *,
-        location: Point | None = None,
-        geofence: Area | None = None,
+        location: GivenPoint | None = None,
+        geofence: GivenArea | None = None,
         attachment: bytes | None = None,
         timestamp: zenoh.Timestamp | None = None,
     ) -> None:
         """Tell that the topic has no value at this place any more."""
-        if self._steady is not None and not (location or geofence or timestamp):
-            self._steady.delete(attachment=attachment, timestamp=self._stamp())
-            return
-        way = self._route(location, geofence)
-        data = way.attachment(self._origin, attachment, stamped=timestamp is None)
-        timestamp = timestamp or self._session.new_timestamp()
-        for key in way.keys:
-            self._publisher(key).delete(attachment=data, timestamp=timestamp)
+        steady = self._steady
+        with refusals(self._session, f"delete {self.key!r}"):
+            if steady is not None and location is None and geofence is None and not timestamp:
+                steady.delete(attachment=attachment, timestamp=self._stamp())
+                return
+            way = self._way(point_given(location), area_given(geofence))
+            data, timestamp = self._parts.seal(way, attachment, timestamp)
+            for key in way.keys:
+                self._publisher(key).delete(attachment=data, timestamp=timestamp)
 
     def _stamp(self) -> zenoh.Timestamp | None:
-        return self._session.new_timestamp() if self._stamps_itself else None
+        return self._new_timestamp() if self._stamps_itself else None
 
-    def _route(self, location: Point | None, geofence: Area | None) -> Route:
+    def _way(self, location: Point | None, geofence: Area | None) -> Way:
         point = location or self._location
         if point is None and self._position.is_known:
             point = self._position.current()
@@ -211,7 +218,7 @@ class Publisher:
         if last is not None and last[0] == point and last[1] is fence:
             return last[2]
         place = None if point is None else blurred(point, self._precision_m)
-        way = route(self.key, place, fence, self._encoding, self._announcements)
+        way = way_of(self.key, place, fence, self._encoding, self._parts.announcements)
         # Who wants an announcing encoding's messages changes without our doing.
         self._last = None if self._encoding.announces_areas else (point, fence, way)
         return way
@@ -275,3 +282,8 @@ class Publisher:
 
     def __exit__(self, *_: object) -> None:
         self.undeclare()
+
+    def __repr__(self) -> str:
+        place = self._location or "the session's position"
+        fence = f", geofence={self._geofence}" if self._geofence is not None else ""
+        return f"Publisher(key={self.key!r}, from {place}{fence}{', closed' * self._closed})"

@@ -6,22 +6,21 @@ import asyncio
 import contextlib
 import logging
 import threading
-import time
-from collections import deque
 from typing import TYPE_CHECKING, Any
 
 import zenoh
 
 from zonal.errors import AttachmentError
 from zonal.keys import refine
-from zonal.runtime import Mailbox, Overflow
+from zonal.runtime import Incoming, Mailbox, Overflow, Recent
 from zonal.session.sample import Sample, context_of
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator
+    from collections.abc import Callable
 
     from zonal.geo import Area
     from zonal.session.geo_context import GeoContext
+    from zonal.session.parts import SessionParts
 
 logger = logging.getLogger(__name__)
 
@@ -36,19 +35,31 @@ class ReplyFailure(Exception):  # noqa: N818  (an answer, not an error of ours)
         self.payload = payload
 
 
-class Replies:
+class Replies(Incoming[Sample]):
     """The answers to one query as they come, without doubles; iterate with `for` or `async for`.
 
     Zenoh's thread only keeps them; they are read and checked by whoever iterates. Errors that
-    queryables replied are collected in `failures`.
+    queryables replied are collected in `failures`. With `plain`, answers are what it makes of them,
+    unchecked.
     """
 
-    def __init__(self, gets: int, area: Area | None) -> None:
+    def __init__(
+        self,
+        name: str,
+        gets: int,
+        area: Area | None,
+        parts: SessionParts,
+        plain: Callable[[zenoh.Sample], Sample] | None = None,
+    ) -> None:
+        super().__init__(Mailbox(_CAPACITY, Overflow.BLOCK, name=name), self._read)
+        self._name = name
         self._area = area
         self._open = gets
+        self._threads = parts.threads
+        self._position = parts.position
+        self._plain = plain
         self._lock = threading.Lock()
-        self._mailbox: Mailbox[zenoh.Reply] = Mailbox(_CAPACITY, Overflow.BLOCK)
-        self._known: set[tuple[str, str]] = set()
+        self._known: Recent[tuple[str, str]] = Recent(_CAPACITY)
         self._enough = _CAPACITY
         self._wake: Callable[[], Any] | None = None
         self.failures: list[ReplyFailure] = []
@@ -63,7 +74,7 @@ class Replies:
         return zenoh.handlers.Callback(self._keep, drop=self._done, indirect=False)
 
     def _keep(self, reply: zenoh.Reply) -> None:
-        self._mailbox.put((reply,))
+        self._bring((reply,))
         if self._wake is not None and len(self._mailbox) >= self._enough:
             self._wake()
 
@@ -82,6 +93,8 @@ class Replies:
             assert reply.err is not None
             self.failures.append(ReplyFailure(reply.err.payload.to_bytes()))
             return None
+        if self._plain is not None:
+            return self._plain(reply.ok)
         try:
             context = context_of(reply.ok)
         except AttachmentError as error:
@@ -89,13 +102,22 @@ class Replies:
             return None
         place = context.place if context else None
         with self._lock:
-            if self._area is not None and place is not None and not refine(self._area, place):
+            if not self._is_wanted(context):
                 self.filtered_at_edge += 1
                 return None
             if self._is_double(reply.ok, context):
                 self.duplicates += 1
                 return None
         return Sample(reply.ok, place, context)
+
+    def _is_wanted(self, context: GeoContext | None) -> bool:
+        """Whether our area holds its place, and its fence holds our own."""
+        if context is None:
+            return True
+        area, place, own = self._area, context.place, self._position.last
+        if area is not None and place is not None and not refine(area, place):
+            return False
+        return context.fence is None or (own is not None and context.fence.contains(own))
 
     def _is_double(self, sample: zenoh.Sample, context: GeoContext | None) -> bool:
         """The same message twice, from two queryables that both hold it."""
@@ -105,31 +127,7 @@ class Replies:
             identity = (str(context.origin), str(context.sequence))
         else:
             return False
-        if identity in self._known:
-            return True
-        self._known.add(identity)
-        return False
-
-    def recv(self, timeout: float | None = None) -> Sample | None:
-        """The next reply; None when the time is over; `ClosedError` after the last."""
-        deadline = None if timeout is None else time.monotonic() + timeout
-        while True:
-            left = None if deadline is None else max(0.0, deadline - time.monotonic())
-            reply = self._mailbox.take(left)
-            if reply is None:
-                return None
-            if (sample := self._read(reply)) is not None:
-                return sample
-
-    def __iter__(self) -> Iterator[Sample]:
-        for reply in self._mailbox:
-            if (sample := self._read(reply)) is not None:
-                yield sample
-
-    async def __aiter__(self) -> AsyncIterator[Sample]:
-        async for reply in self._mailbox:
-            if (sample := self._read(reply)) is not None:
-                yield sample
+        return self._known.check(identity)
 
     async def gather(
         self, most: int = _CAPACITY - 1, within_s: float | None = None
@@ -169,10 +167,8 @@ class Replies:
         return self._mailbox.is_closed and not len(self._mailbox)
 
     def call(self, callback: Callable[[Sample], Any]) -> None:
-        """Hand every reply to a callback, in a thread of its own."""
-        threading.Thread(
-            target=lambda: deque(map(callback, self), maxlen=0), name="zonal-replies", daemon=True
-        ).start()
+        """Hand every reply to a callback."""
+        self._call_back(self._name, callback, self._threads)
 
 
 def _settle(future: asyncio.Future[None]) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import zenoh
 
-from zonal.errors import ZonalError
+from zonal.errors import NetworkError, ZonalError
 from zonal.session.config import config
+from zonal.session.refusal import reason_of
+from zonal.session.unclosed import Closing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -17,7 +19,7 @@ DEFAULT_ENDPOINT = "tcp/127.0.0.1:7447"
 """Zenoh's own port, on loopback."""
 
 
-class Router:
+class Router(Closing):
     """An unmodified Zenoh router; port 0 in an endpoint takes a free one (see `endpoints`)."""
 
     def __init__(
@@ -29,13 +31,15 @@ class Router:
         settings: dict[str, Any] | None = None,
     ) -> None:
         given = {"adminspace/enabled": True, **(settings or {})}
-        listen = list(listen)
+        listen = [listen] if isinstance(listen, str) else list(listen)
+        asked = config("router", listen=listen, connect=connect, scouting=scouting, settings=given)
         try:
-            self.zenoh = zenoh.open(
-                config("router", listen=listen, connect=connect, scouting=scouting, settings=given)
-            )
+            self.zenoh = zenoh.open(asked)
         except zenoh.ZError as error:
-            raise ZonalError(f"cannot start a router on {', '.join(listen)}: {error}") from error
+            raise NetworkError(
+                f"cannot start a router on {', '.join(listen)}: {reason_of(error)}"
+            ) from error
+        self._close_at_exit()
 
     @property
     def endpoints(self) -> tuple[str, ...]:
@@ -59,9 +63,3 @@ class Router:
         """Stop routing; safe to call twice."""
         if not self.zenoh.is_closed():
             self.zenoh.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()

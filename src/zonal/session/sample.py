@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from zonal.errors import AttachmentError, LocationKeyError
+from zonal.errors import AttachmentError, LocationKeyError, PayloadError
 from zonal.geo import Area, Cell, Point
 from zonal.keys import is_exact, is_plain, location_of, read_key, topic_of
 from zonal.session.geo_context import GeoContext
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     import zenoh
 
     from zonal.keys import Place
+
+
+_SHOWN = 60
 
 
 class Source(NamedTuple):
@@ -83,6 +87,21 @@ class Sample:
         return self.zenoh.payload
 
     @property
+    def text(self) -> str:
+        """The payload as UTF-8; `PayloadError` if it is none."""
+        try:
+            return self.zenoh.payload.to_bytes().decode()
+        except UnicodeDecodeError as error:
+            raise PayloadError(f"the payload of {self.key!r} is no text: {error}") from error
+
+    def json(self) -> Any:
+        """The payload read as JSON, whatever its content encoding; `PayloadError` if it is none."""
+        try:
+            return json.loads(self.zenoh.payload.to_bytes())
+        except (ValueError, RecursionError) as error:
+            raise PayloadError(f"the payload of {self.key!r} is no JSON: {error}") from error
+
+    @property
     def kind(self) -> zenoh.SampleKind:
         """PUT or DELETE."""
         return self.zenoh.kind
@@ -116,10 +135,29 @@ class Sample:
         return None if attachment is None else attachment.to_bytes()
 
     def __repr__(self) -> str:
+        payload = self.zenoh.payload.to_bytes()
+        shown = payload[:_SHOWN].decode(errors="backslashreplace")
+        if len(payload) > _SHOWN:
+            shown = f"{shown}… ({len(payload):,} bytes)"
+        near = "near " if self.is_blurred else ""
         return (
-            f"Sample(key={self.key!r}, location={self.location}, kind={self.kind}, "
-            f"{len(self.payload)} bytes)"
+            f"Sample({str(self.kind).rpartition('.')[2]} {self.key!r} from {near}{self.location}: "
+            f"{shown})"
         )
+
+
+class AdminSample(Sample):
+    """An answer of Zenoh's admin space, whose keys contain others and have no place."""
+
+    __slots__ = ()
+
+    def __init__(self, sample: zenoh.Sample) -> None:
+        super().__init__(sample, None, None)
+
+    @property
+    def key(self) -> str:
+        """The whole key."""
+        return str(self.zenoh.key_expr)
 
 
 def context_of(sample: zenoh.Sample) -> GeoContext | None:

@@ -4,43 +4,51 @@ from __future__ import annotations
 
 import logging
 import threading
-from typing import TYPE_CHECKING, Any, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, Unpack
 
 import zenoh
 import zenoh.ext
 
-from zonal.errors import ClosedError, GeometryError
-from zonal.geo import Area, Point
-from zonal.keys import Role, check_topic, encoding_named, encodings
-from zonal.runtime import DEFAULT_CAPACITY, Overflow
+from zonal.errors import ClosedError
+from zonal.keys import Role, check_topic
+from zonal.runtime import DEFAULT_CAPACITY, Overflow, close_all
 from zonal.session.announcements import Announcements
-from zonal.session.content import checked_encoding
+from zonal.session.content import as_payload
+from zonal.session.followers import Followers, Located
 from zonal.session.gathering import Gathering
 from zonal.session.liveliness import Liveliness
-from zonal.session.mover import Mover
-from zonal.session.publisher import Delivery, Memory, Publisher, Stamps
-from zonal.session.query import DEFAULT_TIMEOUT_S, Asking, Querier, Query, Queryable
+from zonal.session.parts import SessionParts, area_given
+from zonal.session.publisher import DeliveryOptions
+from zonal.session.querier import DEFAULT_TIMEOUT_S, GetOptions, Querier, ask
+from zonal.session.queryable import Queryable
 from zonal.session.receiving import Receiving
-from zonal.session.recovery import Recovery
-from zonal.session.routing import Origin, blurred, encodings_named, route
+from zonal.session.refusal import refusal, refusals
 from zonal.session.sample import origin_of
 from zonal.session.scope import Scope
-from zonal.session.subscriber import PullSubscriber, Subscriber
+from zonal.session.sending import Sending, Whence
+from zonal.session.subscriber import PullSubscriber, Subscriber, SubscriberOptions
+from zonal.session.unclosed import Closing
+from zonal.session.way import Origin
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from zonal.geo import GivenArea
     from zonal.keys import Encoding
-    from zonal.session.position import Position, PositionHandler
+    from zonal.session.position import Position
+    from zonal.session.publisher import Memory, Publisher, Stamps
+    from zonal.session.queryable import Query
+    from zonal.session.recovery import Recovery
     from zonal.session.replies import Replies
     from zonal.session.sample import Sample
 
+Handler: TypeAlias = "Callable[[Sample], Any] | tuple[Callable[[Sample], Any], Any] | None"
+SubscriberT = TypeVar("SubscriberT", bound=Subscriber)
+
 logger = logging.getLogger(__name__)
 
-Handler: TypeAlias = "Callable[[Sample], Any] | tuple[Callable[[Sample], Any], Any] | None"
 
-
-class Session:
+class Session(Located, Closing):
     """A Zenoh session in which messages, subscriptions and queries have a place.
 
     The plain session is `session.zenoh`. Where neither a location is given nor a position known,
@@ -57,59 +65,23 @@ class Session:
         datagrams: bool,
     ) -> None:
         self.zenoh = session
-        self._stamps = stamps
-        self._position = position
-        self._encoding = encoding
-        self._origin = Origin(origin_of(str(session.zid())))
-        self._announcements = Announcements(session)
-        self._asking = Asking(session, self._origin, position, self._announcements)
+        announcements = Announcements(session)
+        self._receiving = Receiving(session, announcements, datagrams=datagrams)
+        super().__init__(position, Followers(position))
+        self._parts = SessionParts(
+            session,
+            Origin(origin_of(str(session.zid()))),
+            position,
+            encoding,
+            announcements,
+            self._receiving.threads,
+            self._followers,
+        )
+        self._sending = Sending(self._parts, stamps)
         self._lock = threading.RLock()
-        self._receiving = Receiving(session, self._announcements, datagrams=datagrams)
-        self._subscribers: list[Subscriber] = []
-        self._others: list[Publisher | Queryable] = []
         self._closed = threading.Event()
-        self._mover = Mover(position, self.update_position)
-
-    # Position
-
-    def declare_position_handler(self, lifetime: float, handler: PositionHandler | Point) -> None:
-        """Where to ask for the position, and for how many seconds an answer is valid."""
-        self._position.declare(handler, lifetime)
-        self._mover.wake()
-        self.update_position()
-
-    def set_position_lifetime(self, lifetime: float) -> None:
-        """Change how long a position is valid, without touching the handler."""
-        self._position.lifetime = lifetime
-        self._follow_position()
-        self._mover.wake()
-
-    @property
-    def position(self) -> Point | None:
-        """The last known position."""
-        return self._position.last
-
-    @property
-    def position_failures(self) -> int:
-        """How often the position handler raised or returned nonsense."""
-        return self._position.failures
-
-    def update_position(self) -> Point:
-        """Ask the handler now, and let everything that follows the position follow."""
-        point = self._position.current(renew=True)
-        with self._lock:
-            following = [s for s in self._subscribers if s.follows_position]
-        for subscriber in following:
-            subscriber.move()
-        self._follow_position()
-        return point
-
-    def _follow_position(self) -> None:
-        """Subscribers whose area or fences move with us need somebody to ask where we are."""
-        with self._lock:
-            needed = any(subscriber.follows_position for subscriber in self._subscribers)
-        if needed and not self._closed.is_set():
-            self._mover.start()
+        self._told_of_fences = False
+        self._close_at_exit()
 
     # Publish
 
@@ -118,85 +90,53 @@ class Session:
         key: str,
         payload: Any,
         *,
-        location: Point | None = None,
-        geofence: Area | None = None,
-        encoding: str | None = None,
-        precision_m: float | None = None,
         content_encoding: zenoh.Encoding | str | None = None,
         congestion_control: zenoh.CongestionControl | None = None,
         priority: zenoh.Priority | None = None,
         express: bool | None = None,
         attachment: bytes | None = None,
         timestamp: zenoh.Timestamp | None = None,
+        **whence: Unpack[Whence],
     ) -> None:
-        """Publish a message from a location, or from the session's position.
+        """Publish a message from a `location`, or from the session's position.
 
-        `geofence`: only those inside it hear the message. `precision_m`: nothing finer than a
-        cell of that size leaves the device.
+        The payload is bytes, a `str`, or a `dict` or `list` that is sent as JSON. `geofence`: only
+        those inside it hear the message; a `Circle` without a centre is around its location.
+        `precision_m`: nothing finer than a cell of that size leaves the device. `encoding`: how
+        its place is written into its key.
         """
-        delivery = Delivery(congestion_control, priority, express).of_put()
-        keys, data = self._addressed(
-            key, location, geofence, encoding, precision_m, attachment, stamped=timestamp is None
-        )
-        timestamp = timestamp or self.zenoh.new_timestamp()
-        for name in keys:
-            self.zenoh.put(
-                name,
-                payload,
-                encoding=checked_encoding(content_encoding),
-                attachment=data,
-                timestamp=timestamp,
-                **delivery,
-            )
+        self._check_open()
+        way = self._sending.way(key, **whence)
+        data, timestamp = self._parts.seal(way, attachment, timestamp)
+        delivery = DeliveryOptions(congestion_control, priority, express).of_put()
+        payload, encoding = as_payload(payload, content_encoding)
+        delivery |= {"encoding": encoding, "attachment": data, "timestamp": timestamp}
+        try:
+            for name in way.keys:
+                self.zenoh.put(name, payload, **delivery)
+        except zenoh.ZError as error:
+            raise refusal(self.zenoh, f"put {key!r}", error) from error
 
     def delete(
         self,
         key: str,
         *,
-        location: Point | None = None,
-        geofence: Area | None = None,
-        encoding: str | None = None,
-        precision_m: float | None = None,
         attachment: bytes | None = None,
         timestamp: zenoh.Timestamp | None = None,
+        **whence: Unpack[Whence],
     ) -> None:
-        """Tell that a topic has no value at this place any more."""
-        keys, data = self._addressed(
-            key, location, geofence, encoding, precision_m, attachment, stamped=timestamp is None
-        )
-        timestamp = timestamp or self.zenoh.new_timestamp()
-        for name in keys:
-            self.zenoh.delete(name, attachment=data, timestamp=timestamp)
-
-    def _addressed(
-        self,
-        key: str,
-        location: Point | None,
-        geofence: Area | None,
-        encoding: str | None,
-        precision_m: float | None,
-        attachment: bytes | None,
-        *,
-        stamped: bool,
-    ) -> tuple[tuple[str, ...], bytes | None]:
+        """Tell that a topic has no value at this place any more (see `put`)."""
         self._check_open()
-        point = location
-        if point is None and self._position.is_known:
-            point = self._position.current()
-        place = None if point is None else blurred(point, precision_m)
-        way = route(
-            check_topic(key), place, geofence, self._encoding_or(encoding), self._announcements
-        )
-        return way.keys, way.attachment(self._origin, attachment, stamped=stamped)
+        way = self._sending.way(key, **whence)
+        data, timestamp = self._parts.seal(way, attachment, timestamp)
+        with refusals(self.zenoh, f"delete {key!r}"):
+            for name in way.keys:
+                self.zenoh.delete(name, attachment=data, timestamp=timestamp)
 
     def declare_publisher(
         self,
         key: str,
         *,
-        location: Point | None = None,
-        geofence: Area | None = None,
-        encoding: str | None = None,
-        precision_m: float | None = None,
         content_encoding: zenoh.Encoding | str | None = None,
         congestion_control: zenoh.CongestionControl | None = None,
         priority: zenoh.Priority | None = None,
@@ -204,30 +144,18 @@ class Session:
         reliability: zenoh.Reliability | None = None,
         allowed_destination: zenoh.Locality | None = None,
         memory: Memory | None = None,
+        **whence: Unpack[Whence],
     ) -> Publisher:
-        """A publisher of one topic; with `memory`, late subscribers get its last messages."""
+        """A publisher of one topic, from a `location` or wherever the session is (see `put`).
+
+        With `memory`, late subscribers get its last messages.
+        """
         self._check_open()
-        with self._lock:
-            publisher = Publisher(
-                key,
-                session=self.zenoh,
-                origin=self._origin,
-                position=self._position,
-                announcements=self._announcements,
-                encoding=self._encoding_or(encoding),
-                location=location,
-                geofence=geofence,
-                precision_m=precision_m,
-                delivery=Delivery(
-                    congestion_control, priority, express, reliability, allowed_destination
-                ),
-                content_encoding=content_encoding,
-                memory=memory,
-                stamps=self._stamps,
-                on_close=self._forget,
-            )
-            self._others.append(publisher)
-        return publisher
+        delivery = DeliveryOptions(
+            congestion_control, priority, express, reliability, allowed_destination
+        )
+        with refusals(self.zenoh, f"declare a publisher of {key!r}"):
+            return self._sending.publisher(key, delivery, content_encoding, memory, **whence)
 
     # Subscribe
 
@@ -236,7 +164,7 @@ class Session:
         key: str,
         handler: Handler = None,
         *,
-        area: Area | None = None,
+        area: GivenArea | None = None,
         encoding: str | Iterable[str] | None = None,
         fenced: bool = False,
         margin_m: float | None = None,
@@ -252,12 +180,24 @@ class Session:
         `margin_m` (a quarter of its radius). Messages with a geofence are heard by those inside
         it, or with `fenced=True` by everybody. `encoding` may name several. From publishers with
         a memory, `history` gets what was sent before, and `recovery` what was lost on its way.
+        The second element of a handler that is a pair is `subscriber.handler`.
         """
-        subscriber = self._subscribe(
-            Subscriber, key, area, encoding, fenced, margin_m, capacity, overflow, history, recovery
+        wanted = area_given(area)
+        options = SubscriberOptions(
+            area=wanted,
+            encodings=self._parts.encodings_for(wanted, encoding),
+            fenced=fenced,
+            margin_m=margin_m,
+            capacity=capacity,
+            overflow=overflow,
+            history=history,
+            recovery=recovery,
         )
+        subscriber = self._subscribe(Subscriber, key, options)
         if handler is not None:
-            function = handler[0] if isinstance(handler, tuple) else handler
+            function, subscriber.handler = (
+                handler if isinstance(handler, tuple) else (handler, None)
+            )
             subscriber.call(function, self._receiving.threads, self._receiving.arrivals)
         return subscriber
 
@@ -265,66 +205,55 @@ class Session:
         self,
         key: str,
         *,
-        area: Area | None = None,
+        area: GivenArea | None = None,
         encoding: str | Iterable[str] | None = None,
         fenced: bool = False,
         margin_m: float | None = None,
         capacity: int = 1,
     ) -> PullSubscriber:
         """Keep the latest `capacity` messages until they are pulled."""
-        subscriber = self._subscribe(
-            PullSubscriber,
-            key,
-            area,
-            encoding,
-            fenced,
-            margin_m,
-            capacity,
-            Overflow.DROP_OLDEST,
-            None,
-            None,
+        wanted = area_given(area)
+        options = SubscriberOptions(
+            area=wanted,
+            encodings=self._parts.encodings_for(wanted, encoding),
+            fenced=fenced,
+            margin_m=margin_m,
+            capacity=capacity,
+            role=Role.PULL_SUBSCRIBER,
         )
-        assert isinstance(subscriber, PullSubscriber)
-        return subscriber
+        return self._subscribe(PullSubscriber, key, options)
 
     def _subscribe(
-        self,
-        kind: type[Subscriber],
-        key: str,
-        area: Area | None,
-        encoding: str | Iterable[str] | None,
-        fenced: bool,
-        margin_m: float | None,
-        capacity: int,
-        overflow: Overflow,
-        history: zenoh.ext.HistoryConfig | None,
-        recovery: Recovery | None,
-    ) -> Subscriber:
+        self, kind: type[SubscriberT], key: str, options: SubscriberOptions
+    ) -> SubscriberT:
         self._check_open()
         topic = check_topic(key)
-        if area is not None and not isinstance(area, Area):
-            raise GeometryError(f"an area is a Circle, Box, Polygon, …, not {area!r}")
-        if recovery is not None and not isinstance(recovery, Recovery):
-            raise TypeError(f"recovery is a zonal.Recovery, not {recovery!r}")
-        is_ego_centric = area is not None and area.is_ego_centric
-        if is_ego_centric or (self._position.is_known and self._position.last is None):
-            self._first_position(required=is_ego_centric)
-        kinds = self._encodings_for(area, encoding)
-        with self._lock:
-            self._hear_ourselves()
-            role = Role.PULL_SUBSCRIBER if kind is PullSubscriber else Role.SUBSCRIBER
+        self._position.look(required=options.is_ego_centric)
+        self._tell_of_fences(topic, options)
+        with self._lock, refusals(self.zenoh, f"declare a subscriber of {topic!r}"):
+            self._sending.hear_ourselves()
             subscriber = kind(
                 topic,
-                Scope(area, self._position.last, fenced=fenced, margin_m=margin_m, role=role),
-                self._receiving.edge(topic, kinds, history, recovery),
+                options.scope(self._position.last),
+                self._receiving.edge(topic, options.encodings, options.history, options.recovery),
                 self._position,
-                capacity=capacity,
-                overflow=overflow,
+                capacity=options.capacity,
+                overflow=options.overflow,
                 on_close=self._forget_subscriber,
             )
-            self._subscribers.append(subscriber)
-        self._follow_position()
+        self._followers.add(subscriber)
         return subscriber
+
+    def _tell_of_fences(self, topic: str, options: SubscriberOptions) -> None:
+        """Once in a session: who is nowhere is in no geofence."""
+        if options.fenced or self._position.is_known or self._told_of_fences:
+            return
+        self._told_of_fences = True
+        logger.info(
+            "the subscriber of %r hears no messages with a geofence, since the session has no "
+            "position; give it one, or ask for all of them with fenced=True",
+            topic,
+        )
 
     def gather(self, take: Callable[[list[Sample]], None]) -> Gathering:
         """For a gateway with receivers of its own: the messages of others under keys of its choice.
@@ -335,29 +264,6 @@ class Session:
         self._check_open()
         return Gathering(self.zenoh, self._receiving.arrivals, take)
 
-    def _hear_ourselves(self) -> None:
-        """Messages of our own reach our subscribers without a router that could stamp them."""
-        if self._stamps is Stamps.ROUTER:
-            self._stamps = Stamps.OURSELVES
-            for each in self._others:
-                if isinstance(each, Publisher):
-                    each.stamp_itself()
-
-    def _first_position(self, *, required: bool) -> None:
-        try:
-            self._position.current()
-        except Exception as error:
-            if required:
-                raise
-            logger.warning("no position yet: %s", error)
-
-    def _encodings_for(
-        self, area: Area | None, encoding: str | Iterable[str] | None
-    ) -> tuple[Encoding, ...]:
-        if encoding is not None:
-            return encodings_named(encoding)
-        return encodings() if area is None else (self._encoding,)
-
     # Query
 
     def get(
@@ -365,7 +271,7 @@ class Session:
         selector: zenoh.Selector | str,
         handler: Callable[[Sample], Any] | None = None,
         *,
-        area: Area | None = None,
+        area: GivenArea | None = None,
         encoding: str | Iterable[str] | None = None,
         timeout: float = DEFAULT_TIMEOUT_S,
         target: zenoh.QueryTarget | None = None,
@@ -376,12 +282,13 @@ class Session:
         """Ask the queryables whose area intersects this one; iterate over the replies.
 
         Replies with a location outside the area are left out, and the same message from two
-        queryables comes once.
+        queryables comes once. Zenoh's admin space (`@/**`) is asked as it is, without an area.
         """
         self._check_open()
-        options = self._get_options(timeout, target, priority)
-        kinds = self._encodings_for(area, encoding)
-        replies = self._asking.get(selector, area, kinds, payload, attachment, options)
+        wanted = area_given(area)
+        kinds = self._parts.encodings_for(wanted, encoding)
+        options = GetOptions(wanted, kinds, timeout, target, priority)
+        replies = ask(self._parts, selector, options, payload, attachment)
         if handler is not None:
             replies.call(handler)
         return replies
@@ -390,40 +297,45 @@ class Session:
         self,
         key: str,
         *,
-        area: Area | None = None,
+        area: GivenArea | None = None,
         encoding: str | Iterable[str] | None = None,
         timeout: float = DEFAULT_TIMEOUT_S,
         target: zenoh.QueryTarget | None = None,
         priority: zenoh.Priority | None = None,
     ) -> Querier:
-        """A query to ask again and again."""
+        """A query to ask again and again, around the position of the moment where it follows it."""
         self._check_open()
-        options = self._get_options(timeout, target, priority)
-        return Querier(key, area, self._asking, self._encodings_for(area, encoding), options)
+        wanted = area_given(area)
+        kinds = self._parts.encodings_for(wanted, encoding)
+        return Querier(key, self._parts, GetOptions(wanted, kinds, timeout, target, priority))
 
     def declare_queryable(
         self,
         key: str,
         handler: Callable[[Query], Any] | None = None,
         *,
-        area: Area | None = None,
+        area: GivenArea | None = None,
         encoding: str | Iterable[str] | None = None,
+        margin_m: float | None = None,
         complete: bool | None = None,
         capacity: int = 1024,
     ) -> Queryable:
-        """Answer questions about a topic in an area (without one: about any area)."""
+        """Answer questions about a topic in an area (without one: about any area).
+
+        A `Circle` without a centre follows the session's position (see `declare_subscriber`).
+        """
         self._check_open()
-        queryable = Queryable(
-            key,
-            area,
-            self._asking,
-            self._encodings_for(area, encoding),
-            complete=complete,
-            capacity=capacity,
-            on_close=self._forget,
-        )
-        with self._lock:
-            self._others.append(queryable)
+        wanted = area_given(area)
+        self._position.look(required=wanted is not None and wanted.is_ego_centric)
+        with refusals(self.zenoh, f"declare a queryable of {key!r}"):
+            queryable = Queryable(
+                key,
+                Scope(wanted, self._position.last, fenced=True, margin_m=margin_m),
+                self._parts,
+                self._parts.encodings_for(wanted, encoding),
+                complete=complete,
+                capacity=capacity,
+            )
         if handler is not None:
             queryable.call(handler)
         return queryable
@@ -431,7 +343,7 @@ class Session:
     def liveliness(self) -> Liveliness:
         """Tokens, subscribers and gets for who is there."""
         self._check_open()
-        return Liveliness(self._asking, self._encoding)
+        return Liveliness(self._parts)
 
     # Closing
 
@@ -446,57 +358,29 @@ class Session:
             if self._closed.is_set():
                 return
             self._closed.set()
-            subscribers, others = list(self._subscribers), list(self._others)
         try:
-            for entity in (*subscribers, *others):
-                _quietly(entity.undeclare)
-            _quietly(self._receiving.close)
-            _quietly(self._announcements.close)
-            _quietly(self._mover.stop)
+            parts = (self._followers, self._sending, self._receiving, self._parts.announcements)
+            close_all(part.close for part in parts)
         finally:
             self.zenoh.close()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def __repr__(self) -> str:
+        if self._closed.is_set():
+            return "Session(closed)"
+        return (
+            f"Session(zid={str(self.zenoh.zid())!r}, position={self.position}, "
+            f"{self._parts.encoding.name}, {len(self._sending)} publishers, "
+            f"{len(self._followers)} others declared)"
+        )
 
     # Small things
-
-    @staticmethod
-    def _get_options(
-        timeout: float, target: zenoh.QueryTarget | None, priority: zenoh.Priority | None
-    ) -> dict[str, Any]:
-        options: dict[str, Any] = {
-            "timeout": timeout,
-            "target": target if target is not None else zenoh.QueryTarget.ALL,
-        }
-        return options if priority is None else {**options, "priority": priority}
 
     def _check_open(self) -> None:
         if self._closed.is_set():
             raise ClosedError("the session is closed")
 
-    def _encoding_or(self, name: str | None) -> Encoding:
-        return self._encoding if name is None else encoding_named(name)
-
-    def _forget(self, entity: Publisher | Queryable) -> None:
-        with self._lock:
-            if entity in self._others:
-                self._others.remove(entity)
-
     def _forget_subscriber(self, subscriber: Subscriber) -> None:
+        self._followers.forget(subscriber)
         with self._lock:
-            if subscriber in self._subscribers:
-                self._subscribers.remove(subscriber)
             # Under the lock, so that nobody joins an interest that is being closed.
             self._receiving.close_unused()
-
-
-def _quietly(close: Callable[[], None]) -> None:
-    """Close one thing; whatever it raises must not keep the others open."""
-    try:
-        close()
-    except Exception:
-        logger.exception("closing failed")

@@ -6,20 +6,23 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from zonal.errors import ClosedError
-from zonal.keys import refine
-from zonal.runtime import Callback, Mailbox
+from zonal.keys import Encoding, Role, refine
+from zonal.runtime import Incoming, Mailbox, Overflow
+from zonal.session.recovery import Recovery
+from zonal.session.sample import Sample
+from zonal.session.scope import Scope
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator
+    from collections.abc import Callable, Iterator
 
-    from zonal.geo import Area
-    from zonal.runtime import Arrivals, CallbackThreads, Overflow
+    import zenoh.ext
+
+    from zonal.geo import Area, Point
+    from zonal.runtime import Arrivals, CallbackThreads
     from zonal.session.edge import Edge
     from zonal.session.geo_context import GeoContext
     from zonal.session.interest import Wish
     from zonal.session.position import Position
-    from zonal.session.sample import Sample
-    from zonal.session.scope import Scope
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +46,35 @@ class Counters:
     given_up: int
 
 
-class Subscriber:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubscriberOptions:
+    """What a subscriber asks for; see `Session.declare_subscriber`."""
+
+    area: Area | None
+    encodings: tuple[Encoding, ...]
+    fenced: bool
+    margin_m: float | None
+    capacity: int
+    overflow: Overflow = Overflow.DROP_OLDEST
+    history: zenoh.ext.HistoryConfig | None = None
+    recovery: Recovery | None = None
+    role: Role = Role.SUBSCRIBER
+
+    def __post_init__(self) -> None:
+        if self.recovery is not None and not isinstance(self.recovery, Recovery):
+            raise TypeError(f"recovery is a zonal.Recovery, not {self.recovery!r}")
+
+    @property
+    def is_ego_centric(self) -> bool:
+        """Whether the area follows the session's position."""
+        return self.area is not None and self.area.is_ego_centric
+
+    def scope(self, own: Point | None) -> Scope:
+        """Where it listens, for someone at this place."""
+        return Scope(self.area, own, fenced=self.fenced, margin_m=self.margin_m, role=self.role)
+
+
+class Subscriber(Incoming[Sample]):
     """Receives the messages of a topic that come from an area (or from anywhere).
 
     Iterate over it (`for` or `async for`), or give a callback when declaring it; the callback
@@ -67,10 +98,10 @@ class Subscriber:
         self._position = position
         self._on_close = on_close
         self._closed = False
-        self._mailbox: Mailbox[Sample] = Mailbox(
-            capacity, overflow, name=f"subscriber {topic!r}", weigh=_bytes_of
-        )
-        self._callback: Callback[Sample] | None = None
+        self.handler: Any = None
+        """What the user gave along with the callback."""
+        self._name = f"subscriber {topic!r}"
+        super().__init__(Mailbox(capacity, overflow, name=self._name, weigh=_bytes_of))
         self._accepted = 0
         self._before = (edge.received, edge.duplicates, edge.malformed)
         edge.add(self, position.last)
@@ -95,16 +126,16 @@ class Subscriber:
         received, duplicates, malformed = (
             now - before for now, before in zip(counted, self._before, strict=True)
         )
-        callback = self._callback
+        at_once = 0 if self._callback is None else self._callback.called_at_once
         return Counters(
             received=received,
-            delivered=self._mailbox.taken + (callback.called_at_once if callback else 0),
+            delivered=self._mailbox.taken + at_once,
             filtered_at_edge=received - duplicates - malformed - self._accepted,
             overflowed=self._mailbox.overflowed,
             duplicates=duplicates,
             malformed=malformed,
             waiting=len(self._mailbox),
-            callback_errors=callback.errors if callback else 0,
+            callback_errors=self.callback_errors,
             recovered=edge.recovered,
             given_up=edge.given_up,
         )
@@ -114,17 +145,6 @@ class Subscriber:
         """The key expressions that are declared to the network for this topic."""
         return self._edge.declared_keys
 
-    def recv(self, timeout: float | None = None) -> Sample | None:
-        """The next sample, waiting for it; None when `timeout` seconds are over."""
-        return self._mailbox.take(timeout)
-
-    def try_recv(self) -> Sample | None:
-        """The next sample if there is one."""
-        return self._mailbox.take(timeout=0)
-
-    def __iter__(self) -> Iterator[Sample]:
-        return iter(self._mailbox)
-
     def batches(self) -> Iterator[list[Sample]]:
         """All samples that are there at a time, until the end: for those who are in a hurry."""
         while True:
@@ -133,18 +153,13 @@ class Subscriber:
             except ClosedError:
                 return
 
-    def __aiter__(self) -> AsyncIterator[Sample]:
-        return aiter(self._mailbox)
-
     def undeclare(self) -> None:
         """Stop receiving; what already arrived can still be read."""
         if self._closed:
             return
         self._closed = True
         self._edge.remove(self)
-        self._mailbox.close()
-        if self._callback is not None:
-            self._callback.end()
+        self._end()
         self._on_close(self)
 
     def __enter__(self) -> Self:
@@ -155,7 +170,7 @@ class Subscriber:
 
     def __repr__(self) -> str:
         state = "closed" if self._closed else f"{len(self._mailbox)} waiting"
-        return f"Subscriber(key={self.key!r}, area={self.area}, {state})"
+        return f"{type(self).__name__}(key={self.key!r}, area={self.area}, {state})"
 
     # What the session does with it
 
@@ -163,8 +178,7 @@ class Subscriber:
         self, function: Callable[[Sample], Any], threads: CallbackThreads, arrivals: Arrivals
     ) -> None:
         """Hand every sample to a callback, one after another, in our threads, not Zenoh's."""
-        name = f"subscriber {self.key!r}"
-        self._callback = Callback(name, function, self._mailbox, threads, arrivals)
+        self._call_back(self._name, function, threads, arrivals)
 
     @property
     def follows_position(self) -> bool:
@@ -205,16 +219,13 @@ class Subscriber:
     def deliver(self, samples: list[Sample]) -> None:
         """To the callback, or into the mailbox."""
         self._accepted += len(samples)
-        if self._callback is None:
-            self._mailbox.put(samples)
-        else:
-            self._callback.offer(samples)
+        self._bring(samples)
 
     def deliver_alone(self, sample: Sample) -> None:
         """The same, at once where that is possible."""
         self._accepted += 1
         if self._callback is None:
-            self._mailbox.put((sample,))
+            self._bring((sample,))
         else:
             self._callback.offer_alone(sample)
 

@@ -24,6 +24,7 @@ logger = logging.getLogger(__name__)
 HEARTBEAT_S = 15.0
 _TICK_S = 1.0
 _BATCH = 256
+_LATER = ((b"retry-after", b"10"),)
 
 
 class FeedSelection(NamedTuple):
@@ -130,11 +131,8 @@ class Feeds:
         if self._closed:
             raise Problem(503, "the server is shutting down")
         if self._opened >= self._limits.streams:
-            raise Problem(
-                503,
-                f"all {self._limits.streams} event streams of this server are in use",
-                ((b"retry-after", b"10"),),
-            )
+            in_use = f"all {self._limits.streams} event streams of this server are in use"
+            raise Problem(503, in_use, _LATER)
         self._opened += 1
         try:
             feed = await self._feed(selection)
@@ -159,11 +157,8 @@ class Feeds:
             if selection in self._feeds:
                 return self._feeds[selection]
             if len(self._feeds) >= self._limits.feeds:
-                raise Problem(
-                    503,
-                    f"{self._limits.feeds} different selections are in use, which is the limit",
-                    ((b"retry-after", b"10"),),
-                )
+                in_use = f"all {self._limits.feeds} different selections of this server are in use"
+                raise Problem(503, in_use, _LATER)
             subscriber = await asyncio.to_thread(self._declare, selection)
             feed = self._feeds[selection] = Feed(selection, subscriber, self._metrics)
             return feed
@@ -177,7 +172,7 @@ class Feeds:
         )
 
     async def release(self, stream: Stream) -> None:
-        """The reader has gone; the last one takes the subscriber with it."""
+        """Forget a reader that has gone; after the last one of a feed nothing is subscribed to."""
         self._opened -= 1
         self._wants_counters.discard(stream)
         self._count(stream)

@@ -68,10 +68,6 @@ class Metrics:
                 self._topics.add(topic)
         self._values[name][topic, encoding] += by  # type: ignore[assignment]
 
-    def total(self, name: str) -> float:
-        """The sum over all labels."""
-        return sum(self._values[name].values())
-
     def to_text(self) -> str:
         """The page that Prometheus reads."""
         self.before_reading()

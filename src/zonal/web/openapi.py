@@ -60,35 +60,30 @@ def document(access: WebAccess) -> dict[str, Any]:
     }
 
 
-_SAMPLE = {
-    "type": "object",
-    "required": ["key", "value", "encoding", "timestamp"],
-    "properties": {
-        "key": {"type": "string"},
-        "value": {"description": "JSON as it is, text as a string, other bytes in Base64"},
-        "encoding": {"type": "string", "description": "what the value is"},
-        "timestamp": {"type": ["string", "null"], "description": "Zenoh's time stamp"},
-        "location": {
-            "type": "object",
-            "properties": {
-                "lat": {"type": "number"},
-                "long": {"type": "number"},
-                "cell": {"type": "string", "description": "of a blurred place: its S2 cell"},
-            },
-        },
-        "geofence": {"type": "object", "description": "GeoJSON; circles: Point with radius_m"},
-        "source": {"type": "string", "description": "the sending session and its number there"},
-    },
-}
-_PROBLEM = {
-    "type": "object",
-    "properties": {
-        "title": {"type": "string"},
-        "status": {"type": "integer"},
-        "detail": {"type": "string", "description": "what is wrong, and what would be right"},
-        "instance": {"type": "string"},
-    },
-}
+def _object(**properties: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "properties": properties}
+
+
+def _text(meaning: str) -> dict[str, Any]:
+    return {"type": "string", "description": meaning}
+
+
+_NUMBER = {"type": "number"}
+_SAMPLE = _object(
+    key=_text("the topic"),
+    value={"description": "JSON as it is, text as a string, other bytes in Base64"},
+    encoding=_text("what the value is"),
+    timestamp={"type": ["string", "null"], "description": "Zenoh's time stamp"},
+    location=_object(lat=_NUMBER, long=_NUMBER, cell=_text("of a blurred place: its S2 cell")),
+    geofence={"type": "object", "description": "GeoJSON; circles: Point with radius_m"},
+    source=_text("the sending session and its number there"),
+) | {"required": ["key", "value", "encoding", "timestamp"]}
+_PROBLEM = _object(
+    title=_text("of the status"),
+    status={"type": "integer"},
+    detail=_text("what is wrong, and what would be right"),
+    instance=_text("the path that was asked for"),
+)
 
 
 def _operation(name: str, access: WebAccess) -> dict[str, Any]:

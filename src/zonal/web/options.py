@@ -18,7 +18,7 @@ DEFAULT_PORT = 8000
 
 @dataclass(frozen=True, slots=True)
 class WebLimits:
-    """The bounds that keep one client from costing the others anything."""
+    """How much of the server one client may take; beyond it a request is refused."""
 
     body_bytes: int = MIB
     vertices: int = 2_000
@@ -78,7 +78,7 @@ class MapView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebOptions:
-    """All of it; the defaults are open to this machine alone."""
+    """Where it listens, who may use it, and what it shows; by default for this machine alone."""
 
     host: str = "127.0.0.1"
     port: int = DEFAULT_PORT

@@ -98,10 +98,10 @@ def read_parameters(query: bytes, limits: WebLimits) -> Parameters:
         area=_area(given, location, limits),
         geofence=_wkt(given["geofence"], "geofence", limits) if "geofence" in given else None,
         encodings=_encodings(given),
-        precision_m=_positive(given, "precision"),
+        precision_m=_positive(given, "precision", math.inf, "metres"),
         fenced=_flag(given, "fenced"),
         counters=_flag(given, "counters"),
-        timeout=_timeout(given, limits),
+        timeout=_positive(given, "timeout", limits.query_seconds, "seconds"),
         raw=_flag(given, "_raw"),
         selector=";".join(f"{n}={v}" if v else n for n, v in given.items() if n not in OWN_NAMES),
     )
@@ -130,12 +130,13 @@ def _number(given: Mapping[str, str], name: str) -> float:
     return value
 
 
-def _positive(given: Mapping[str, str], name: str) -> float | None:
+def _positive(given: Mapping[str, str], name: str, most: float, unit: str) -> float | None:
     if name not in given:
         return None
     value = _number(given, name)
-    if value <= 0:
-        raise Problem(400, f"parameter {name!r} is a number of metres above 0, not {value:g}")
+    if not 0 < value <= most:
+        right = f"above 0 {unit}" if most == math.inf else f"between 0 and {most:g} {unit} here"
+        raise Problem(400, f"parameter {name!r} is {right}, not {value:g}")
     return value
 
 
@@ -144,17 +145,6 @@ def _flag(given: Mapping[str, str], name: str) -> bool:
     if text not in _TRUE | _FALSE:
         raise Problem(400, f"parameter {name!r} is true or false, not {text!r}")
     return text in _TRUE
-
-
-def _timeout(given: Mapping[str, str], limits: WebLimits) -> float | None:
-    if "timeout" not in given:
-        return None
-    value = _number(given, "timeout")
-    if not 0 < value <= limits.query_seconds:
-        raise Problem(
-            400, f"timeout is between 0 and {limits.query_seconds:g} seconds here, not {value:g}"
-        )
-    return value
 
 
 def _location(given: Mapping[str, str]) -> Point | None:
@@ -201,10 +191,9 @@ def _wkt(text: str, name: str, limits: WebLimits) -> Area:
     if vertices > limits.vertices:
         raise Problem(413, f"{name} with {vertices} vertices is over the limit {limits.vertices}")
     try:
-        area = area_from_wkt(text)
+        return area_from_wkt(text)
     except GeometryError as error:
         raise Problem(400, f"{name}: {error}") from error
-    return area
 
 
 def _encodings(given: Mapping[str, str]) -> tuple[str, ...]:

@@ -7,11 +7,7 @@ import json
 
 import zenoh
 
-from zonal.errors import (
-    ClosedError,
-    WebError,
-    ZonalError,
-)
+from zonal.errors import ClosedError, NetworkError, WebError, ZonalError
 
 
 class Problem(WebError):  # noqa: N818  (the word of RFC 9457)
@@ -44,6 +40,8 @@ def problem_of(error: Exception) -> Problem | None:
             return error
         case ClosedError():
             return Problem(503, "the server is shutting down")
+        case NetworkError():
+            return Problem(503, str(error))
         case ZonalError():
             return Problem(400, str(error))
         case zenoh.ZError():

@@ -12,7 +12,7 @@ from urllib.parse import unquote
 import zenoh
 
 from zonal.keys import check_topic
-from zonal.session import DEFAULT_TIMEOUT_S
+from zonal.session import DEFAULT_TIMEOUT_S, is_admin
 from zonal.web.feed import FeedSelection
 from zonal.web.metrics import PLAIN, label_of_encodings
 from zonal.web.parameters import Parameters, read_parameters
@@ -94,12 +94,13 @@ class Rest:
             case _:
                 raise Problem(405, f"{request.method} has no meaning for a key", _ALLOW)
 
-    def _asked(self, request: Exchange) -> tuple[str, Parameters]:
+    def _asked(self, request: Exchange, *, admin: bool = False) -> tuple[str, Parameters]:
         raw: bytes = request.scope.get("raw_path") or request.scope["path"].encode()
         key = unquote(raw.partition(b"?")[0].decode("latin-1")).strip("/")
         if not key:
             raise Problem(404, "a key is missing: the path is the key, such as /city/airquality")
-        check_topic(key)
+        if not (admin and is_admin(key)):
+            check_topic(key)
         return key, self._parameters(request.query)
 
     # Publish
@@ -131,7 +132,7 @@ class Rest:
     # Query
 
     async def _get(self, request: Exchange) -> None:
-        key, parameters = self._asked(request)
+        key, parameters = self._asked(request, admin=True)
         payload = await request.read_body(self._limits.body_bytes)
         label = label_of_encodings(parameters.encodings, parameters.area)
         answer = await self._queries.ask(

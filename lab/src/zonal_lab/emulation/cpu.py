@@ -86,7 +86,7 @@ def remove_groups(root: Path, patience_s: float = 5.0) -> None:
     """Remove a run's groups, waiting for processes that are just ending."""
     deadline = time.monotonic() + patience_s
     while root.exists():
-        for group in [*(child for child in root.iterdir() if child.is_dir()), root]:
+        for group in [*root.glob("*/"), root]:
             with contextlib.suppress(OSError):
                 group.rmdir()
         if root.exists() and time.monotonic() > deadline:

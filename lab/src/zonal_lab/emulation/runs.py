@@ -94,6 +94,9 @@ def remove_leftovers(register: Path = REGISTER) -> Removed:
     """Remove what runs left behind whose owner is dead; running ones are not touched."""
     runs = processes = groups = 0
     alive: set[str] = set()
+    # Groups first: one that is there now was registered before, and its run is found below.
+    controller = find_cpu_controller()
+    found = sorted(controller.root.glob(f"{GROUP_PREFIX}*")) if controller else []
     for path in sorted(register.glob("*.json")) if register.exists() else []:
         try:
             entry = json.loads(path.read_text(encoding="utf-8"))
@@ -105,8 +108,7 @@ def remove_leftovers(register: Path = REGISTER) -> Removed:
         processes += sum(_end(ProcessMark(**each)) for each in entry["processes"])
         path.unlink(missing_ok=True)
         runs += 1
-    controller = find_cpu_controller()
-    for group in sorted(controller.root.glob(f"{GROUP_PREFIX}*")) if controller else []:
+    for group in found:
         if group.name.removeprefix(GROUP_PREFIX) not in alive:
             remove_groups(group)
             groups += 1

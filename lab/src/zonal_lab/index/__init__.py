@@ -1,11 +1,11 @@
 """The subscription index beside its peers: what GeoBroker's authors did with theirs.
 
-- `alternatives`: an R-tree and a packed tree behind the index' own interface.
+- `alternatives`: an R-tree, a packed tree and a list behind the index' own interface.
 - `workload`: trajectories, and the geofence operations at their places.
 - `throughput`, `pictures`: the paper's figures 7 and 8, and what it says about them.
 """
 
-from zonal_lab.index.alternatives import RTreeFences, STRTreeFences
+from zonal_lab.index.alternatives import LinearFences, RTreeFences, STRTreeFences
 from zonal_lab.index.pictures import draw_geo_or_not, draw_granularity
 from zonal_lab.index.throughput import (
     WAYS,
@@ -31,6 +31,7 @@ __all__ = [
     "RADIUS_M",
     "TOPIC",
     "WAYS",
+    "LinearFences",
     "RTreeFences",
     "STRTreeFences",
     "Trajectory",

@@ -2,7 +2,7 @@
 
 `RTreeFences` is libspatialindex through PyPI's `rtree`, the structure that GeoBroker's authors
 tried first; `STRTreeFences` is shapely's packed tree, which cannot be changed, so that it is
-built anew for the first look-up after a change.
+built anew for the first look-up after a change; `LinearFences` is a list.
 """
 
 from __future__ import annotations
@@ -170,3 +170,34 @@ class STRTreeFences:
         self._rows = np.array([row for row, _ in pairs], dtype=np.intp)
         corners = np.array([box for _, box in pairs]).reshape(-1, 4)
         return shapely.STRtree(shapely.box(*corners.T))
+
+
+class LinearFences:
+    """A list that is read from end to end: no structure, and the yardstick of the others."""
+
+    def __init__(self) -> None:
+        self._areas: dict[int, Area] = {}
+
+    def __len__(self) -> int:
+        return len(self._areas)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._areas)
+
+    def __contains__(self, row: object) -> bool:
+        return row in self._areas
+
+    def add(self, row: int, area: Area) -> None:
+        """Add a geofence."""
+        self._areas[row] = area
+
+    update = add
+
+    def remove(self, row: int) -> None:
+        """Remove a row."""
+        del self._areas[row]
+
+    def containing(self, point: Point) -> Rows:
+        """Ask every area."""
+        rows = [row for row, area in self._areas.items() if area.contains(point)]
+        return np.array(rows, dtype=np.intp)

@@ -93,6 +93,32 @@ def fig11(
     )
 
 
+@app.command()
+def channels(
+    number: Annotated[
+        list[int] | None, typer.Option(help="channels in the mesh, else 60, 600, 5000; repeatable")
+    ] = None,
+    nodes: Annotated[int, typer.Option(help="nodes of the mesh")] = 60,
+) -> None:
+    """State in memory and octets of beacons and SUBs, as a function of channels."""
+    from zonal_lab.psvr.channel_cost import channel_cost, describe
+
+    typer.echo(describe(channel_cost(nodes, count) for count in number or (60, 600, 5000)))
+
+
+@app.command()
+def rest(
+    periods: Annotated[
+        list[int] | None, typer.Option(help="periods between beacons, else 1, 2, 4, 8; repeatable")
+    ] = None,
+    nodes: Annotated[int, typer.Option(help="nodes of the mesh")] = 30,
+) -> None:
+    """Packets and octets a node an hour while nothing happens, by how far beacons slow down."""
+    from zonal_lab.psvr.rest_cost import describe_rest, rest_cost
+
+    typer.echo(describe_rest(rest_cost(pace, nodes) for pace in periods or (1, 2, 4, 8)))
+
+
 @app.command(name="all")
 def everything(
     quick: Quick = False,

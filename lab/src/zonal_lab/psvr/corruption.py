@@ -46,6 +46,7 @@ class Corruption:
         node.view = self._view()
         node.seq, node.serial = rng.randrange(0x10000), rng.randrange(2**31)
         node.beacon_at, node.sent_at, node.wake_at = (self._time(now) for _ in range(3))
+        node.review_at, node.pace = self._time(now), rng.choice((1, 2, 64))
         self._relay(node, now)
         if isinstance(node.routing, Psvr):
             self._routing(node.routing, now)
@@ -143,6 +144,7 @@ class Corruption:
             table.positions, table.length = place.positions, place.length
         layer.place = self._place(layer.me)
         channels = [*table.rows, *layer.wanted, rng.randrange(2**31)]
+        table.overflowed_at = self._time(now)
         table.rows = {
             channel: [self._row(now) for _ in range(self._rows(table.positions))]
             for channel in channels
@@ -153,6 +155,8 @@ class Corruption:
             self._time(now) for _ in range(4)
         )
         layer.again = [self._time(now) for _ in range(rng.randrange(3))]
+        layer.say_at, layer.say_gap = self._time(now), self._time(now)
+        layer.unsaid = [self._numbers() for _ in range(rng.randrange(3))]
 
     def _rows(self, positions: tuple[int, ...]) -> int:
         return len(positions) if self.rng.random() < 0.8 else self.rng.randrange(6)

@@ -39,11 +39,21 @@ def readable_errors() -> Iterator[None]:
     try:
         yield
     except (Py4JJavaError, CapturedException) as error:
-        text = str(error)
-        interruption = next((name for name in _INTERRUPTIONS if name in text), None)
-        if interruption is not None:
-            _LOGGER.debug("a batch was interrupted: %s", text)
-            raise SparkError(f"{_BEFORE} a batch: {interruption}") from None
+        name = _interruption_in(error)
+        if name is not None:
+            _LOGGER.debug("a batch was interrupted: %s", error)
+            raise SparkError(f"{_BEFORE} a batch: {name}") from None
         if isinstance(error, Py4JJavaError):
-            raise SparkError(text) from None
+            raise SparkError(str(error)) from None
         raise
+
+
+def _interruption_in(error: Py4JJavaError | CapturedException) -> str | None:
+    """The class of the interruption among the causes of Java's error, if there is one."""
+    cause = error.java_exception if isinstance(error, Py4JJavaError) else error._origin  # noqa: SLF001
+    while cause is not None:
+        name: str = cause.getClass().getName()
+        if name in _INTERRUPTIONS:
+            return name
+        cause = cause.getCause()
+    return None

@@ -48,7 +48,7 @@ class Car:
     on_ring: bool
 
     def place(self, time_s: float) -> Point:
-        """Where it is."""
+        """Where it is at a time of the story."""
         way_m = self.speed_ms * time_s
         if self.on_ring:
             bearing = self.bearing_deg + math.degrees(way_m / self.radius_m)
@@ -68,7 +68,7 @@ class Walker:
     turn: float
 
     def place(self, time_s: float) -> Point:
-        """Where they are."""
+        """Where they are at a time of the story."""
         angle = time_s * 1.3 / self.reach_m + self.turn
         length = self.reach_m * (0.6 + 0.4 * math.sin(2.3 * angle))
         return destination(self.home, math.degrees(angle) % 360.0, length)
@@ -76,7 +76,7 @@ class Walker:
 
 @dataclass(frozen=True, slots=True)
 class City:
-    """Everyone in it."""
+    """All sensors, cars and walkers; the same at each time of each run."""
 
     sensors: tuple[Sensor, ...]
     cars: tuple[Car, ...]

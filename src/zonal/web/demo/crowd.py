@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from zonal.geo import Point
     from zonal.session import Sample, Session
-    from zonal.web.demo.city import Car, City, Sensor, Walker
+    from zonal.web.demo.city import City, Walker
 
 JSON = "application/json"
 _POSITION_LIVES_S = 2.0
@@ -29,7 +29,7 @@ class StoryClock:
         self._start = time.monotonic()
 
     def __call__(self) -> float:
-        """Now."""
+        """The time of the story, in seconds."""
         return time.monotonic() - self._start
 
     def go_to(self, seconds: float) -> None:
@@ -89,16 +89,14 @@ class Crowd:
     def _stations(self, session: Session) -> None:
         now = self._clock()
         for sensor in self._city.sensors:
-            session.put(
-                topics.AIR, air_message(sensor, now), location=sensor.place, content_encoding=JSON
-            )
+            message = {"id": sensor.id, "kind": "sensor", "pm10": sensor.pm10(now)}
+            _put(session, topics.AIR, message, location=sensor.place)
 
     def _cars(self, session: Session) -> None:
         now = self._clock()
         for car in self._city.cars:
-            session.put(
-                topics.CARS, car_message(car), location=car.place(now), content_encoding=JSON
-            )
+            message = {"id": car.id, "kind": "car", "kmh": round(abs(car.speed_ms) * 3.6)}
+            _put(session, topics.CARS, message, location=car.place(now))
 
     def _phones(self, phones: Sequence[_Phone]) -> None:
         for phone in phones:
@@ -127,37 +125,27 @@ class _Phone:
         return self._walker.place(self._clock())
 
     def send(self) -> None:
-        message = json.dumps({"id": self._walker.id, "kind": "phone", "speaks": "Zenoh"})
-        self._session.put(topics.PHONES, message, content_encoding=JSON)
+        message = {"id": self._walker.id, "kind": "phone", "speaks": "Zenoh"}
+        _put(self._session, topics.PHONES, message)
 
     def _hear(self, sample: Sample) -> None:
         answer = heard_message(self._walker.id, sample.payload.to_bytes())
-        self._session.put(topics.HEARD, answer, content_encoding=JSON)
+        _put(self._session, topics.HEARD, answer)
 
     def close(self) -> None:
         for subscriber in self._subscribers:
             subscriber.undeclare()
 
 
-def air_message(sensor: Sensor, now: float) -> str:
-    """What a station says."""
-    return json.dumps({"id": sensor.id, "kind": "sensor", "pm10": sensor.pm10(now)})
+def _put(session: Session, key: str, message: dict[str, Any], **options: Any) -> None:
+    session.put(key, json.dumps(message), content_encoding=JSON, **options)
 
 
-def car_message(car: Car) -> str:
-    """What a car says."""
-    return json.dumps({"id": car.id, "kind": "car", "kmh": round(abs(car.speed_ms) * 3.6)})
-
-
-def message_id(value: dict[str, Any]) -> str:
-    """What an alert or notice is called in answers to it."""
-    return str(value.get("id") or f"{value.get('zone')}@{value.get('since')}")
-
-
-def heard_message(listener: str, payload: bytes) -> str:
-    """That a listener heard an alert or a notice."""
+def heard_message(listener: str, payload: bytes) -> dict[str, Any]:
+    """That a listener heard an alert or a notice, which is named by its id or zone and time."""
     try:
-        name = message_id(json.loads(payload))
+        heard = json.loads(payload)
+        name = str(heard.get("id") or f"{heard.get('zone')}@{heard.get('since')}")
     except (ValueError, AttributeError):
         name = ""  # somebody's text that is no JSON
-    return json.dumps({"id": listener, "message": name})
+    return {"id": listener, "message": name}

@@ -20,8 +20,7 @@ from zonal.web.demo import past, topics
 from zonal.web.demo.city import CENTRE, make_city
 from zonal.web.demo.crowd import Crowd, StoryClock
 from zonal.web.demo.districts import districts, write_districts
-from zonal.web.demo.installed import mqtt_missing
-from zonal.web.demo.ports import LOCALHOST, port_or_any
+from zonal.web.demo.machine import LOCALHOST, missing, port_or_any
 from zonal.web.demo.watch import Watch
 from zonal.web.meter import Meter
 from zonal.web.options import DEFAULT_PORT, MapView, WebOptions
@@ -30,6 +29,8 @@ from zonal.web.server import WebServer
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+MQTT_NEEDS = ("mqtt5", "websockets", "aiomqtt")
+PAST_NEEDS = ("deltalake",)
 _ROUTER_PORT = 7447
 _FIRST_MESSAGE_S = 20.0
 _ROUTERS = (("Duomo", 0.0, 0.0), ("San Siro", 285.0, 4_500.0), ("Lambrate", 70.0, 4_200.0))
@@ -92,7 +93,7 @@ class Demo:
             told(", ".join(endpoints))
         city = make_city()
         speaking = len(city.walkers) * 2 // 3
-        if self._has("MQTT", self.options.mqtt, mqtt_missing):
+        if self._has("MQTT", self.options.mqtt, lambda: missing(*MQTT_NEEDS)):
             from zonal.web.demo.mqtt import MqttSide
 
             with self._step("MQTT broker") as told:
@@ -101,7 +102,7 @@ class Demo:
                 told(f"mqtt://{LOCALHOST}:{side.port}, {len(city.walkers) - speaking} phones")
         else:
             speaking = len(city.walkers)
-        if self._has("history", self.options.pipeline, past.missing):
+        if self._has("history", self.options.pipeline, lambda: missing(*PAST_NEEDS)):
             with self._step("recorder and history") as told:
                 self._past = past.Past(self.options.data, endpoints)
                 self._stack.callback(self._past.close)

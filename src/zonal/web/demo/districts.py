@@ -20,15 +20,12 @@ def districts() -> dict[str, Any]:
     """A FeatureCollection; the property `zone` names a district."""
     features = [_feature("Centre", _arc(_INNER_M, 0, 360))]
     width = 360 // len(_NAMES)
-    for ring, (near, far) in {
-        "": (_INNER_M, _MIDDLE_M),
-        "Outer ": (_MIDDLE_M, _OUTER_M),
-    }.items():
-        for number, name in enumerate(_NAMES):
-            start = number * width - width // 2
+    for number, name in enumerate(_NAMES):
+        start = number * width - width // 2
+        outer = f"Outer {name.lower()}"
+        for zone, near, far in ((name, _INNER_M, _MIDDLE_M), (outer, _MIDDLE_M, _OUTER_M)):
             outline = [*_arc(far, start, start + width), *_arc(near, start + width, start)]
-            label = f"{ring}{name.lower()}" if ring else name
-            features.append(_feature(label, [*outline, outline[0]]))
+            features.append(_feature(zone, [*outline, outline[0]]))
     return {"type": "FeatureCollection", "features": features}
 
 

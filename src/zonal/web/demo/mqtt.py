@@ -18,7 +18,7 @@ from zonal.broker import Options, Service
 from zonal.errors import WebError
 from zonal.web.demo import topics
 from zonal.web.demo.crowd import JSON, heard_message
-from zonal.web.demo.ports import LOCALHOST, port_or_any
+from zonal.web.demo.machine import LOCALHOST, port_or_any
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -111,7 +111,7 @@ class MqttSide:
 
     async def _listen(self, client: Client, walker: Walker) -> None:
         async for message in client.messages:
-            answer = heard_message(walker.id, bytes(message.payload))
+            answer = json.dumps(heard_message(walker.id, bytes(message.payload)))
             where = _message(self._where(walker))
             await client.publish(topics.HEARD, answer, qos=1, properties=where)
 

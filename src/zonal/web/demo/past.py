@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import sys
 import threading
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Self
 
 import zonal
@@ -23,11 +22,6 @@ TAKES_OVER = "zonal takes over"
 _STOP_S = 20.0
 _FLUSH_S = 2.0
 """Spark opens every file: a few large ones are quicker than many small ones."""
-
-
-def missing() -> str | None:
-    """Why nothing is recorded here; None if it can be."""
-    return None if find_spec("deltalake") else "no pipeline here (deltalake is not installed)"
 
 
 def spark_missing() -> str | None:

@@ -7,14 +7,12 @@ import secrets
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from zonal.errors import GeometryError
+from zonal.errors import PositionError
 from zonal.geo import Area, Cell, Point, cell_of, level_for_size
-from zonal.keys import Encoding, encoding_named, location_of, message_keys
+from zonal.keys import Encoding, location_of, message_keys
 from zonal.session.geo_context import SEQUENCE_AT, GeoContext, leb128
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from zonal.keys import Place
     from zonal.session.announcements import Announcements
 
@@ -33,7 +31,7 @@ class Origin:
 
 
 @dataclass(frozen=True, slots=True)
-class Route:
+class Way:
     """The keys of all messages from one place to one fence, and what is attached to each."""
 
     keys: tuple[str, ...]
@@ -64,7 +62,7 @@ class Route:
         return context.to_bytes(location_of(self.keys[0]), stamped=stamped)
 
     def parts(self, origin: Origin) -> tuple[bytes, bytes]:
-        """What stands before and behind the number of the message, made once for the route."""
+        """What stands before and behind the number of the message, made once for the way."""
         if self._cached is None:
             context = GeoContext(origin.id, 0, self.place, self.fence, None, self.copies, None)
             whole = context.to_bytes(location_of(self.keys[0]), stamped=True)
@@ -80,22 +78,32 @@ def blurred(place: Point, precision_m: float | None) -> Place:
     return cell_of(place, level_for_size(precision_m, step=2))
 
 
-def route(
+def fence_around(place: Place | None, fence: Area | None) -> Area | None:
+    """The fence of a message from this place: around it, where it has no centre of its own."""
+    if fence is None or not fence.is_ego_centric:
+        return fence
+    if place is None:
+        raise PositionError(
+            "a geofence without a centre is around the message's location or the session's "
+            "position, and there is neither; pass location=, or give zonal.open() a position"
+        )
+    return fence.at(place.center if isinstance(place, Cell) else place)
+
+
+def way_of(
     topic: str,
     place: Place | None,
     fence: Area | None,
     encoding: Encoding,
     announcements: Announcements,
-) -> Route:
-    """The keys of a message; none where an announcing encoding knows that nobody wants it."""
-    if fence is not None and fence.is_ego_centric:
-        raise GeometryError("a geofence without a centre has no place; place it with at(point)")
+) -> Way:
+    """The way of a message; it has no keys where nobody has announced an area that holds it.
+
+    A fence without a centre is around the place that is given away: of a blurred one the middle
+    of its cell.
+    """
+    fence = fence_around(place, fence)
     announced: tuple[str, ...] = ()
     if encoding.announces_areas and place is not None:
         announced = announcements.matching(topic, encoding, place)
-    return Route(message_keys(topic, place, fence, encoding, announced), place, fence)
-
-
-def encodings_named(names: str | Iterable[str]) -> tuple[Encoding, ...]:
-    """One or several encodings."""
-    return tuple(encoding_named(name) for name in ([names] if isinstance(names, str) else names))
+    return Way(message_keys(topic, place, fence, encoding, announced), place, fence)

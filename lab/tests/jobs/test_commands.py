@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from zonal_lab.experiment.summary_command import summary
-from zonal_lab.geobroker.workload_command import workload
 
 from zonal.errors import DeclarationError
+from zonal_lab.command import summary, workload
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -1,10 +1,19 @@
-"""Ports of the demo: the usual one of each part, or any where that is taken."""
+"""What the demo finds on this machine: installed packages, and ports that are free."""
 
 from __future__ import annotations
 
 import socket
+from importlib.util import find_spec
 
 LOCALHOST = "127.0.0.1"
+
+
+def missing(*packages: str) -> str | None:
+    """What to install for a part that needs these packages; None if they are all there."""
+    missed = [name for name in packages if find_spec(name) is None]
+    if not missed:
+        return None
+    return f"{' and '.join(missed)} must be installed: pip install 'zonal[demo]'"
 
 
 def port_or_any(port: int, host: str = LOCALHOST) -> int:

@@ -1,0 +1,58 @@
+"""What nobody closed is closed before the interpreter ends.
+
+A thread of Zenoh's that calls into an interpreter that is ending aborts the process. So open
+sessions and routers are closed while Python still runs, after the exit handlers of the user.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import threading
+import weakref
+from typing import Self
+
+from zonal.runtime import close_all
+
+_PATIENCE_S = 5.0
+"""How long the interpreter's end waits, for callbacks that are still running too."""
+
+
+_open: weakref.WeakSet[Closing] = weakref.WeakSet()
+
+
+class Closing:
+    """Something to close: as a context manager, plain or asynchronous, or with the interpreter."""
+
+    __slots__ = ("__weakref__",)
+
+    def _close_at_exit(self) -> None:
+        """From now on it is open."""
+        _open.add(self)
+
+    def close(self) -> None:
+        """Close it; safe to call twice."""
+        raise NotImplementedError
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await asyncio.to_thread(self.close)  # which may wait for callbacks
+
+
+@atexit.register
+def _close_unclosed() -> None:
+    unclosed = list(_open)
+    if not unclosed:
+        return
+    closings = [one.close for one in unclosed]
+    thread = threading.Thread(target=close_all, args=(closings,), name="zonal-exit", daemon=True)
+    thread.start()
+    thread.join(_PATIENCE_S)

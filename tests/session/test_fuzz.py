@@ -1,0 +1,169 @@
+"""Whatever arrives is read or is a `ZonalError`, and takes no longer than a bound."""
+
+from __future__ import annotations
+
+import math
+import struct
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, cast
+
+import pytest
+import zenoh
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hostile import Arrived, Stranger
+from zonal.errors import ZonalError
+from zonal.geo import Circle, MultiPolygon, Point, Polygon
+from zonal.keys import (
+    LocationKey,
+    Place,
+    Role,
+    announced_expression,
+    encoding_named,
+    encodings,
+    read_announced,
+    read_key,
+    refine,
+)
+from zonal.session.geo_context import GeoContext, identity_of
+from zonal.session.reading import Reading
+from zonal.session.sample import context_of, copy_mark
+
+HERE = Point(45.4642, 9.19)
+AREA = Circle(HERE, radius_m=2000)
+LONGEST_S = 0.05
+"""Of one thread's time for one input; the machine may be busy with other things."""
+READINGS = 7
+
+
+def check_message(raw: Arrived) -> None:
+    """As at the edge: its context, and the two exact checks."""
+    copy_mark(cast("zenoh.Sample", raw))
+    context = context_of(cast("zenoh.Sample", raw))
+    if context is None:
+        return
+    if context.place is not None:
+        refine(AREA, context.place)
+    if context.fence is not None:
+        context.fence.contains(HERE)
+
+
+def check_query(raw: Arrived) -> None:
+    """As a queryable does: the identity, and whether the asked area meets its own."""
+    if raw.attachment is not None:
+        identity_of(raw.attachment.to_bytes())
+    context = context_of(cast("zenoh.Sample", raw))
+    if context is not None and context.area is not None:
+        AREA.intersects(context.area)
+
+
+def check_announcement(token: str) -> None:
+    """As those who watch announcements do."""
+    announced = read_announced(announced_expression(token), encoding_named("json"))
+    refine(announced.area, HERE)
+    AREA.intersects(announced.area)
+
+
+def check_presence(key: str) -> None:
+    """As those who watch liveliness tokens do: the place behind the key."""
+    location = read_key(key).location
+    if not location:
+        return
+    place = LocationKey(location, Role.PUBLISHER).decode()
+    if isinstance(place, Place):
+        refine(AREA, place)
+    else:
+        AREA.intersects(place)
+
+
+def check_expression(expression: str) -> None:
+    """Every encoding reads every expression as an area, or says that it cannot."""
+    for encoding in encodings():
+        encoding.middle(expression)
+        with suppress(ZonalError):
+            encoding.decode(expression, Role.SUBSCRIBER)
+
+
+READERS: tuple[tuple[Callable[[Stranger], Any], Callable[[Any], None]], ...] = (
+    (Stranger.message, check_message),
+    (Stranger.message, check_query),
+    (Stranger.token, check_announcement),
+    (Stranger.key, check_presence),
+    (Stranger.expression, check_expression),
+)
+
+
+def read(seed: int) -> float:
+    """Read the input of a seed; how many seconds of this thread it took."""
+    make, check = READERS[seed % len(READERS)]
+    given = make(Stranger(seed))
+    started = time.thread_time()
+    with suppress(ZonalError):
+        check(given)
+    return time.thread_time() - started
+
+
+def is_late(seed: int) -> bool:
+    """Whether reading takes too long, each of several times."""
+    return all(read(seed) > LONGEST_S for _ in range(READINGS))
+
+
+@settings(max_examples=3_000, deadline=None)
+@given(st.integers(0, 2**64 - 1))
+def test_what_strangers_send_is_read_or_refused(seed: int) -> None:
+    assert not is_late(seed)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3_600)
+def test_a_million_inputs_of_strangers_are_read_or_refused() -> None:
+    assert not [seed for seed in range(1_000_000) if is_late(seed)]
+
+
+def test_the_reading_of_a_session_lives_through_all_of_it() -> None:
+    reading = Reading()
+    for seed in range(1_000):
+        reading.read(cast("zenoh.Sample", Stranger(seed).message()), unique=bool(seed % 2))
+    assert 0 < reading.malformed < 1_000
+
+
+def comb(teeth: int, *, upright: bool) -> Polygon:
+    """A comb, whose teeth all cross those of one that lies."""
+    ring = []
+    for number in range(teeth):
+        at = number * 0.1
+        ring += [(at, 0.5), (at, 60.0), (at + 0.05, 60.0), (at + 0.05, 0.5)]
+    ring += [(teeth * 0.1, 0.0), (0.0, 0.0)]
+    return Polygon(tuple(ring if upright else [(lon, lat) for lat, lon in ring]))
+
+
+def test_parts_that_would_take_seconds_to_unite_are_refused() -> None:
+    """Two combs of 500 teeth cross a million times: 64 kB held a receiver for 14 s."""
+    combs = [comb(500, upright=upright).to_wkb() for upright in (True, False)]
+    shape = b"P" + struct.pack("<BII", 1, 6, 2) + b"".join(combs)
+    attachment = bytes((0x44, 2)) + struct.pack("<I", len(shape)) + shape
+    started = time.thread_time()
+    with pytest.raises(ZonalError, match="overlap"):
+        GeoContext.from_bytes(attachment)
+    assert time.thread_time() - started < 1.0
+
+
+def outline_of(lon: float) -> Polygon:
+    """A round figure of 200 corners on the equator, 40° wide."""
+    turns = [math.tau * number / 200 for number in range(200)]
+    return Polygon(tuple((20 * math.sin(turn), lon + 20 * math.cos(turn)) for turn in turns))
+
+
+def test_our_own_parts_that_overlap_are_sent_as_their_union() -> None:
+    many_corners = (outline_of(lon) for lon in (10.0, 30.0, 50.0))
+    fence = MultiPolygon(tuple(many_corners))
+    read = GeoContext.from_bytes(GeoContext(fence=fence).to_bytes()).fence
+    assert read is not None
+    (expression,) = encoding_named("json").area_expressions(fence, Role.SUBSCRIBER)
+    announced = read_announced(expression, encoding_named("json")).area
+    for number in range(200):
+        point = Point(number % 41 - 20.0, number % 81 - 10.0)
+        assert read.contains(point) == announced.contains(point) == fence.contains(point)
