@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -78,6 +79,22 @@ def test_a_history_of_nothing_is_refused(tmp_path: Path) -> None:
         History()
     with pytest.raises(LakeError, match="no lake"):
         History(lake=tmp_path)
+
+
+@pytest.mark.parametrize("damage", ["truncated", "a page overwritten", "gone"])
+def test_a_damaged_file_is_named(tmp_path: Path, damage: str) -> None:
+    with LogWriter(tmp_path) as writer:
+        writer.append(make_messages(500, payload=[os.urandom(40) for _ in range(500)]))
+    (hurt,) = tmp_path.glob("date=*/*.parquet")
+    data = bytearray(hurt.read_bytes())
+    middle = data.index(b"\x28\xb5\x2f\xfd")  # a compressed page (RFC 8878, 3.1.1)
+    data[middle : middle + 8] = bytes(8)
+    if damage == "gone":
+        hurt.unlink()
+    else:
+        hurt.write_bytes(data if damage == "a page overwritten" else data[:-30])
+    with pytest.raises(LakeError, match=f"{hurt.name} cannot be read"):
+        History(log=tmp_path).table(Selection())
 
 
 @pytest.fixture

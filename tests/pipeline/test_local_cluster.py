@@ -1,9 +1,8 @@
-"""The job on executors in processes of their own, submitted as on a cluster."""
+"""Jobs on executors in processes of their own, submitted as to a cluster, on an object store."""
 
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -13,25 +12,10 @@ import pyarrow as pa
 import pyspark
 import pytest
 
-from zonal.pipeline import Lake, LogWriter
+from zonal.pipeline import History, Lake, LogWriter, Selection
 
 Messages = Callable[..., pa.Table]
 
-_JOB = """
-import os, sys
-import zonal
-from zonal.pipeline.jobs import Pipeline, PipelinePlan, open_spark
-
-spark = open_spark()  # the master is that of spark-submit
-log, lake = sys.argv[1:]
-rows = spark.read.format("delta").load(log).repartition(4)
-where = lambda _: [(os.getppid(), __import__("zonal").__file__)]
-found = rows.rdd.mapPartitions(where).collect()
-print("processes", len({process for process, _ in found}), "tasks", len(found))
-print("packed", all("zonal.zip" in path for _, path in [*found, (0, zonal.__file__)]))
-Pipeline(spark, log, lake, PipelinePlan()).run()
-spark.stop()
-"""
 _CONF = {
     "spark.sql.shuffle.partitions": "2",
     "spark.executor.memory": "1g",
@@ -55,44 +39,43 @@ def spark_home(folder: Path) -> Path | None:
 
 
 @pytest.mark.group("spark")
-@pytest.mark.timeout(200)
-def test_a_submitted_job_runs_on_two_executors_and_writes_every_row_once(
-    tmp_path: Path, messages: Messages
+@pytest.mark.timeout(250)
+def test_a_submitted_job_runs_on_two_executors_and_writes_every_row_once_into_a_bucket(
+    bucket: str, tmp_path: Path, messages: Messages
 ) -> None:
     home = spark_home(tmp_path / "home")
     if home is None:
         pytest.skip("this PySpark has no scripts to start workers with")
-    with LogWriter(tmp_path / "log") as writer:
+    with LogWriter(f"{bucket}/log") as writer:
         for start in range(0, 400, 100):
             writer.append(messages(100, first=start))
-    sources = Path(__file__).parents[2] / "src"
-    packed = shutil.make_archive(str(tmp_path / "zonal"), "zip", sources, "zonal")
-    (tmp_path / "job.py").write_text(_JOB)
-    environment = {
-        **os.environ,
-        "SPARK_HOME": str(home),
-        "SPARK_LOCAL_IP": "127.0.0.1",
-        "PYSPARK_PYTHON": sys.executable,
-        "PYTHONPATH": "",  # what executors import comes from the archive alone
-    }
+    (tmp_path / "schema.toml").write_text('[topics."**".fields]\npm10 = "double"\n')
+    code = "from zonal.cli import app; app()"
     settings = [part for name, value in _CONF.items() for part in ("--conf", f"{name}={value}")]
     done = subprocess.run(
         [
-            str(home / "bin" / "spark-submit"), "--master", "local-cluster[2,1,1024]", *settings,
-            "--py-files", packed, str(tmp_path / "job.py"),
-            str(tmp_path / "log"), str(tmp_path / "lake"),
+            sys.executable, "-c", code, "pipeline", "submit", "--master", "local-cluster[2,1,2048]",
+            *settings, "--", "run", f"{bucket}/log", f"{bucket}/lake", "--once",
+            "--schema", str(tmp_path / "schema.toml"),
         ],
-        env=environment,
+        env={
+            **os.environ,
+            "SPARK_HOME": str(home),
+            "SPARK_LOCAL_IP": "127.0.0.1",
+            "PYSPARK_PYTHON": sys.executable,
+        },
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=180,
+        timeout=240,
         check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-3000:]
-    assert "processes 2 tasks 4" in done.stdout
-    assert "packed True" in done.stdout
-    silver = Lake(tmp_path / "lake").find("silver")
-    assert silver is not None
-    offsets = silver.to_pyarrow_dataset().to_table(["offset"])["offset"].to_pylist()
-    assert sorted(offsets) == list(range(400))
+    assert "400 messages: 400 silver, 0 quarantined, 0 doubles; 400 so far" in done.stdout
+    assert len(list((home / "work").glob("app-*/*/stderr"))) == 2
+    silver = History(lake=f"{bucket}/lake").table(Selection())
+    assert sorted(silver["offset"].to_pylist()) == list(range(400))
+    gold = Lake(f"{bucket}/lake").find("windows")
+    assert gold is not None
+    counts = gold.to_pyarrow_dataset().to_table(["cell", "count"]).to_pylist()
+    assert sum(row["count"] for row in counts if row["cell"] is not None) == 400

@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
-import sys
-import urllib.error
-import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import timedelta
 
 import pyarrow as pa
@@ -21,43 +15,6 @@ from zonal.errors import LogError
 from zonal.pipeline import History, Log, LogWriter, Recorder, RecorderPlan, Selection
 
 Messages = Callable[..., pa.Table]
-_SERVER = "from moto.server import main; main(['-H', '127.0.0.1', '-p', '0'])"
-
-
-@pytest.fixture(scope="module")
-def s3_endpoint() -> Iterator[str]:
-    """The address of a server that keeps its buckets in memory."""
-    with subprocess.Popen(
-        [sys.executable, "-c", _SERVER],
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        assert process.stderr is not None
-        try:
-            for line in process.stderr:
-                if "Running on http" in line:
-                    yield line.split("Running on ")[1].split()[0]
-                    break
-        finally:
-            process.send_signal(signal.SIGKILL)
-
-
-@pytest.fixture
-def bucket(s3_endpoint: str, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A new bucket, and the usual variables by which it is found."""
-    name = f"log-{os.urandom(4).hex()}"
-    request = urllib.request.Request(f"{s3_endpoint}/{name}", method="PUT")
-    with urllib.request.urlopen(request) as answer:
-        assert answer.status == 200
-    for variable, value in {
-        "AWS_ENDPOINT_URL": s3_endpoint,
-        "AWS_ACCESS_KEY_ID": "anyone",
-        "AWS_SECRET_ACCESS_KEY": "anything",
-        "AWS_REGION": "us-east-1",
-        "AWS_ALLOW_HTTP": "true",
-    }.items():
-        monkeypatch.setenv(variable, value)
-    return f"s3://{name}"
 
 
 def test_a_log_in_a_bucket_keeps_offsets_and_is_asked_by_history(

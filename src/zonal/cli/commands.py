@@ -91,6 +91,18 @@ def _history() -> Any:
     return history
 
 
+def _export() -> Any:
+    from zonal.cli.export import export
+
+    return export
+
+
+def _sql() -> Any:
+    from zonal.cli.sql import sql
+
+    return sql
+
+
 def _mesh() -> Any:
     from zonal.cli.mesh import app
 
@@ -114,6 +126,8 @@ COMMANDS: dict[str, Callable[[], Any]] = {
     "record": _record,
     "pipeline": _pipeline,
     "history": _history,
+    "export": _export,
+    "sql": _sql,
     "mesh": _mesh,
     "demo": _demo,
 }

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from zonal.cli.connection import LOCAL_ROUTER, Connect, connected
+from zonal.cli.submit import submit
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -29,6 +30,7 @@ LakePlace = Annotated[str, typer.Argument(help="Where the lake is: a folder or s
 LogPlace = Annotated[str, typer.Argument(help="Where the log is: a folder or s3://….")]
 Output = Annotated[Path | None, typer.Option("--output", "-o", help="A folder for Parquet.")]
 Overwrite = Annotated[bool, typer.Option(help="Replace what is in the output folder.")]
+app.command()(submit)
 
 
 @app.command()
@@ -145,8 +147,11 @@ def deliveries(
 def _spark(master: str | None, *places: str) -> SparkSession:
     from zonal.pipeline.jobs import open_spark
 
-    typer.echo("starting Spark (at its first start it fetches Delta's packages)", err=True)
-    return open_spark(master, s3=any(place.startswith("s3") for place in places))
+    def tell(text: str) -> None:
+        typer.echo(text, err=True)
+
+    tell("starting Spark")
+    return open_spark(master, s3=any(place.startswith("s3") for place in places), tell=tell)
 
 
 def _finish(frame: DataFrame, output: Path | None, *, overwrite: bool) -> None:
@@ -161,7 +166,7 @@ def _report(batch: BatchReport) -> None:
     rate = batch.rows / max(batch.seconds, 1e-3)
     typer.echo(
         f"{batch.rows} messages: {batch.silver} silver, {batch.quarantined} quarantined, "
-        f"{batch.doubles} doubles; {batch.total} so far, {rate:,.0f} a second"
+        f"{batch.doubles} doubles; {batch.total} so far, {rate:,.0f} a second, {batch.left} left"
     )
 
 

@@ -9,15 +9,18 @@ A message's way, and the modules that it meets:
   `tracks`. The tables stand in the `lake`, Delta tables too.
 - log and lake → network: `history` answers a `selection` (with `times`), `service` makes a
   queryable of it.
+- lake → other tools: `export` writes files, `query` is SQL on DuckDB.
 - log and subscriptions → deliveries: `matching`, with `blocks` of neighbouring places.
 """
 
 from zonal.pipeline.cells import cell_ids
+from zonal.pipeline.export import export
 from zonal.pipeline.history import History
 from zonal.pipeline.lake import Lake
 from zonal.pipeline.log import Log, LogWriter, Retention
 from zonal.pipeline.matching import MESSAGE_COLUMNS, SUBSCRIPTION_COLUMNS, match
 from zonal.pipeline.payloads import Field, PayloadDeclaration, TopicSchema
+from zonal.pipeline.query import LakeQuery
 from zonal.pipeline.recorder import Recorder, RecorderPlan
 from zonal.pipeline.schema import LOG_SCHEMA, MESSAGE_SCHEMA
 from zonal.pipeline.selection import Selection
@@ -36,6 +39,7 @@ __all__ = [
     "History",
     "HistoryService",
     "Lake",
+    "LakeQuery",
     "Log",
     "LogWriter",
     "PayloadDeclaration",
@@ -50,6 +54,7 @@ __all__ = [
     "area_to_columns",
     "cell_ids",
     "distances_m",
+    "export",
     "match",
     "parse_time_range",
 ]

@@ -59,6 +59,8 @@ class History:
         self.log = Log(log) if log is not None and (lake is None or version is None) else None
         self.version = version
         self.last_scan = Scan()
+        if self.log is None:
+            self._silver()
 
     def batches(
         self, selection: Selection, *, limit: int | None = None
@@ -87,10 +89,8 @@ class History:
     def _all(self, selection: Selection) -> Iterator[pa.RecordBatch]:
         known = RecordedNumbers()
         if self.lake is not None:
-            silver = self.lake.find("silver", self.version)
-            if silver is None and self.log is None:
-                raise LakeError(f"{self.lake.url} is no lake: it has no table silver")
             # Silver is opened first: what is processed meanwhile is still in the log.
+            silver = self._silver()
             known = self.lake.offsets(silver)
             if silver is not None:
                 yield from self._read(silver, selection, selection.expression(has_time=True))
@@ -99,15 +99,24 @@ class History:
             wanted = _both(selection.expression(has_time=False), _not_in(known))
             yield from self._read(log, selection, wanted)
 
+    def _silver(self) -> DeltaTable | None:
+        assert self.lake is not None
+        silver = self.lake.find("silver", self.version)
+        if silver is None and self.log is None:
+            raise LakeError(f"{self.lake.url} is no lake: it has no table silver")
+        return silver
+
     def _read(
         self, table: DeltaTable, selection: Selection, wanted: pc.Expression | None
     ) -> Iterator[pa.RecordBatch]:
+        at = table.table_uri
         try:
             dataset = table.to_pyarrow_dataset()
             files = len(table.file_uris())
             near = list(dataset.get_fragments(filter=wanted))
             self._count(files=files, files_opened=len(near))
             for fragment in near:
+                at = f"{table.table_uri.rstrip('/')}/{fragment.path}"
                 batches = fragment.to_batches(
                     schema=dataset.schema, columns=list(LOG_COLUMNS), filter=wanted
                 )
@@ -117,7 +126,7 @@ class History:
                     if found.num_rows:
                         yield found
         except (DeltaError, OSError, pa.ArrowException) as error:
-            raise LakeError(f"{table.table_uri} cannot be read: {error}") from error
+            raise LakeError(f"{at} cannot be read: {error}") from error
 
     def _count(self, **more: int) -> None:
         known = vars(self.last_scan)
@@ -138,6 +147,7 @@ def _not_in(known: RecordedNumbers) -> pc.Expression | None:
     for recorder, ranges in known.to_dict().items():
         for low, high in ranges:
             offset = pc.field("offset")
-            outside = (pc.field("recorder") != recorder) | (offset < low) | (offset > high)
-            wanted = _both(wanted, outside)
+            # Not `!=`: of that, the statistics of a file prove nothing to Arrow.
+            other = (pc.field("recorder") < recorder) | (pc.field("recorder") > recorder)
+            wanted = _both(wanted, other | (offset < low) | (offset > high))
     return wanted

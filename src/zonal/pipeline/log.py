@@ -80,6 +80,13 @@ class Log:
         """The offset that a recorder's next message will get."""
         return self.table().transaction_version(_app_id(recorder)) or 0
 
+    def beyond(self, offsets: RecordedNumbers) -> int:
+        """How many messages of these recorders are later than all of these offsets."""
+        table = self.table()
+        lasts = {name: ranges[-1][1] for name, ranges in offsets.to_dict().items()}
+        ends = {name: table.transaction_version(_app_id(name)) or 0 for name in lasts}
+        return sum(max(0, ends[name] - last - 1) for name, last in lasts.items())
+
     def to_table(self) -> pa.Table:
         """All rows in memory, each recorder's in the order of its offsets."""
         rows = self.table().to_pyarrow_dataset().to_table(columns=list(LOG_COLUMNS))

@@ -50,11 +50,11 @@ class Selection:
     def filter(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The wanted rows of a batch, exactly."""
         if self.topic is not None:
-            batch = batch.filter(_topic_mask(batch.column("topic"), self.topic))
+            batch = batch.filter(topic_mask(batch.column("topic"), self.topic))
         if (self.since or self.until) and batch.num_rows:
             batch = batch.filter(self._time_mask(batch))
         if self.area is not None and batch.num_rows:
-            batch = batch.filter(_area_mask(batch, self.area))
+            batch = batch.filter(area_mask(batch, self.area))
         return batch
 
     def _time_mask(self, batch: pa.RecordBatch) -> pa.Array:
@@ -99,7 +99,7 @@ class Selection:
         return cover_ranges(self.area, max_cells=32)
 
 
-def _area_mask(batch: pa.RecordBatch, area: Area) -> pa.Array:
+def area_mask(batch: pa.RecordBatch, area: Area) -> pa.Array:
     """Which rows lie in an area; a message without a location lies nowhere."""
     lats = batch.column("latitude").to_numpy(zero_copy_only=False)
     lons = batch.column("longitude").to_numpy(zero_copy_only=False)
@@ -109,7 +109,8 @@ def _area_mask(batch: pa.RecordBatch, area: Area) -> pa.Array:
     return pa.array(mask)
 
 
-def _topic_mask(topics: pa.Array, expression: str) -> pa.Array:
+def topic_mask(topics: pa.Array, expression: str) -> pa.Array:
+    """Which topics an expression with wildcards names."""
     wanted = KeyExpr(expression)
     matching = [
         topic

@@ -1,7 +1,7 @@
 """The pipeline's work on Spark: functions from DataFrame to DataFrame, and the job made of them.
 
-- `spark` starts Spark with Delta and makes `format("zonal")` known to it: `source`, whose `sink`
-  publishes rows.
+- `spark` starts Spark with its `packages` (Delta) and makes `format("zonal")` known to it:
+  `source`, that reads it `live` and publishes by its `sink`, with `options`.
 - bronze → silver: `decoding` of payloads, `silver`, `doubles`.
 - silver → gold: `gold`, which `views` keep current.
 - gold → network: `alerting`.
@@ -28,9 +28,10 @@ from zonal.pipeline.jobs.delivery_join import (
 )
 from zonal.pipeline.jobs.doubles import deduplicate
 from zonal.pipeline.jobs.gold import WindowPlan, tracks, windows
+from zonal.pipeline.jobs.packages import delta_packages, package_conf
 from zonal.pipeline.jobs.silver import SilverPlan, join_zones, refine
 from zonal.pipeline.jobs.sink import publish_row
-from zonal.pipeline.jobs.spark import check_java, delta_packages, open_spark, register
+from zonal.pipeline.jobs.spark import check_java, open_spark, register
 from zonal.pipeline.jobs.stream import BatchReport, Pipeline, PipelinePlan
 from zonal.pipeline.jobs.tables import compact, read_log, read_table, vacuum
 
@@ -53,6 +54,7 @@ __all__ = [
     "join_zones",
     "log_messages",
     "open_spark",
+    "package_conf",
     "publish_row",
     "raise_alerts",
     "read_log",

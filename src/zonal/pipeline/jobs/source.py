@@ -1,4 +1,7 @@
-"""`format("zonal")`: rows become messages on the live network. The log is `format("delta")`."""
+"""`format("zonal")`, the live network: messages become rows of a stream, rows become messages.
+
+The log and the lake are Delta tables: `format("delta")` reads them.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +10,12 @@ from typing import TYPE_CHECKING, NoReturn
 from pyspark.sql.datasource import DataSource
 
 from zonal.errors import DeclarationError
+from zonal.pipeline.jobs.live import ZonalStreamReader
 from zonal.pipeline.jobs.sink import ZonalStreamWriter, ZonalWriter
+from zonal.pipeline.schema import LOG_SCHEMA, ddl
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
-
-_READ_DELTA = 'format("zonal") writes; the log is a Delta table: read it with format("delta")'
 
 
 class ZonalDataSource(DataSource):
@@ -24,16 +27,19 @@ class ZonalDataSource(DataSource):
         return "zonal"
 
     def schema(self) -> str:
-        """The columns that a message cannot do without; a sink takes those of the rows."""
-        return "topic STRING, payload BINARY"
+        """The columns of the log; a sink takes those of the rows."""
+        return ddl(LOG_SCHEMA)
 
     def reader(self, schema: StructType) -> NoReturn:  # noqa: ARG002 - Spark's signature
-        """Refused: the log is a Delta table."""
-        raise DeclarationError(_READ_DELTA)
+        """Refused: what was is in the log."""
+        raise DeclarationError(
+            'format("zonal") is the live network: spark.readStream; a log is a Delta table: '
+            'spark.read.format("delta")'
+        )
 
-    def streamReader(self, schema: StructType) -> NoReturn:  # noqa: ARG002, N802 - Spark's
-        """Refused: the log is a Delta table."""
-        raise DeclarationError(_READ_DELTA)
+    def streamReader(self, schema: StructType) -> ZonalStreamReader:  # noqa: ARG002, N802 - Spark's
+        """Subscribe, with a log behind it."""
+        return ZonalStreamReader(self.options)
 
     def writer(self, schema: StructType, overwrite: bool) -> ZonalWriter:  # noqa: ARG002
         """Publish the rows of a batch."""

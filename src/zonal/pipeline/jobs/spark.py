@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import os
 import shutil
 import sys
@@ -14,10 +13,11 @@ from pyspark.sql import SparkSession
 
 import zonal
 from zonal.errors import SparkError
+from zonal.pipeline.jobs.packages import fetching, package_conf
 from zonal.pipeline.jobs.source import ZonalDataSource
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 # Settings that jobs rely on; a user's own settings win.
 _CONF = {
@@ -43,7 +43,6 @@ _S3 = {
     "spark.hadoop.fs.s3.impl": "org.apache.hadoop.fs.s3a.S3AFileSystem",
     "spark.hadoop.fs.s3a.path.style.access": "true",
 }
-_HADOOP_AWS = "org.apache.hadoop:hadoop-aws:3.4.2"
 
 
 def open_spark(
@@ -52,51 +51,45 @@ def open_spark(
     app: str = "zonal",
     conf: Mapping[str, str] | None = None,
     s3: bool = False,
+    tell: Callable[[str], None] | None = None,
 ) -> SparkSession:
     """A Spark session that reads and writes Delta tables and `format("zonal")`.
 
     Without a master, Spark takes that of spark-submit or SPARK_CONF_DIR, else `local[*]`. Delta's
-    packages are resolved by Spark when it first starts, and kept (`~/.ivy2*`). With `s3` it also
-    brings what tables at `s3://` need; where they are and who asks come from the usual variables
-    (`AWS_ENDPOINT_URL`, `AWS_ACCESS_KEY_ID`, …).
+    packages are fetched by Spark when it first starts, and kept; `tell` hears of that. With `s3` it
+    also brings what tables at `s3://` need; where they are and who asks come from the usual
+    variables (`AWS_ENDPOINT_URL`, `AWS_ACCESS_KEY_ID`, …).
     """
     check_java()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName(app)
     builder = builder.master(master) if master else builder
     given = {**_CONF, **(_s3_conf() if s3 else {}), **(conf or {})}
-    packages = [*delta_packages(), *([_HADOOP_AWS] if s3 else []), given.get(_PACKAGES, "")]
-    given[_PACKAGES] = ",".join(filter(None, packages))
+    given |= package_conf(given, s3=s3)
     for name, value in given.items():
         builder = builder.config(name, value)
     try:
-        spark = builder.getOrCreate()
+        with fetching(given, tell):
+            spark = builder.getOrCreate()
     except pyspark.errors.PySparkRuntimeError as error:
         raise SparkError(
-            f"Spark did not start: {error}. At its first start it needs a way to Maven Central "
-            f"(or to a mirror: spark.jars.ivySettings) for {given[_PACKAGES]}"
+            "Spark did not start. At its first start it needs a way to Maven Central (or to a "
+            f"mirror: spark.jars.ivySettings) for {given['spark.jars.packages']}. {error}"
         ) from error
     spark.sparkContext.setLogLevel("ERROR")
     register(spark)
     return spark
 
 
-_PACKAGES = "spark.jars.packages"
-
-
-def delta_packages() -> list[str]:
-    """The coordinates of the Delta that fits this PySpark, for `spark.jars.packages`."""
-    spark = ".".join(pyspark.__version__.split(".")[:2])
-    delta = importlib.metadata.version("delta-spark")
-    return [f"io.delta:delta-spark_{spark}_2.13:{delta}"]
-
-
 def register(spark: SparkSession) -> None:
-    """Make `format("zonal")`, the sink, known to a Spark session that the user opened."""
+    """Make `format("zonal")` known to a Spark session that the user opened."""
+    context = spark.sparkContext
+    if str(context.master).startswith("local[") and "PYSPARK_PYTHON" not in os.environ:
+        context.pythonExec = sys.executable  # else `python3`, which may know nothing of zonal
     archive = Path(zonal.__file__).parents[1]
     if archive.is_file():
         # Sent along with `--py-files`: Spark forgets it in the process that plans a stream.
-        variables = spark.sparkContext.environment
+        variables = context.environment
         paths = (str(archive), variables.get("PYTHONPATH", ""))
         variables["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
     spark.dataSource.register(ZonalDataSource)

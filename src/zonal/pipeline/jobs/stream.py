@@ -73,6 +73,8 @@ class BatchReport:
     """Messages read since the job started."""
     seconds: float = 0.0
     """How long it took until silver had them."""
+    left: int = 0
+    """Messages of these recorders that the log has beyond those of this batch."""
 
 
 @dataclass(frozen=True)
@@ -234,7 +236,8 @@ class Pipeline:
             doubles = batch.rows - written - bad
         self._total += batch.rows
         seconds = time.monotonic() - began
-        return BatchReport(batch.rows, written, bad, doubles, self._total, seconds)
+        left = self.log.beyond(known)
+        return BatchReport(batch.rows, written, bad, doubles, self._total, seconds, left)
 
     def _to_quarantine(self, bad: DataFrame, transaction: tuple[str, int]) -> int:
         rows = bad.coalesce(1)

@@ -137,7 +137,8 @@ class Demo:
         if self._job is None or self._watch is None:
             return
         if self._job.has_ended:
-            reason = f"it ended early; {self._job.errors} says why"
+            why = self._job.failure or f"it ended early; {self._job.errors} says why"
+            reason = f"{why} (the stand-in goes on)"
             self._has("Spark", True, lambda: reason)
             self.spark_state = ""
             self._job = None
