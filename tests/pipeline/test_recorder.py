@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -330,6 +331,48 @@ def test_killed_again_and_again_nothing_of_a_publisher_with_memory_is_lost_or_do
             start = recorder.log.next_offset()
             eventually(lambda: start + recorder.counters.written >= sent)
             assert recorder.counters.doubles > 0  # the caches did send what was there already
+    rows = Log(tmp_path).to_table()
+    assert rows["offset"].to_pylist() == list(range(sent))
+    assert sorted(int(payload) for payload in rows["payload"].to_pylist()) == list(range(sent))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(400)
+def test_fourteen_kills_at_two_thousand_messages_a_second_lose_nothing(
+    endpoint: str, tmp_path: Path
+) -> None:
+    """Each new recorder finds a backlog of thousands, while new messages go on."""
+    sent, stop = 0, threading.Event()
+    with connect(endpoint) as session:
+        memory = zonal.Memory(cache=200_000, heartbeat_s=0.1)
+        publisher = session.declare_publisher("t/x", location=MILANO, memory=memory)
+
+        def publish() -> None:
+            nonlocal sent
+            while not stop.wait(0.01):
+                for _ in range(20):
+                    publisher.put(str(sent).encode())
+                    sent += 1
+
+        publishing = threading.Thread(target=publish)
+        publishing.start()
+        try:
+            for _ in range(14):
+                with subprocess.Popen(
+                    [sys.executable, "-c", _RECORD, endpoint, str(tmp_path)],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                ) as process:
+                    assert process.stdout is not None
+                    process.stdout.readline()
+                    time.sleep(1.5)  # into the recovery, or beyond it
+                    process.send_signal(signal.SIGKILL)
+        finally:
+            stop.set()
+            publishing.join()
+        with connect(endpoint) as other, Recorder(other, tmp_path, ["t/**"]) as recorder:
+            start = recorder.log.next_offset()
+            eventually(lambda: start + recorder.counters.written >= sent, timeout=120)
     rows = Log(tmp_path).to_table()
     assert rows["offset"].to_pylist() == list(range(sent))
     assert sorted(int(payload) for payload in rows["payload"].to_pylist()) == list(range(sent))

@@ -64,6 +64,8 @@ ZONES = Zones(
     ),
 )
 PLAN = PipelinePlan(SilverPlan(DECLARED, ZONES), WindowPlan(("pm10",)))
+GOLD_AT_THE_END = replace(PLAN, gold_every=99)
+NO_GOLD = PipelinePlan(PLAN.silver)
 
 
 def write(log: Path, *tables: pa.Table, recorder: str = "recorder") -> None:
@@ -127,7 +129,7 @@ def test_gold_equals_the_aggregate_of_all_silver_whatever_comes_late(
     an_hour_on = messages(50, first=4000, source="b:1")
     same_window = messages(50, first=350, source="c:1")
     write(tmp_path / "log", two_days_late, an_hour_on, same_window)
-    pipeline.run(max_files=1)
+    pipeline.run(max_files=2)
     silver = table(spark, tmp_path, "silver")
     assert silver.count() == 550
     assert PLAN.windows is not None
@@ -156,7 +158,7 @@ def test_bad_rows_go_to_quarantine_with_the_reason(
     ahead = messages(1, first=51, timestamp=[START + timedelta(days=400)])
     unknown = messages(1, first=52, topic="city/secret", payload=[b"\x00\x01"])
     write(tmp_path / "log", rows, lost, ahead, unknown)
-    job(spark, tmp_path).run()
+    job(spark, tmp_path, NO_GOLD).run()
     bad = {row["offset"]: row.reason for row in table(spark, tmp_path, "quarantine").collect()}
     assert bad == {
         0: "payload is no JSON object",
@@ -202,10 +204,10 @@ def test_rows_are_compared_only_where_two_recorders_wrote_or_a_batch_came_before
 
     monkeypatch.setattr(stream, "without_doubles", counted)
     write(tmp_path / "log", messages(20), messages(20, first=20))
-    job(spark, tmp_path).run(max_files=1)
+    job(spark, tmp_path, NO_GOLD).run(max_files=1)
     assert compared == []
     write(tmp_path / "log", messages(20, first=30), recorder="other")
-    job(spark, tmp_path).run()
+    job(spark, tmp_path, NO_GOLD).run()
     assert compared == [1]
     assert table(spark, tmp_path, "silver").count() == 50
 
@@ -214,9 +216,9 @@ def test_running_again_and_losing_the_checkpoint_double_nothing(
     spark: SparkSession, tmp_path: Path, messages: Messages
 ) -> None:
     write(tmp_path / "log", *[messages(50, first=50 * i) for i in range(3)])
-    job(spark, tmp_path).run(max_files=2)
-    job(spark, tmp_path).run()
-    job(spark, tmp_path).run(checkpoint=tmp_path / "fresh")
+    job(spark, tmp_path, GOLD_AT_THE_END).run(max_files=2)
+    job(spark, tmp_path, GOLD_AT_THE_END).run()
+    job(spark, tmp_path, GOLD_AT_THE_END).run(checkpoint=tmp_path / "fresh")
     assert offsets(table(spark, tmp_path, "silver")) == list(range(150))
     gold = table(spark, tmp_path, "windows").where("zone is not null")
     assert gold.agg(F.sum("count")).first()[0] == 150
@@ -226,7 +228,7 @@ def test_a_schema_that_grows_keeps_old_days_readable_and_one_that_changes_is_ref
     spark: SparkSession, tmp_path: Path, messages: Messages
 ) -> None:
     write(tmp_path / "log", messages(10))
-    job(spark, tmp_path).run()
+    job(spark, tmp_path, NO_GOLD).run()
     day_two = messages(
         5, first=10, start=START + timedelta(days=1), payload=[b'{"pm10": 1, "no2": 7}'] * 5
     )
@@ -255,9 +257,9 @@ def test_a_batch_whose_quarantine_was_not_written_is_finished_and_not_doubled(
     with monkeypatch.context() as patched:
         patched.setattr(Pipeline, "_to_quarantine", crash)
         with pytest.raises(Exception, match="No space left on device"):
-            job(spark, tmp_path).run()
+            job(spark, tmp_path, NO_GOLD).run()
     assert offsets(table(spark, tmp_path, "silver")) == list(range(8))
-    job(spark, tmp_path).run()
+    job(spark, tmp_path, NO_GOLD).run()
     assert offsets(table(spark, tmp_path, "silver")) == list(range(8))
     assert offsets(table(spark, tmp_path, "quarantine")) == [8, 9]
 
@@ -317,7 +319,7 @@ def test_compaction_leaves_the_rows_and_the_readers_alone(
     spark: SparkSession, tmp_path: Path, messages: Messages
 ) -> None:
     write(tmp_path / "log", *[messages(30, first=30 * i) for i in range(4)])
-    job(spark, tmp_path).run(max_files=1)
+    job(spark, tmp_path, GOLD_AT_THE_END).run(max_files=1)
     reading = table(spark, tmp_path, "silver")
     before = offsets(reading)
     report = compact(spark, tmp_path / "lake")
@@ -325,7 +327,7 @@ def test_compaction_leaves_the_rows_and_the_readers_alone(
     assert offsets(reading) == before == offsets(table(spark, tmp_path, "silver"))
     gold = gold_rows(table(spark, tmp_path, "windows"))
     write(tmp_path / "log", messages(30, first=4000))
-    job(spark, tmp_path).run()
+    job(spark, tmp_path, GOLD_AT_THE_END).run()
     assert offsets(table(spark, tmp_path, "silver")) == list(range(150))
     assert gold < gold_rows(table(spark, tmp_path, "windows"))
     assert vacuum(tmp_path / "lake", "silver", older_than_hours=0) >= report.files_before

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
 _PACKAGES, _EXCLUDES, _IVY = "spark.jars.packages", "spark.jars.excludes", "spark.jars.ivy"
-# Of these PySpark brings its own, mostly newer ones. AWS's bundle would be 600 MB: of its services
+# Of these PySpark brings its own, mostly newer ones. AWS's bundle would be 690 MB: of its services
 # S3 and the one that gives credentials are enough.
 _THERE_ALREADY = (
     "com.fasterxml.jackson.core:*",
@@ -118,7 +118,7 @@ def _watched(folder: Path, tell: Callable[[str], None] | None) -> Iterator[None]
                 tell(f"fetching Spark's packages: {(size - before) / 1e6:.1f} MB so far")
                 seen = size
 
-    tell("fetching Spark's packages (once, about 13 MB, 45 MB with S3)")
+    tell("fetching Spark's packages (once, about 13 MB, with S3 31)")
     watcher = threading.Thread(target=watch, name="zonal-packages", daemon=True)
     watcher.start()
     try:

@@ -10,16 +10,20 @@ import json
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's own guide gives it
 
 from zonal.pipeline.delta import newest_note
-from zonal.pipeline.jobs.gold import day_number, tracks, window_start, windows
-from zonal.pipeline.jobs.tables import read_table, spark_url, time_condition, write_table
+from zonal.pipeline.jobs.gold import tracks, windows
+from zonal.pipeline.jobs.tables import read_table, time_condition, write_table
+from zonal.pipeline.schema import UTC_MICROS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pyspark.sql import Column, DataFrame, SparkSession
+    from deltalake import DeltaTable
+    from pyspark.sql import DataFrame, SparkSession
 
     from zonal.pipeline.jobs.gold import WindowPlan
     from zonal.pipeline.lake import Lake
@@ -31,23 +35,21 @@ _DAY_S = 86_400
 def update_windows(spark: SparkSession, lake: Lake, plan: WindowPlan) -> None:
     """Bring the table `windows` up to date with silver."""
     compute = lambda silver: windows(silver, plan)  # noqa: E731
-    _View("windows", plan, window_start(plan), plan.window_s, 1, compute).update(spark, lake)
+    _View("windows", plan, plan.window_s, 1, compute).update(spark, lake)
 
 
 def update_tracks(spark: SparkSession, lake: Lake, plan: TrackPlan) -> None:
     """Bring the table `tracks` up to date with silver."""
     compute = lambda silver: tracks(silver, plan)  # noqa: E731
-    _View("tracks", plan, day_number(), 1, _DAY_S, compute).update(spark, lake)
+    _View("tracks", plan, 1, _DAY_S, compute).update(spark, lake)
 
 
 @dataclass(frozen=True)
 class _View:
-    """A table computed from silver in parts (windows, days) that have numbers."""
+    """A table computed from silver in parts (windows, days) that have numbers, from 1970 on."""
 
     table: str
     plan: WindowPlan | TrackPlan
-    number: Column
-    """The part that a row of silver belongs to."""
     step: int
     """From one part's number to the next one's."""
     unit_s: int
@@ -63,12 +65,13 @@ class _View:
         plan = json.loads(json.dumps(asdict(self.plan)))
         known = lake.find(self.table)
         note = newest_note(known) if known is not None else {}
-        rows = read_table(spark, lake, "silver", version=version)
+        # Rows that are written meanwhile may be in it already; they are touched next time again.
+        rows = read_table(spark, lake, "silver")
         where = "true"
         if note.get("plan") == plan:
             if note["silver"] == version:
                 return
-            parts = self._touched(spark, lake, note["silver"] + 1, version)
+            parts = self._touched(silver, note["silver"] + 1)
             if not parts:  # silver was only compacted
                 return
             where = time_condition(parts, self.step, self.unit_s)
@@ -83,14 +86,14 @@ class _View:
             replace=where,
         )
 
-    def _touched(self, spark: SparkSession, lake: Lake, first: int, last: int) -> list[int]:
-        """The numbers of the parts that the rows of some commits fall into, in order."""
-        new = (
-            spark.read.format("delta")
-            .option("readChangeFeed", "true")
-            .option("startingVersion", first)
-            .option("endingVersion", last)
-            .load(spark_url(lake.url_of("silver")))
+    def _touched(self, silver: DeltaTable, first: int) -> list[int]:
+        """The numbers of the parts that the rows of the commits since then fall into, in order."""
+        new = silver.load_cdf(
+            starting_version=first, ending_version=silver.version(), columns=["time"]
         )
-        numbers = new.select(self.number.alias("number")).distinct().collect()
-        return sorted(row.number for row in numbers)
+        length_us = self.step * self.unit_s * 1_000_000
+        parts: set[int] = set()
+        for batch in pa.RecordBatchReader.from_stream(new):
+            micros = batch.column(0).drop_null().cast(UTC_MICROS).cast(pa.int64()).to_numpy()
+            parts.update(np.unique(micros // length_us).tolist())
+        return [part * self.step for part in sorted(parts)]

@@ -90,8 +90,8 @@ class SparkJob:
 
     @property
     def has_ended(self) -> bool:
-        """Whether the process is gone."""
-        return self._process.has_ended
+        """Whether the process is gone, and all that it said is heard."""
+        return self._process.has_ended and not self._reader.is_alive()
 
     def _read(self) -> None:
         with contextlib.suppress(ValueError):  # closed while it was read
