@@ -13,7 +13,7 @@ import pytest
 from deltalake import DeltaTable
 
 import zonal
-from network import eventually, wait_for_match
+from network import eventually
 from zonal.pipeline import Log
 
 if TYPE_CHECKING:
@@ -60,18 +60,19 @@ def test_messages_of_an_area_become_rows_once_across_a_restart(
                 inside.put(sent[-1])
                 outside.put(b"elsewhere")
 
+        publish(2)  # nobody listens yet; the publisher's memory has them
         query = follow(spark, tmp_path, **options)
         try:
-            wait_for_match(session.zenoh, inside.key)
+            eventually(lambda: payloads(tmp_path) == sent, timeout=90)
             publish(3)
             eventually(lambda: payloads(tmp_path) == sent, timeout=60)
         finally:
             query.stop()
-        publish(3)  # nobody listens; the publisher's memory has them
+        publish(3)
         query = follow(spark, tmp_path, **options)
         try:
             publish(1)
-            eventually(lambda: payloads(tmp_path) == sent, timeout=60)
+            eventually(lambda: payloads(tmp_path) == sent, timeout=90)
         finally:
             query.stop()
     assert query.exception() is None

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyspark
+from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
 import zonal
@@ -45,6 +46,10 @@ _S3 = {
 }
 
 
+_SUBMITTED = "PYSPARK_GATEWAY_PORT"
+"""A variable that spark-submit sets for the program that it starts."""
+
+
 def open_spark(
     master: str | None = None,
     *,
@@ -64,7 +69,10 @@ def open_spark(
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName(app)
     builder = builder.master(master) if master else builder
-    given = {**_CONF, **(_s3_conf() if s3 else {}), **(conf or {})}
+    ours = {**_CONF, **_local_conf(master), **(_s3_conf() if s3 else {})}
+    submitted = _submitted()
+    given = {name: value for name, value in ours.items() if name not in submitted}
+    given |= conf or {}
     given |= package_conf(given, s3=s3)
     for name, value in given.items():
         builder = builder.config(name, value)
@@ -107,6 +115,21 @@ def check_java() -> None:
             "Spark needs Java 17 or newer and there is none on the PATH: "
             "apt-get install openjdk-17-jre-headless, or set JAVA_HOME"
         )
+
+
+def _submitted() -> set[str]:
+    """The names of the settings that spark-submit has got; none where it did not start us."""
+    if _SUBMITTED not in os.environ:
+        return set()
+    SparkContext._ensure_initialized()  # noqa: SLF001 - SparkConf asks the Java side
+    return {name for name, _ in SparkConf().getAll()}
+
+
+def _local_conf(master: str | None) -> dict[str, str]:
+    """On this machine alone, a shuffle has a part for each core; 200 would take seconds each."""
+    elsewhere = {_SUBMITTED, "SPARK_CONF_DIR"} & set(os.environ)
+    is_local = master.startswith("local[") if master else not elsewhere
+    return {"spark.sql.shuffle.partitions": str(os.cpu_count() or 1)} if is_local else {}
 
 
 def _s3_conf() -> dict[str, str]:

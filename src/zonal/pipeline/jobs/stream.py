@@ -122,6 +122,7 @@ class Pipeline:
         self._on_alerts = on_alerts
         self._after_gold: list[Callable[[], None]] = []
         self._waiting = self._total = 0
+        self._is_gold_current = False  # a run before may have ended between silver and gold
 
     def start(
         self,
@@ -164,7 +165,8 @@ class Pipeline:
             available_now=True, max_files=max_files, max_bytes=max_bytes, checkpoint=checkpoint
         )
         query.awaitTermination()
-        self.update_gold()
+        if not self._is_gold_current:
+            self.update_gold()
 
     def on_gold(self, follow: Callable[[], None]) -> None:
         """Call this whenever gold is current, before alerts are raised."""
@@ -182,6 +184,7 @@ class Pipeline:
         for follow in self._after_gold:
             follow()
         self._raise_alerts()
+        self._is_gold_current = True
 
     def _raise_alerts(self) -> None:
         for rule in self.plan.alerts:
@@ -202,6 +205,7 @@ class Pipeline:
                 if self._on_batch:
                     self._on_batch(report)
                 self._waiting += 1
+                self._is_gold_current = False
             if self._waiting >= self.plan.gold_every:
                 self.update_gold()
 
