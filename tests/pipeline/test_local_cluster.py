@@ -82,7 +82,8 @@ def test_a_submitted_job_runs_on_two_executors_and_writes_every_row_once_into_a_
             raise
     assert submitted.returncode == 0, errors[-3000:]
     assert "400 messages: 400 silver, 0 quarantined, 0 doubles; 400 so far" in output
-    assert len(list((home / "work").glob("app-*/*/stderr"))) == 2
+    logs = [path.read_text() for path in (home / "work").glob("app-*/*/stderr")]
+    assert sum("Finished task" in log for log in logs) == 2
     silver = History(lake=f"{bucket}/lake").table(Selection())
     assert sorted(silver["offset"].to_pylist()) == list(range(400))
     gold = Lake(f"{bucket}/lake").find("windows")
