@@ -50,7 +50,6 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[1]
 FIGURES = ROOT / "docs" / "figures"
-GEOLIFE = ROOT.parent / "shared" / "data" / "geolife"
 console = Console(stderr=False)
 
 
@@ -196,9 +195,9 @@ def machine_costs() -> dict[str, float]:
 CASES = ((250, "teleport"), (1000, "teleport"), (1000, "travel"))
 
 
-def use_case(seconds: float) -> list[dict[str, Any]]:
+def use_case(seconds: float, data: Path | None) -> list[dict[str, Any]]:
     """The lab's travelling and teleporting clients, with geo-contexts and without."""
-    ways = journeys_for(1000, trace())
+    ways = journeys_for(1000, trace(data))
     rows = []
     for clients, kind in CASES:
         plan = GeobrokerPlan(
@@ -211,12 +210,12 @@ def use_case(seconds: float) -> list[dict[str, Any]]:
     return rows
 
 
-def trace() -> pa.Table | None:
+def trace(data: Path | None) -> pa.Table | None:
     """Geolife by the workload job; without Geolife or Spark, clients walk made-up ways."""
-    if not GEOLIFE.is_dir():
+    if data is None:
         return None
     try:
-        found = run_workload_job(GEOLIFE, 1000)
+        found = run_workload_job(data, 1000)
     except SparkError as error:
         console.print(f"made-up ways: {error}")
         return None
@@ -336,6 +335,7 @@ def read_arguments() -> argparse.Namespace:
     parser.add_argument("--idle", type=int, default=5000)
     parser.add_argument("--no-figures", action="store_true")
     parser.add_argument("--only", nargs="*", choices=list(PARTS), help="only these parts")
+    parser.add_argument("--data", type=Path, help="a folder with Geolife's *.plt; else made up")
     parser.add_argument("--into", type=Path, help="JSON file that gathers the parts of many runs")
     parser.add_argument("--draw", action="store_true", help="measure nothing: draw what --into has")
     return parser.parse_args()
@@ -344,7 +344,7 @@ def read_arguments() -> argparse.Namespace:
 PARTS: dict[str, Callable[[argparse.Namespace], Any]] = {
     "throughput": lambda options: throughput(options.seconds, options.rounds),
     "machine_us_per_delivery": lambda _: machine_costs(),
-    "use_case": lambda options: use_case(2 * options.seconds),
+    "use_case": lambda options: use_case(2 * options.seconds, options.data),
     # Ten seconds: by then every sender has been heard from once before what counts begins.
     "overhead": lambda options: overhead(max(10.0, options.seconds), max(5, options.rounds)),
     "idle": lambda options: idle(options.idle),

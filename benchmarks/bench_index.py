@@ -66,9 +66,7 @@ def main() -> None:
 
 def read_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument(
-        "--data", type=Path, default=REPOSITORY.parent / "shared" / "data" / "geolife"
-    )
+    parser.add_argument("--data", type=Path, help="a folder with Geolife's *.plt; else made up")
     parser.add_argument("--figures", type=Path, default=REPOSITORY / "docs" / "figures")
     parser.add_argument("--seconds", type=float, default=0.4, help="for each point of a sweep")
     parser.add_argument("--quick", action="store_true", help="a tenth of everything, no pictures")

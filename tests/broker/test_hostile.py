@@ -213,7 +213,7 @@ def test_an_idle_connection_holds_no_buffer() -> None:
 
 
 def test_long_topics_and_geofences_are_not_remembered() -> None:
-    bench = Bench()
+    bench = Bench(Settings(limits=Limits(maximum_vertices=5_000), sys_interval=0))
     reader = bench.connected("reader", user_properties=[("location", "45.5,9.5")])
     reader.subscribe("#")
     writer = bench.connected("writer")

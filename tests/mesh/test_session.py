@@ -1,5 +1,7 @@
 """`zonal.mesh.open`: put and subscribe by place, over real sockets."""
 
+import threading
+
 import pytest
 
 import zonal
@@ -8,6 +10,7 @@ from network import eventually
 from zonal import mesh
 from zonal.errors import ClosedError, MeshError, PositionError, TopicError
 from zonal.geo import Circle, Point
+from zonal.mesh.udp import UdpDriver
 
 DUOMO = Point(45.4642, 9.1900)
 NAVIGLI = Point(45.4500, 9.1750)
@@ -127,3 +130,35 @@ def test_wildcards_and_area_choose_who_hears(line: list[mesh.MeshSession]) -> No
 def test_module_exports() -> None:
     assert all(hasattr(mesh, name) for name in mesh.__all__)
     assert zonal.mesh is mesh
+
+
+def test_puts_that_outrun_the_nodes_thread_are_refused_and_subscribing_is_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    release = threading.Event()
+    turn = UdpDriver.turn
+
+    def starved(driver: UdpDriver, *arguments: object) -> object:
+        release.wait(20)
+        return turn(driver, *arguments)
+
+    with mesh.open(5, config=QUICK) as node:
+        heard = node.declare_subscriber(TOPIC)
+        monkeypatch.setattr(UdpDriver, "turn", starved)
+        accepted = [number for number in range(20_000) if says(node)]
+        assert 4000 < len(accepted) < 10_000
+        with pytest.raises(MeshError, match="requests wait for mesh node 5, which does not"):
+            node.put(TOPIC, b"62 dB")
+        node.declare_subscriber("city/light")
+        release.set()
+        eventually(lambda: says(node), 10)
+        eventually(lambda: node.status().wanted == 2, 10)
+        assert heard.recv(10).payload == b"62 dB"
+
+
+def says(node: mesh.MeshSession) -> bool:
+    try:
+        node.put(TOPIC, b"62 dB")
+    except MeshError:
+        return False
+    return True

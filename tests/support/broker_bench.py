@@ -10,6 +10,7 @@ from zonal.broker.access import RemoteEnd
 from zonal.broker.connection import Stage
 from zonal.broker.core import Broker
 from zonal.broker.settings import Settings
+from zonal.errors import MqttError
 
 P = TypeVar("P")
 QOS = (mqtt5.QoS.AT_MOST_ONCE, mqtt5.QoS.AT_LEAST_ONCE, mqtt5.QoS.EXACTLY_ONCE)
@@ -47,7 +48,10 @@ class Bench:
                 packet = connection.connect
                 assert packet is not None
                 user = self.broker.access.check(packet.username, packet.password, connection.peer)
-                self.broker.proved(connection, user, self.now)
+                given = packet.username is not None or packet.password is not None
+                refusal = MqttError(0x86 if given else 0x87, "who?")
+                self.broker.proved(connection, user or refusal, self.now)
+                self.broker.receive(connection, b"", self.now)
         for connection in self.broker.flush():
             client = connection.rim
             assert isinstance(client, Client)

@@ -21,11 +21,15 @@ def environment(paths: Iterable[Path] = ()) -> dict[str, str]:
 
 
 def run_zonal(
-    *arguments: str, stdin: str | None = None, paths: Iterable[Path] = (), cwd: Path | None = None
+    *arguments: str,
+    stdin: str | None = None,
+    paths: Iterable[Path] = (),
+    cwd: Path | None = None,
+    environ: dict[str, str] | None = None,
 ) -> subprocess.CompletedProcess[str]:
     """Run a command to its end."""
     return subprocess.run(
-        [*ZONAL, *arguments], input=stdin, env=environment(paths), cwd=cwd,
+        [*ZONAL, *arguments], input=stdin, env=environment(paths) | (environ or {}), cwd=cwd,
         capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
 

@@ -142,10 +142,10 @@ def test_the_token_example(web_with: WebWith) -> None:
 
 
 def test_every_parameter_is_described() -> None:
-    from zonal.web.parameters import OWN_NAMES
+    from zonal.web.vocabulary import ALIASES, PARAMETERS
 
     table = REST.partition("## Parameters")[2].partition("## Errors")[0]
-    assert all(f"`{name}`" in table for name in OWN_NAMES)
+    assert all(f"`{name}`" in table for name in (*PARAMETERS, *ALIASES))
 
 
 def test_figures_that_pages_show_exist() -> None:

@@ -18,6 +18,7 @@ from playwright.sync_api import Browser, Page, expect
 import zonal
 from browser import Watched, browser, chromium, screenshot
 from network import client, router_row
+from served import Web
 from zonal import Point
 from zonal.geo import destination
 from zonal.session import Query, Router, Session
@@ -446,3 +447,11 @@ def test_a_lost_connection_is_told_and_comes_back(chrome: Browser, stage: Stage)
         finally:
             context.close()
             server.stop()
+
+
+def test_the_page_of_the_interface_shows_every_operation(chrome: Browser, web: Web) -> None:
+    page = chrome.new_page()
+    page.goto(f"{web.url}/docs")
+    expect(page.locator(".opblock")).to_have_count(7, timeout=WAIT_MS)
+    expect(page.locator(".opblock-put")).to_have_count(1)
+    page.close()

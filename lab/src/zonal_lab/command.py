@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from zonal_lab import capture, discovery, geobroker, latency, location, reliability
+from zonal_lab import capture, discovery, geobroker, latency, location, psvr, reliability
 from zonal_lab.experiment import report_command, run_command
-from zonal_lab.psvr import app as psvr_app
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -23,6 +22,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     discovery.EXPERIMENT,
     capture.EXPERIMENT,
     geobroker.EXPERIMENT,
+    psvr.EXPERIMENT,
 )
 """The one list of experiments; each is a package with an `EXPERIMENT` in its face."""
 
@@ -36,7 +36,7 @@ app.add_typer(_report, name="report")
 for _experiment in EXPERIMENTS:
     _run.command(_experiment.name)(run_command(_experiment))
     _report.command(_experiment.name)(report_command(_experiment))
-app.add_typer(psvr_app, name="psvr")
+app.add_typer(psvr.app, name="psvr")
 
 Master = Annotated[
     str | None, typer.Option(help="Spark's master; else that of spark-submit, else local[*].")

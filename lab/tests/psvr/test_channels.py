@@ -13,13 +13,13 @@ from zonal_lab.psvr.channels import (
     RadioChannel,
     RadioConfig,
     TraceChannel,
+    connected_nodes,
     packet_ratio,
     read_k7,
     read_trace,
     write_k7,
 )
 from zonal_lab.psvr.plane import random_points
-from zonal_lab.psvr.tasks import connected_nodes
 
 DATA = Path(os.environ.get("ZONAL_DATA", "nowhere"))
 GRENOBLE = DATA / "iotlab_k7/grenoble.k7.gz"

@@ -6,7 +6,7 @@ import pytest
 
 from zonal.errors import MeshError
 from zonal.mesh import MeshConfig, connected_gnp, line
-from zonal_lab.psvr.processes.delivery import parts_left
+from zonal_lab.psvr.parts.processes import parts_left
 from zonal_lab.psvr.processes.fleet import Fleet
 
 QUICK = MeshConfig(period=0.15, lease_floor=0.6, max_links=10, ack_timeout=0.05, write_back=6)

@@ -63,9 +63,8 @@ ANYONE = User(unlimited=True)
 class Access(Protocol):
     """Decides who is let in."""
 
-    @property
-    def is_open(self) -> bool:
-        """Whether anyone is let in without a check."""
+    def recall(self, user_name: str | None, password: bytes | None, peer: RemoteEnd) -> User | None:
+        """The user whom no slow check has to prove; None where `check` has to."""
 
     def check(self, user_name: str | None, password: bytes | None, peer: RemoteEnd) -> User | None:
         """The user these credentials prove, or None. May take long: never in the event loop."""
@@ -77,13 +76,13 @@ class Access(Protocol):
 class OpenAccess:
     """Lets anyone in, with no rules."""
 
-    is_open = True
-
-    def check(
+    def recall(
         self, _user_name: str | None, _password: bytes | None, _peer: RemoteEnd
     ) -> User | None:
         """Anyone."""
         return ANYONE
+
+    check = recall
 
     def user(self, _name: str | None) -> User | None:
         """Anyone."""

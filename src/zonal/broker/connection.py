@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from zonal.broker.access import RemoteEnd, User
     from zonal.broker.message import Encodings
     from zonal.broker.packet_reader import PacketReader
+    from zonal.broker.rates import Allowance
+    from zonal.broker.timers import Deadline
 
 UNLIMITED = 1 << 62
 
@@ -65,6 +67,10 @@ class Connection:
     problem_information: bool = True
     keep_alive: int = 0
     last_seen: float = 0.0
+    deadline: Deadline | None = None
+    """When CONNECT must have come; later, when the keep-alive is looked at next."""
+    allowances: tuple[Allowance, ...] = ()
+    """What is left of the rates that apply to it."""
     rim: object = None
     """Whatever the server keeps with a connection; the machine never looks at it."""
 

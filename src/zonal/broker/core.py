@@ -12,10 +12,13 @@ from zonal.broker.connection import Connection, Stage
 from zonal.broker.express import Express
 from zonal.broker.message import Message
 from zonal.broker.packet_reader import PacketReader
+from zonal.broker.rates import Use
 from zonal.broker.state import BrokerState
 from zonal.errors import MqttError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from zonal.broker.access import Access, RemoteEnd, User
     from zonal.broker.journal import Journal
     from zonal.broker.settings import Settings
@@ -35,6 +38,7 @@ class Broker(BrokerState):
                  journal: Journal | None = None, now: float = 0.0) -> None:  # fmt: skip
         super().__init__(settings, access, journal, now)
         self.express = Express(self.distributor, self.counters)
+        self.timers.at(now, self._measure)
         if self.settings.sys_interval > 0:
             self.timers.at(now, self._publish_counters)
 
@@ -49,52 +53,82 @@ class Broker(BrokerState):
             if connection.stage is Stage.NEW or connection.stage is Stage.PROVING:
                 connection.close()
 
-        self.timers.at(now + limits.connect_timeout, check)
+        connection.deadline = self.timers.at(now + limits.connect_timeout, check)
         return connection
 
-    def receive(self, connection: Connection, data: bytes, now: float) -> None:
+    def receive(
+        self, connection: Connection, data: bytes, now: float,
+        spent: Callable[[], bool] = lambda: False,
+    ) -> float | None:  # fmt: skip
         """Bytes from a client: every complete packet is acted upon; a bad one ends the connection.
 
         While the credentials of a CONNECT are checked, what follows it waits.
+
+        Args:
+            connection: whose bytes they are.
+            data: the bytes; none to go on with what waits.
+            now: seconds since the epoch.
+            spent: whether the client has had its turn: then the rest waits for another call.
+
+        Returns:
+            None where nothing waits; else after how many seconds the client's next turn may come.
         """
         if connection.stage is Stage.CLOSED:
-            return
+            return None
+        allowances = connection.allowances
+        before = Use.of(self.counters) if allowances else None
         self.counters.bytes_received += len(data)
-        reader = connection.reader
-        reader.feed(data)
+        connection.reader.feed(data)
         try:
-            while connection.stage is Stage.OPEN or connection.stage is Stage.NEW:
-                session = self.attached.get(connection)
-                if session is not None:
-                    self.express.take(connection, session, now)
-                packet = reader.next()
-                if packet is None:
-                    return
-                connection.last_seen = now
-                if session is not None:
-                    handlers.HANDLERS[type(packet)](self, connection, session, packet, now)
-                else:
-                    assert isinstance(packet, mqtt5.ConnectPacket)  # the reader takes no other
-                    handshake.on_connect(self, connection, packet, now)
+            wait = self._work(connection, now, spent)
         except MqttError as error:
             self.counters.violations += 1
             self.drop(connection, error.reason_code, str(error), now)
+            return None
+        if before is not None:
+            used = Use.of(self.counters)
+            rest = max(allowance.spend(before, used, now) for allowance in allowances)
+            if rest > 0:
+                self.counters.slowed += 1
+                connection.last_seen = now + rest  # its silence is ours
+                return rest
+        return wait
 
-    def proved(self, connection: Connection, user: User | None, now: float) -> None:
-        """The outcome of checking a connection's credentials; goes on with what waited."""
+    def _work(self, connection: Connection, now: float, spent: Callable[[], bool]) -> float | None:
+        reader = connection.reader
+        while connection.stage is Stage.OPEN or connection.stage is Stage.NEW:
+            session = self.attached.get(connection)
+            if session is not None:
+                self.express.take(connection, session, now)
+            packet = reader.next()
+            if packet is None:
+                return None
+            connection.last_seen = now
+            if session is not None:
+                handlers.HANDLERS[type(packet)](self, connection, session, packet, now)
+            else:
+                assert isinstance(packet, mqtt5.ConnectPacket)  # the reader takes no other
+                handshake.on_connect(self, connection, packet, now)
+            if spent():
+                return 0.0
+        return None
+
+    def proved(self, connection: Connection, outcome: User | MqttError, now: float) -> None:
+        """The outcome of checking a connection's credentials; what waited can be gone on with."""
         if connection.stage is not Stage.PROVING:
             return
         try:
-            handshake.admit(self, connection, user, now)
+            if isinstance(outcome, MqttError):
+                raise outcome
+            handshake.admit(self, connection, outcome, now)
         except MqttError as error:
             self.drop(connection, error.reason_code, str(error), now)
-            return
-        self.receive(connection, b"", now)
 
     def lost(self, connection: Connection, now: float) -> None:
         """The network connection is gone."""
         self.counters.connections -= 1
         connection.stage = Stage.CLOSED
+        self.timers.cancel(connection.deadline)
         self.leave(connection, now)
 
     def writable(self, connection: Connection, now: float) -> None:
@@ -120,6 +154,11 @@ class Broker(BrokerState):
         """Tells every client that the server stops (0x8B); sessions stay as they are."""
         for connection in list(self.attached):
             self.drop(connection, reason_codes.SHUTTING_DOWN, "", now)
+
+    def _measure(self, now: float) -> None:
+        """Looks at how much the store holds, and again in a second."""
+        self.ledger.store_is_full = self.journal.size() > self.settings.limits.store_bytes
+        self.timers.at(now + 1.0, self._measure)
 
     def _publish_counters(self, now: float) -> None:
         """Publishes the `$SYS` topics whose values have changed, and comes back in a while."""

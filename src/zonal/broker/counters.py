@@ -23,6 +23,16 @@ class BrokerCounters:
     """Publications not accepted: not authorized, or with bad geometry."""
     bytes_received: int = 0
     bytes_sent: int = 0
+    subscribed: int = 0
+    """Topic filters in SUBSCRIBE."""
+    located: int = 0
+    """Places that clients moved to."""
+    slowed: int = 0
+    """Times a client had to wait because it went faster than its rates allow."""
+    unretained: int = 0
+    """Retained messages for which there was no room."""
+    overfull: int = 0
+    """Connections closed because all of them together held too many bytes."""
     connections: int = 0
     connections_total: int = 0
     violations: int = 0

@@ -101,8 +101,6 @@ def _rules(path: Path, name: str, table: object) -> User:
 class Credentials:
     """Lets in whoever has a password in the file, or a certificate that TLS verified."""
 
-    is_open = False
-
     def __init__(
         self,
         passwords: dict[str, tuple[bytes, bytes]],
@@ -126,23 +124,32 @@ class Credentials:
             return User(name, (), ())
         return User(name, rules.publish, rules.subscribe)
 
+    def recall(self, user_name: str | None, password: bytes | None, peer: RemoteEnd) -> User | None:
+        """The user that the certificate proves, or a password that was right before."""
+        if self._certificates and peer.certificate_name is not None:
+            matches = user_name in {None, peer.certificate_name}
+            return self.user(peer.certificate_name) if matches else None
+        if user_name is None or password is None:
+            return None
+        with self._lock:
+            known = self._proved.get(user_name)
+        if known is None or not hmac.compare_digest(known, self._quick(password)):
+            return None
+        return self.user(user_name)
+
     def check(self, user_name: str | None, password: bytes | None, peer: RemoteEnd) -> User | None:
         """The user that the certificate or the password proves."""
         if self._certificates and peer.certificate_name is not None:
-            if user_name in {None, peer.certificate_name}:
-                return self.user(peer.certificate_name)
-            return None
+            return self.recall(user_name, password, peer)
         if user_name is None or password is None:
             return None
         return self.user(user_name) if self._verify(user_name, password) else None
 
+    def _quick(self, password: bytes) -> bytes:
+        return hashlib.blake2b(password, key=self._secret, salt=b"quick").digest()
+
     def _verify(self, name: str, password: bytes) -> bool:
-        """Compares hashes; a password that was right before is recognized without the slow hash."""
-        quick = hashlib.blake2b(password, key=self._secret, salt=b"quick").digest()
-        with self._lock:
-            known = self._proved.get(name)
-        if known is not None and hmac.compare_digest(known, quick):
-            return True
+        """Compares hashes; a right password is recognized from then on without the slow one."""
         # An unknown user takes as long as a known one.
         salt, expected = self._passwords.get(name, (self._secret, b"\0" * SIZE))
         right = hmac.compare_digest(_scrypt(password, salt), expected) and name in self._passwords
@@ -150,5 +157,5 @@ class Credentials:
             with self._lock:
                 if len(self._proved) >= REMEMBERED:
                     self._proved.clear()
-                self._proved[name] = quick
+                self._proved[name] = self._quick(password)
         return right

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import mqtt5
 
-from zonal.broker import reason_codes, version_311
+from zonal.broker import geocontext, reason_codes, version_311
 from zonal.broker.connection import UNLIMITED, Connection, Stage
 from zonal.broker.publishing import check_properties
 from zonal.broker.reason_codes import protocol_error
@@ -32,8 +32,9 @@ def on_connect(
     _check(broker, packet, connection.version)
     connection.connect = packet
     connection.stage = Stage.PROVING
-    if broker.access.is_open:
-        admit(broker, connection, broker.access.check(None, None, connection.peer), now)
+    user = broker.access.recall(packet.username, packet.password, connection.peer)
+    if user is not None:
+        admit(broker, connection, user, now)
     else:
         broker.proving.append(connection)
 
@@ -63,20 +64,21 @@ def _check_will(will: mqtt5.Will, limits: Limits) -> None:
     check_properties(will, limits)
 
 
-def admit(broker: BrokerState, connection: Connection, user: User | None, now: float) -> None:
+def admit(broker: BrokerState, connection: Connection, user: User, now: float) -> None:
     """Opens the session of a client whose credentials were checked."""
     packet = connection.connect
     assert packet is not None
     connection.connect = None
-    if user is None:
-        given = packet.username is not None or packet.password is not None
-        code = reason_codes.BAD_CREDENTIALS if given else reason_codes.NOT_AUTHORIZED
-        raise MqttError(code, "user name or password is wrong" if given else "who are you?")
     context = _context(broker, packet.user_properties, "")
     will = None
     if packet.will is not None:
         will = Will(packet.will, _context(broker, packet.will.user_properties, "in the will: "))
+        if geocontext.follows(will.context.geofence):
+            raise MqttError(
+                reason_codes.IMPLEMENTATION_SPECIFIC, "in the will: around belongs to SUBSCRIBE"
+            )
     _configure(broker, connection, packet, user)
+    connection.allowances = broker.allowances(user, now)
     session, present = _session(broker, connection, packet, now)
     session.will = will
     if context.location is not None:
@@ -108,7 +110,7 @@ def _configure(
     connection.user = user
     connection.client_id = packet.client_id or f"zonal-{secrets.token_hex(10)}"
     connection.reader.limit = settings.limits.maximum_packet_size
-    connection.quota = packet.receive_max
+    connection.quota = min(packet.receive_max, settings.limits.maximum_inflight)
     connection.topic_alias_maximum = packet.topic_alias_max
     connection.verbatim = connection.version == 5 and packet.topic_alias_max == 0
     connection.problem_information = packet.request_problem_info
@@ -136,12 +138,13 @@ def _session(
     if old is not None and packet.clean_start:
         broker.end(old, now)
         old = None
-    if old is None and len(broker.sessions) >= broker.settings.limits.maximum_sessions:
+    full = packet.session_expiry_interval > 0 and broker.ledger.store_is_full
+    if old is None and (full or len(broker.sessions) >= broker.settings.limits.maximum_sessions):
         raise MqttError(reason_codes.QUOTA_EXCEEDED, "too many sessions")
     session = old or broker.new_session(client_id, user_name)
     session.connection = connection
     session.user = connection.user
-    session.expires_at = session.will_at = session.will = None
+    broker.continued(session)
     session.expiry = min(packet.session_expiry_interval, broker.settings.session_expiry)
     broker.set_durable(session, durable=session.expiry > 0)
     broker.attached[connection] = session

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from zonal.geo import Area, Point
 
 
+OVERHEAD = 300
+"""Bytes that a message takes beside its topic, payload and properties."""
+
+
 class Message:
     """What a client published; not changed from then on, so that sessions can share it.
 
@@ -36,6 +40,10 @@ class Message:
     """When it became its topic's retained message."""
     references = 0
     """How many durable queues hold it."""
+    holders = 0
+    """How many sessions hold it, waiting or under way."""
+    extra = 0
+    """Bytes of its properties."""
 
     def __init__(self, topic: str, payload: bytes, qos: int = 0, retain: bool = False,
                  source: str | None = None) -> None:  # fmt: skip
@@ -59,7 +67,15 @@ class Message:
         message.response_topic = packet.response_topic
         message.correlation_data = packet.correlation_data
         message.user_properties = packet.user_properties
+        message.extra = len(message.correlation_data or b"") + len(message.response_topic or "")
+        for name, value in message.user_properties:
+            message.extra += len(name) + len(value)
         return message
+
+    @property
+    def size(self) -> int:
+        """About how many bytes of memory it takes."""
+        return len(self.payload) + len(self.topic) + self.extra + OVERHEAD
 
     def expired(self, now: float) -> bool:
         """Whether its message expiry interval has passed."""

@@ -45,6 +45,11 @@ class PacketReader:
         self._chunks: list[bytes] = []
         self._missing = 0
 
+    @property
+    def buffered(self) -> int:
+        """Bytes that were taken and are not yet a packet."""
+        return len(self.data) - self.position + sum(map(len, self._chunks))
+
     def feed(self, data: bytes) -> None:
         """Takes what arrived. Chunks of a large packet are joined once, when it is complete."""
         if self._missing > len(data):

@@ -110,9 +110,9 @@ def _accept(broker: BrokerState, connection: Connection, session: ClientSession,
         return 0
     if packet.payload_format_indicator and not is_text(packet.payload):
         raise Refused(reason_codes.PAYLOAD_FORMAT_INVALID, "the payload is not UTF-8")
-    if packet.retain:
-        _check_room(broker, topic, packet.payload)
     message = Message.from_packet(packet, topic, packet.payload, now)
+    if packet.retain and not broker.has_room_to_retain(message):
+        raise Refused(reason_codes.QUOTA_EXCEEDED, "no room for more retained messages")
     message.source = session.client_id
     location = context.location or session.location
     if location is not None:
@@ -149,13 +149,6 @@ def _special(broker: BrokerState, session: ClientSession, packet: mqtt5.PublishP
         except (GeometryError, UnicodeDecodeError) as error:
             raise Refused(reason_codes.IMPLEMENTATION_SPECIFIC, str(error)) from error
     broker.move(session, location)
-
-
-def _check_room(broker: BrokerState, topic: str, payload: bytes) -> None:
-    """Retained messages are bounded; replacing and clearing always works."""
-    full = len(broker.retained) >= broker.settings.limits.maximum_retained
-    if full and payload and broker.retained.get(topic) is None:
-        raise Refused(reason_codes.QUOTA_EXCEEDED, "too many retained messages")
 
 
 def on_pubrel(broker: BrokerState, connection: Connection, session: ClientSession,

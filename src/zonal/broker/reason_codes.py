@@ -28,6 +28,7 @@ TOPIC_ALIAS_INVALID = 0x94
 PACKET_TOO_LARGE = 0x95
 QUOTA_EXCEEDED = 0x97
 PAYLOAD_FORMAT_INVALID = 0x99
+CONNECTION_RATE_EXCEEDED = 0x9F
 
 FAILURE = 0x80
 """Codes from here on say that something did not happen."""

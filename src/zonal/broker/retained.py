@@ -8,6 +8,11 @@ from zonal.broker.journal import Journal
 
 if TYPE_CHECKING:
     from zonal.broker.message import Message
+    from zonal.broker.settings import Limits
+
+
+LEVEL = 300
+"""Bytes that a level of a topic takes."""
 
 
 class Level:
@@ -31,9 +36,19 @@ class Retained:
         self._journal = journal or Journal()
         self._messages: dict[str, Message] = {}
         self._root = Level()
+        self.size = 0
+        """About how many bytes of memory they take."""
 
     def __len__(self) -> int:
         return len(self._messages)
+
+    def has_room(self, message: Message, limits: Limits) -> bool:
+        """Whether the limits allow one more, in the place of the topic's present one."""
+        present = self._messages.get(message.topic)
+        if present is None and len(self._messages) >= limits.maximum_retained:
+            return False
+        freed = 0 if present is None else _weight(present)
+        return self.size - freed + _weight(message) <= limits.retained_bytes
 
     def publish(self, message: Message, now: float) -> None:
         """Sets or, with an empty payload, clears the topic's retained message (3.3.1.3)."""
@@ -59,6 +74,8 @@ class Retained:
 
     def put(self, message: Message) -> None:
         """Replaces the topic's retained message."""
+        present = self._messages.get(message.topic)
+        self.size += _weight(message) - (0 if present is None else _weight(present))
         self._messages[message.topic] = message
         level = self._root
         for name in message.topic.split("/"):
@@ -70,8 +87,10 @@ class Retained:
 
     def remove(self, topic: str) -> bool:
         """Removes the topic's retained message; whether there was one."""
-        if self._messages.pop(topic, None) is None:
+        present = self._messages.pop(topic, None)
+        if present is None:
             return False
+        self.size -= _weight(present)
         path = []
         level = self._root
         for name in topic.split("/"):
@@ -107,3 +126,7 @@ class Retained:
         if level is not self._root:
             return list(level.children.values())
         return [child for name, child in level.children.items() if not name.startswith("$")]
+
+
+def _weight(message: Message) -> int:
+    return message.size + LEVEL * (message.topic.count("/") + 1)

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import logging
 import time
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Self, cast
 
 from zonal.broker import reason_codes
-from zonal.broker.access import RemoteEnd
 from zonal.broker.connection import Connection, Stage
-from zonal.broker.websocket import WebSocket
+from zonal.broker.link import LAST_WORDS, ClientLink, Hold, WebSocketLink
+from zonal.broker.logins import Logins
+from zonal.broker.turns import Turns
 from zonal.errors import BrokerError
 
 if TYPE_CHECKING:
@@ -21,17 +22,16 @@ if TYPE_CHECKING:
 
     from zonal.broker.access import User
     from zonal.broker.core import Broker
+    from zonal.errors import MqttError
 
 logger = logging.getLogger(__name__)
 
 TICK = 0.1
 """Seconds between looks at the deadlines."""
-BURST = 32 * 1024
-"""Bytes from clients after which answers and deliveries are written at once."""
 TLS_HANDSHAKE = 10.0
 """Seconds a client has for the TLS handshake."""
-LAST_WORDS = 5.0
-"""Seconds a closed connection has to take its last bytes."""
+LOOKS = 10
+"""Ticks between looks at what all connections hold."""
 
 
 def steady_clock() -> Callable[[], float]:
@@ -54,11 +54,14 @@ class Server:
         self._servers: list[asyncio.Server] = []
         self.links: set[ClientLink] = set()
         """The connections that are there."""
-        self._flushing = False
-        self._processed = 0
-        self._checks = ThreadPoolExecutor(max_workers=1, thread_name_prefix="credentials")
+        self._logins = Logins(broker.access, clock, self._decided)
         self._ticking: asyncio.Task[None] | None = None
         self._loop = asyncio.get_running_loop()
+        self._turns = Turns(self._loop, self._write)
+        self.schedule = self._turns.schedule
+        """Has everything written before the event loop waits again."""
+        self.flush = self._turns.flush
+        """Has the store commit, and then everything written."""
         self.failed: asyncio.Future[None] = self._loop.create_future()
         """Raises when the broker cannot go on."""
 
@@ -75,7 +78,7 @@ class Server:
         """Opens a listener and returns its port (of interest where 0 was asked for)."""
         kind = WebSocketLink if websocket else ClientLink
         server = await self._loop.create_server(
-            lambda: kind(self),
+            lambda: kind(self.broker, self._turns, self.clock, self.links),
             host,
             port,
             ssl=tls,
@@ -104,30 +107,10 @@ class Server:
                 link.close()
             await asyncio.sleep(0.01)
         self._abort()
-        self._checks.shutdown(wait=False, cancel_futures=True)
+        self._logins.close()
 
-    def taken(self, size: int) -> None:
-        """Bytes were processed: what came of them is written at the end of the turn.
-
-        After `BURST` bytes it is written at once, so that receivers have something to do while
-        the rest is processed.
-        """
-        self._processed += size
-        if self._processed >= BURST:
-            self.flush()
-        else:
-            self.schedule()
-
-    def schedule(self) -> None:
-        """Has everything written at the end of this turn of the event loop."""
-        if not self._flushing:
-            self._flushing = True
-            self._loop.call_soon(self.flush)
-
-    def flush(self) -> None:
+    def _write(self) -> None:
         """Has the store commit, then writes to each connection what waits for it, in one piece."""
-        self._flushing = False
-        self._processed = 0
         broker = self.broker
         try:
             waiting = broker.flush()
@@ -145,7 +128,8 @@ class Server:
         if broker.proving:
             waiting, broker.proving = broker.proving, []
             for connection in waiting:
-                self._prove(connection)
+                cast("ClientLink", connection.rim).hold(Hold.PROVING)
+                self._logins.check(connection)
 
     def _give_up(self, error: Exception) -> None:
         """The store failed: nothing more may be promised, so all connections end at once."""
@@ -161,152 +145,36 @@ class Server:
         for link in list(self.links):
             link.abort()
 
-    def _prove(self, connection: Connection) -> None:
-        """Checks credentials in a thread, since their hash is slow; the client waits."""
-        link = cast("ClientLink", connection.rim)
-        packet = connection.connect
-        assert packet is not None
-        link.pause()
-        future = self._loop.run_in_executor(
-            self._checks, self.broker.access.check, packet.username, packet.password,
-            connection.peer,
-        )  # fmt: skip
-
-        def done(checked: asyncio.Future[User | None]) -> None:
-            if checked.cancelled():
-                return
-            error = checked.exception()
-            if error is not None:
-                logger.error("credentials could not be checked", exc_info=error)
-            user = checked.result() if error is None else None
-            self.broker.proved(connection, user, self.clock())
-            link.resume()
-            self.schedule()
-
-        future.add_done_callback(done)
+    def _decided(self, connection: Connection, outcome: User | MqttError) -> None:
+        """A connection's credentials were checked."""
+        self.broker.proved(connection, outcome, self.clock())
+        cast("ClientLink", connection.rim).release(Hold.PROVING)
+        self.schedule()
 
     async def _tick(self) -> None:
-        while True:
+        for number in itertools.count():
             await asyncio.sleep(TICK)
             try:
                 self.broker.tick(self.clock())
+                if number % LOOKS == 0:
+                    self._make_room()
             except Exception:
                 logger.exception("a deadline could not be met")
             self.schedule()
 
-
-class ClientLink(asyncio.Protocol):
-    """One TCP or TLS connection."""
-
-    def __init__(self, server: Server) -> None:
-        self._server = server
-        self._broker = server.broker
-        self._clock = server.clock
-        self._transport: asyncio.Transport
-        self._connection: Connection
-        self._closing = False
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """A client has connected."""
-        self._transport = cast("asyncio.Transport", transport)
-        self._transport.set_write_buffer_limits(high=self._broker.settings.limits.backlog)
-        self._connection = self._broker.open(peer_of(self._transport), self._clock())
-        self._connection.rim = self
-        self._server.links.add(self)
-
-    def data_received(self, data: bytes) -> None:
-        """MQTT bytes from the client; an error of ours costs this connection, never the broker."""
-        try:
-            self._broker.receive(self._connection, data, self._clock())
-        except Exception:
-            logger.exception("a connection is closed after an internal error")
-            self._broker.drop(
-                self._connection, reason_codes.UNSPECIFIED, "internal error", self._clock()
+    def _make_room(self) -> None:
+        """Closes those who hold the most while all connections hold too much."""
+        limit = self.broker.settings.limits.buffers
+        held = {link: link.buffered for link in self.links}
+        total = sum(held.values())
+        if total <= limit:
+            return
+        for link in sorted(held, key=held.__getitem__, reverse=True):
+            if total <= limit:
+                break
+            total -= held[link]
+            self.broker.counters.overfull += 1
+            self.broker.drop(
+                link.connection, reason_codes.QUOTA_EXCEEDED, "too many bytes wait", self.clock()
             )
-        self._server.taken(len(data))
-
-    def connection_lost(self, _: Exception | None) -> None:
-        """The client is gone."""
-        self._server.links.discard(self)
-        self._broker.lost(self._connection, self._clock())
-        self._server.schedule()
-
-    def pause_writing(self) -> None:
-        """The client does not read as fast as it is written to."""
-        self._connection.writable = False
-
-    def resume_writing(self) -> None:
-        """The client has caught up."""
-        self._broker.writable(self._connection, self._clock())
-        self._server.schedule()
-
-    def write(self, data: bytes) -> None:
-        """MQTT bytes to the client; they are lost if it has just gone."""
-        if not self._transport.is_closing():
-            self._transport.write(data)
-
-    def close(self) -> None:
-        """Closes when the last bytes are out, at the latest after `LAST_WORDS` seconds."""
-        if not self._closing:
-            self._closing = True
-            self._transport.close()
-            asyncio.get_running_loop().call_later(LAST_WORDS, self.abort)
-
-    def abort(self) -> None:
-        """Closes at once."""
-        self._transport.abort()
-
-    def pause(self) -> None:
-        """Reads nothing for now."""
-        if not self._transport.is_closing():
-            self._transport.pause_reading()
-
-    def resume(self) -> None:
-        """Reads again."""
-        if not self._transport.is_closing():
-            self._transport.resume_reading()
-
-
-class WebSocketLink(ClientLink):
-    """One WebSocket connection: MQTT bytes in binary frames (MQTT 5, section 6)."""
-
-    def __init__(self, server: Server) -> None:
-        super().__init__(server)
-        self._socket = WebSocket(server.broker.settings.limits.connect_packet_size)
-
-    def data_received(self, data: bytes) -> None:
-        """Frames from the client; before its CONNECT is accepted, only small ones."""
-        for payload in self._socket.receive(data):
-            super().data_received(payload)
-            self._socket.limit(self._connection.reader.limit)
-        self._drain()
-
-    def write(self, data: bytes) -> None:
-        """MQTT bytes to the client, in one frame."""
-        self._socket.send(data)
-        self._drain()
-
-    def close(self) -> None:
-        """Sends WebSocket's own closing frame first."""
-        if not self._closing:
-            self._socket.close()
-            self._drain()
-        super().close()
-
-    def _drain(self) -> None:
-        data = self._socket.outgoing()
-        if data and not self._transport.is_closing():
-            self._transport.write(data)
-        if self._socket.finished:
-            super().close()
-
-
-def peer_of(transport: asyncio.Transport) -> RemoteEnd:
-    """Who is at the other end."""
-    address = transport.get_extra_info("peername")
-    certificate = transport.get_extra_info("peercert")
-    name = None
-    if certificate:
-        parts = (part for group in certificate.get("subject", ()) for part in group)
-        name = next((value for key, value in parts if key == "commonName"), None)
-    return RemoteEnd(str(address[0]) if address else "", name)
+            link.abort()

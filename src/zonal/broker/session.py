@@ -16,9 +16,15 @@ if TYPE_CHECKING:
     from zonal.broker.access import User
     from zonal.broker.connection import Connection
     from zonal.broker.counters import BrokerCounters
+    from zonal.broker.ledger import Ledger
     from zonal.broker.message import Message
+    from zonal.broker.timers import Deadline
     from zonal.broker.will import Will
     from zonal.geo import Area, Point
+
+
+SUBSCRIPTION, LEVEL = 1000, 300
+"""Bytes that a subscription takes, and each level of its filter."""
 
 
 class Copy(NamedTuple):
@@ -28,6 +34,11 @@ class Copy(NamedTuple):
     qos: int
     identifiers: tuple[int, ...]
     retain_as_published: bool
+
+
+def weight_of(pattern: str, area_length: int) -> int:
+    """About how many bytes a subscription takes, with a geofence of so many characters."""
+    return SUBSCRIPTION + LEVEL * pattern.count("/") + 2 * len(pattern) + 4 * area_length
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -46,6 +57,8 @@ class ClientSubscription:
     identifier: int | None = None
     area: Area | None = None
     """The consumer geofence; a circle without a centre follows the client."""
+    weight: int = 0
+    """About how many bytes of memory it takes."""
     copy: Copy = field(init=False)
     """What its client gets when no other subscription of that client matches."""
     plain: bool = field(init=False)
@@ -86,7 +99,7 @@ class ClientSession:
     """Whose session it is; nobody else may continue it."""
     counters: BrokerCounters
     journal: OutgoingJournal
-    maximum_queued: int
+    ledger: Ledger
     connection: Connection | None = None
     user: User | None = None
     durable: bool = False
@@ -103,6 +116,10 @@ class ClientSession:
     location: Point | None = None
     will: Will | None = None
     will_at: float | None = None
+    end_deadline: Deadline | None = None
+    will_deadline: Deadline | None = None
+    held: int = 0
+    """Bytes of its messages, waiting and under way, and of its subscriptions."""
     _resend: deque[Outgoing] = field(default_factory=deque)
     _next_packet_id: int = 0
     _next_number: int = 0
@@ -120,13 +137,29 @@ class ClientSession:
                 self.counters.dropped += 1
             return
         entry = Outgoing(encodings.message, qos, retain, identifiers, share)
-        if connection is not None and connection.quota and connection.writable and not self.queue:
-            self._send(connection, entry, encodings)
-        elif len(self.queue) >= self.maximum_queued:
+        if not self._hold(entry.message):
             self.counters.dropped += 1
+        elif connection is not None and connection.quota and connection.writable and not self.queue:
+            self._send(connection, entry, encodings)
         else:
             self._keep(entry)
             self.queue.append(entry)
+
+    def _hold(self, message: Message) -> bool:
+        """Makes room for a message; False where there is none."""
+        ledger, size = self.ledger, message.size
+        while not (
+            len(self.queue) < ledger.limits.maximum_queued
+            and self.held + size <= ledger.limits.session_bytes
+            and ledger.has_room(message, durable=self.durable)
+        ):
+            if not ledger.oldest_first or not self.queue:
+                return False
+            self._forget(self.queue.popleft())
+            self.counters.dropped += 1
+        self.held += size
+        ledger.hold(message)
+        return True
 
     def _keep(self, entry: Outgoing) -> None:
         if self.durable:
@@ -152,8 +185,47 @@ class ClientSession:
                 self._keep(entry)
 
     def _forget(self, entry: Outgoing) -> None:
+        self.held -= entry.message.size
+        self.ledger.let_go(entry.message)
         if entry.number:
             self.journal.forget(self.client_id, entry)
+            entry.number = 0
+
+    def outstanding(self) -> list[Outgoing]:
+        """Everything not yet delivered, in order."""
+        return [*self.inflight.values(), *self.queue]
+
+    def unkeep(self) -> None:
+        """Has the store forget what is not yet delivered."""
+        for entry in self.outstanding():
+            if entry.number:
+                self.journal.forget(self.client_id, entry)
+                entry.number = 0
+
+    def clear(self) -> None:
+        """The session is over: it holds nothing any more."""
+        for entry in self.outstanding():
+            self._forget(entry)
+        for pattern in list(self.subscriptions):
+            self.unsubscribe(pattern)
+        self.inflight.clear()
+        self.queue.clear()
+
+    def subscribe(self, subscription: ClientSubscription) -> ClientSubscription | None:
+        """Takes a subscription, and returns the one of the same pattern that it replaces."""
+        old = self.unsubscribe(subscription.pattern)
+        self.subscriptions[subscription.pattern] = subscription
+        self.held += subscription.weight
+        self.ledger.subscriptions += subscription.weight
+        return old
+
+    def unsubscribe(self, pattern: str) -> ClientSubscription | None:
+        """Gives a subscription up, and returns it."""
+        old = self.subscriptions.pop(pattern, None)
+        if old is not None:
+            self.held -= old.weight
+            self.ledger.subscriptions -= old.weight
+        return old
 
     def _free_packet_id(self) -> int:
         packet_id = self._next_packet_id
@@ -214,13 +286,11 @@ class ClientSession:
 
     def restore(self, entry: Outgoing) -> None:
         """Takes back an entry that the store kept."""
+        self.held += entry.message.size
+        self.ledger.hold(entry.message)
         self._next_number = max(self._next_number, entry.number)
         if entry.state == QUEUED:
             self.queue.append(entry)
         else:
             self.inflight[entry.packet_id] = entry
             self._next_packet_id = max(self._next_packet_id, entry.packet_id)
-
-    def outstanding(self) -> list[Outgoing]:
-        """Everything not yet delivered, in order."""
-        return [*self.inflight.values(), *self.queue]

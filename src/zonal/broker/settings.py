@@ -10,6 +10,21 @@ NEVER = 0xFFFFFFFF
 
 
 @dataclass(frozen=True, slots=True)
+class Rates:
+    """The most of each a second; 0: any. Who is faster is read more slowly, and loses nothing."""
+
+    messages: float = 0
+    bytes: float = 0
+    subscriptions: float = 0
+    locations: float = 0
+
+    @property
+    def are_limited(self) -> bool:
+        """Whether any of them is."""
+        return any((self.messages, self.bytes, self.subscriptions, self.locations))
+
+
+@dataclass(frozen=True, slots=True)
 class Limits:
     """What clients may use; beyond it they are refused, sent away, or messages are dropped."""
 
@@ -27,13 +42,35 @@ class Limits:
     """Of one session."""
     maximum_queued: int = 10_000
     """Messages of QoS 1 and 2 waiting for one session; further ones are dropped and counted."""
+    maximum_inflight: int = 1_000
+    """Messages of QoS 1 and 2 under way to one client, where it asks for no fewer."""
+    session_bytes: int = 64 * MIB
+    """Messages waiting for one session or under way to it, and its subscriptions."""
+    queued_bytes: int = 1024 * MIB
+    """Messages waiting for all sessions, each counted once; further ones are dropped."""
+    subscription_bytes: int = 512 * MIB
+    """Subscriptions of all sessions, with their geofences; further ones are refused."""
     maximum_retained: int = 200_000
+    retained_bytes: int = 512 * MIB
+    """Retained messages; further ones are refused."""
+    store_bytes: int = 8 * 1024 * MIB
+    """The data directory; beyond it nothing more is kept: subscriptions, retained messages and new
+    sessions are refused, messages for absent clients are dropped and counted."""
     maximum_levels: int = 128
     """Of a topic or a topic filter."""
-    maximum_vertices: int = 10_000
+    maximum_vertices: int = 1_000
     """Of one geofence."""
     backlog: int = 4 * MIB
     """Unsent bytes of one connection; beyond it QoS 0 is dropped and QoS 1 and 2 wait."""
+    unread_answers: int = MIB
+    """Unsent bytes beyond the backlog, which can only be answers: the client is not read until it
+    reads."""
+    buffers: int = 512 * MIB
+    """Bytes of all connections that are unsent or of unfinished packets; beyond it those who hold
+    the most are closed."""
+    client_rates: Rates = Rates()
+    user_rates: Rates = Rates()
+    """Of all clients of one user together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +82,8 @@ class Settings:
     """The longest keep-alive a client may use, in seconds; a longer one (or none) is replaced."""
     session_expiry: int = NEVER
     """The longest session expiry interval, in seconds."""
+    drop_oldest: bool = False
+    """Whether a full queue loses its oldest message; by default the new one is dropped."""
     sys_interval: float = 10.0
     """Seconds between `$SYS` figures; 0 switches them off."""
     geo: bool = True

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 
 from zonal.broker import geocontext, reason_codes
 from zonal.broker.access import Access, OpenAccess
-from zonal.broker.connection import Connection, Stage
 from zonal.broker.counters import BrokerCounters
 from zonal.broker.distribution import Distributor
 from zonal.broker.journal import Journal
+from zonal.broker.ledger import Ledger
 from zonal.broker.matching import Matching
+from zonal.broker.rates import Allowance
 from zonal.broker.retained import Retained
 from zonal.broker.session import ClientSession
 from zonal.broker.settings import NEVER, Settings
@@ -19,7 +20,10 @@ from zonal.broker.timers import Timers
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from zonal.broker.access import User
+    from zonal.broker.connection import Connection
     from zonal.broker.geocontext import Context
+    from zonal.broker.message import Message
     from zonal.broker.session import ClientSubscription
     from zonal.geo import Point
 
@@ -34,6 +38,7 @@ class BrokerState:
         self.access: Access = access or OpenAccess()
         self.journal = journal or Journal()
         self.counters = BrokerCounters(started_at=now)
+        self.ledger = Ledger(self.settings.limits, oldest_first=self.settings.drop_oldest)
         self.sessions: dict[str, ClientSession] = {}
         """By client identifier."""
         self.attached: dict[Connection, ClientSession] = {}
@@ -44,6 +49,7 @@ class BrokerState:
             self.matching, self.retained, self.settings.limits.maximum_levels
         )
         self.timers = Timers()
+        self._of_users: dict[str, Allowance] = {}
         self.outbox: list[Connection] = []
         """Connections that have bytes to write, or must close."""
         self.proving: list[Connection] = []
@@ -57,11 +63,21 @@ class BrokerState:
             return geocontext.NOWHERE
         return geocontext.read(properties, self.settings.limits.maximum_vertices)
 
+    def allowances(self, user: User, now: float) -> tuple[Allowance, ...]:
+        """What a new connection may use: its own share, and what it shares with its user's."""
+        limits, found = self.settings.limits, []
+        if limits.client_rates.are_limited:
+            found.append(Allowance(limits.client_rates, now))
+        if limits.user_rates.are_limited and user.name is not None:
+            shared = self._of_users.get(user.name)
+            if shared is None:
+                shared = self._of_users[user.name] = Allowance(limits.user_rates, now)
+            found.append(shared)
+        return tuple(found)
+
     def new_session(self, client_id: str, user_name: str | None) -> ClientSession:
         """A session of a client that has none, nor subscriptions or messages."""
-        session = ClientSession(
-            client_id, user_name, self.counters, self.journal, self.settings.limits.maximum_queued
-        )
+        session = ClientSession(client_id, user_name, self.counters, self.journal, self.ledger)
         self.sessions[client_id] = session
         return session
 
@@ -75,6 +91,7 @@ class BrokerState:
         session = self.attached.pop(connection, None)
         if session is None:
             return
+        self.timers.cancel(connection.deadline)
         session.connection = None
         if not keep_will:
             session.will = None
@@ -91,6 +108,12 @@ class BrokerState:
             self._schedule_end(session)
         self.journal.session(session)
 
+    def continued(self, session: ClientSession) -> None:
+        """A client is back: neither the session's end nor its old will is due any more."""
+        session.expires_at = session.will_at = session.will = None
+        self.timers.cancel(session.end_deadline)
+        self.timers.cancel(session.will_deadline)
+
     def _schedule_will(self, session: ClientSession, now: float) -> None:
         if session.will is None:
             return
@@ -103,22 +126,16 @@ class BrokerState:
         session.will_at = due
 
         def send(now: float) -> None:
-            if session.will_at == due:
-                self._publish_will(session, now)
-                self.journal.session(session)
+            self._publish_will(session, now)
+            self.journal.session(session)
 
-        self.timers.at(due, send)
+        session.will_deadline = self.timers.at(due, send)
 
     def _schedule_end(self, session: ClientSession) -> None:
-        due = session.expires_at
-        if due is None:
-            return
-
-        def end(now: float) -> None:
-            if session.expires_at == due and session.connection is None:
-                self.end(session, now)
-
-        self.timers.at(due, end)
+        if session.expires_at is not None:
+            session.end_deadline = self.timers.at(
+                session.expires_at, lambda now: self.end(session, now)
+            )
 
     def resume_deadlines(self, session: ClientSession, now: float, *, was_connected: bool) -> None:
         """A session came back from the store without its client: time runs on for it."""
@@ -137,6 +154,9 @@ class BrokerState:
         user = session.user
         if user is None or user.may_publish(will.topic, session.client_id):
             message = will.message(session.client_id, session.location, now)
+            if message.retain and not self.has_room_to_retain(message):
+                self.counters.unretained += 1
+                message.retain = False
             self.distributor.publish(message, now)
 
     def end(self, session: ClientSession, now: float) -> None:
@@ -145,10 +165,19 @@ class BrokerState:
             del self.sessions[session.client_id]
         self.matching.leave(session)
         session.expires_at = None
+        self.timers.cancel(session.end_deadline)
+        self.timers.cancel(session.will_deadline)
         self._publish_will(session, now)
         outstanding = session.outstanding()
         self._erase(session)
         self.distributor.hand_over(session, outstanding, now)
+        session.clear()
+
+    def has_room_to_retain(self, message: Message) -> bool:
+        """Whether a message may become its topic's retained one; clearing always works."""
+        return not message.payload or (
+            self.retained.has_room(message, self.settings.limits) and not self.ledger.store_is_full
+        )
 
     def set_durable(self, session: ClientSession, *, durable: bool) -> None:
         """Has the store keep a session from now on, or no longer."""
@@ -163,30 +192,27 @@ class BrokerState:
 
     def _erase(self, session: ClientSession) -> None:
         """Takes a session out of the store."""
-        for entry in session.outstanding():
-            if entry.number:
-                self.journal.forget(session.client_id, entry)
-                entry.number = 0
+        session.unkeep()
         self.journal.end(session)
 
     def move(self, session: ClientSession, location: Point) -> None:
         """A client said where it is."""
+        self.counters.located += 1
         self.matching.locate(session, location)
         self.journal.session(session)
 
     def watch(self, connection: Connection, now: float) -> None:
         """Starts the keep-alive clock: one and a half times the interval (3.1.2.10)."""
+        self.timers.cancel(connection.deadline)
         allowance = connection.keep_alive * 1.5
         if allowance <= 0:
             return
 
         def check(now: float) -> None:
-            if connection.stage is not Stage.OPEN:
-                return
             due = connection.last_seen + allowance
             if now >= due:
                 self.drop(connection, reason_codes.KEEP_ALIVE_TIMEOUT, "keep-alive expired", now)
             else:
-                self.timers.at(due, check)
+                connection.deadline = self.timers.at(due, check)
 
-        self.timers.at(now + allowance, check)
+        connection.deadline = self.timers.at(now + allowance, check)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from zonal.broker.outgoing import Outgoing
     from zonal.broker.session import ClientSession, ClientSubscription
 
-FORMAT = 1
+FORMAT = 2
 Row = tuple[object, ...]
 
 SCHEMA = """
@@ -39,10 +39,10 @@ CREATE TABLE subscription (
     identifier INTEGER, area TEXT, PRIMARY KEY (client_id, pattern)
 ) WITHOUT ROWID;
 CREATE TABLE retained (
-    topic TEXT PRIMARY KEY, packet BLOB, expires_at REAL, source TEXT, retained_at REAL
+    topic TEXT PRIMARY KEY, packet BLOB, expires_at REAL, source TEXT, retained_at REAL, places TEXT
 );
 CREATE TABLE message (
-    key INTEGER PRIMARY KEY, packet BLOB, expires_at REAL, source TEXT
+    key INTEGER PRIMARY KEY, packet BLOB, expires_at REAL, source TEXT, places TEXT
 );
 CREATE TABLE outgoing (
     client_id TEXT, number INTEGER, message INTEGER, qos INTEGER, retain INTEGER,
@@ -52,12 +52,28 @@ CREATE TABLE outgoing (
 CREATE TABLE incoming (
     client_id TEXT, packet_id INTEGER, code INTEGER, PRIMARY KEY (client_id, packet_id)
 ) WITHOUT ROWID;
+CREATE TABLE aside (kind TEXT, contents TEXT, reason TEXT);
 """
+UPGRADE = """
+ALTER TABLE retained ADD COLUMN places TEXT;
+ALTER TABLE message ADD COLUMN places TEXT;
+CREATE TABLE aside (kind TEXT, contents TEXT, reason TEXT);
+"""
+"""From format 1, which had the places of messages in their user properties alone."""
+KEYS = {
+    "session": ("client_id",),
+    "subscription": ("client_id", "pattern"),
+    "retained": ("topic",),
+    "message": ("key",),
+    "outgoing": ("client_id", "number"),
+    "incoming": ("client_id", "packet_id"),
+}
+"""The columns that name a row of each table; they are its first ones."""
 
 PUT_SESSION = "INSERT OR REPLACE INTO session VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 PUT_SUBSCRIPTION = "INSERT OR REPLACE INTO subscription VALUES (?, ?, ?, ?, ?, ?, ?)"
-PUT_RETAINED = "INSERT OR REPLACE INTO retained VALUES (?, ?, ?, ?, ?)"
-PUT_MESSAGE = "INSERT INTO message VALUES (?, ?, ?, ?)"
+PUT_RETAINED = "INSERT OR REPLACE INTO retained VALUES (?, ?, ?, ?, ?, ?)"
+PUT_MESSAGE = "INSERT INTO message VALUES (?, ?, ?, ?, ?)"
 PUT_OUTGOING = "INSERT INTO outgoing VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 PUT_INCOMING = "INSERT OR REPLACE INTO incoming VALUES (?, ?, ?)"
 MARK = "UPDATE outgoing SET packet_id = ?, state = ? WHERE client_id = ? AND number = ?"
@@ -102,12 +118,17 @@ class Store(Journal):
         run("BEGIN EXCLUSIVE")
         (known,) = run("PRAGMA user_version").fetchone()
         if known == 0:
-            for statement in SCHEMA.split(";"):
-                run(statement)
-            run(f"PRAGMA user_version = {FORMAT}")
+            self._make(SCHEMA)
+        elif known == 1:
+            self._make(UPGRADE)
         run("COMMIT")
-        if known not in {0, FORMAT}:
+        if known > FORMAT:
             raise BrokerError(f"{self.path} has format {known}; this broker reads {FORMAT}")
+
+    def _make(self, statements: str) -> None:
+        for statement in statements.split(";"):
+            self._database.execute(statement)
+        self._database.execute(f"PRAGMA user_version = {FORMAT}")
 
     def close(self) -> None:
         """Commits and closes."""
@@ -118,9 +139,19 @@ class Store(Journal):
         finally:
             self._database.close()
 
-    def rows(self, query: str) -> list[Any]:
-        """What is stored, for recovery; each row a tuple."""
+    def rows(self, table: str) -> list[Any]:
+        """What is stored, for recovery: each row a tuple, in the order of the table's key."""
+        order = ", ".join(KEYS[table])
+        query = f"SELECT * FROM {table} ORDER BY {order}"  # noqa: S608 - names of our own
         return self._database.execute(query).fetchall()
+
+    def set_aside(self, table: str, row: Row, reason: str) -> None:
+        """Moves a row that cannot be understood to where nothing reads it but a person."""
+        contents = json.dumps(row, default=lambda value: bytes(value).hex())
+        self._change("INSERT INTO aside VALUES (?, ?, ?)", table, contents, reason)
+        keys = KEYS[table]
+        chosen = " AND ".join(f"{key} IS ?" for key in keys)
+        self._change(f"DELETE FROM {table} WHERE {chosen}", *row[: len(keys)])  # noqa: S608
 
     def resume_at(self, next_message: int) -> None:
         """Sets the number of the next message, after recovery."""
@@ -140,6 +171,14 @@ class Store(Journal):
             database.execute("ROLLBACK")
             raise
         database.execute("COMMIT")
+
+    def size(self) -> int:
+        """Bytes of the database that are in use."""
+        pages, free, page = (
+            self._database.execute(f"PRAGMA {name}").fetchone()[0]
+            for name in ("page_count", "freelist_count", "page_size")
+        )
+        return int((pages - free) * page)
 
     def _change(self, statement: str, *row: object) -> None:
         self._changes.append((statement, row))
@@ -205,6 +244,7 @@ class Store(Journal):
             message.expires_at,
             message.source,
             message.retained_at,
+            places_of(message),
         )
 
     def clear(self, topic: str) -> None:
@@ -218,8 +258,9 @@ class Store(Journal):
             message.key = self._next_message
             self._next_message += 1
             self._change(
-                PUT_MESSAGE, message.key, packet_of(message), message.expires_at, message.source
-            )
+                PUT_MESSAGE, message.key, packet_of(message), message.expires_at, message.source,
+                places_of(message),
+            )  # fmt: skip
         message.references += 1
         self._change(
             PUT_OUTGOING,
@@ -244,7 +285,11 @@ class Store(Journal):
         message = entry.message
         message.references -= 1
         if message.references == 0:
-            self._change(FORGET_MESSAGE, message.key)
+            self.forget_message(message)
+
+    def forget_message(self, message: Message) -> None:
+        """Forgets a message that no session waits for."""
+        self._change(FORGET_MESSAGE, message.key)
 
     def received(self, session: ClientSession, packet_id: int, code: int) -> None:
         """Keeps the identifier of a QoS 2 message that was acted upon."""
@@ -259,3 +304,16 @@ def packet_of(message: Message) -> bytes:
     """A message as the PUBLISH it is; when it expires is kept beside it, as a time."""
     now = message.expires_at or 0.0
     return message.packet(now, message.qos, retain=message.retain).write()
+
+
+def places_of(message: Message) -> str | None:
+    """Where a message comes from and whom it is for, whatever its user properties say of it."""
+    location, geofence = message.location, message.geofence
+    if location is None and geofence is None and not message.user_properties:
+        return None
+    return json.dumps(
+        {
+            "location": None if location is None else [location.lat, location.lon],
+            "geofence": None if geofence is None else geofence.to_dict(),
+        }
+    )

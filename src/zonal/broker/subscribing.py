@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from zonal.broker import geocontext, reason_codes
 from zonal.broker.reason_codes import Refused, protocol_error
-from zonal.broker.session import ClientSession, ClientSubscription
+from zonal.broker.session import ClientSession, ClientSubscription, weight_of
 from zonal.broker.topics import SHARE, Pattern, parse_pattern
 from zonal.errors import GeometryError
 
@@ -22,6 +22,7 @@ def on_subscribe(broker: BrokerState, connection: Connection, session: ClientSes
                  packet: mqtt5.SubscribePacket, now: float) -> None:  # fmt: skip
     """Makes or replaces subscriptions; retained messages follow the SUBACK."""
     _check(packet)
+    broker.counters.subscribed += len(packet.topic_filters)
     try:
         area = _area(broker, packet)
     except GeometryError as error:
@@ -32,6 +33,7 @@ def on_subscribe(broker: BrokerState, connection: Connection, session: ClientSes
     for asked in packet.topic_filters:
         try:
             parsed = _judge(broker, connection, session, asked.pattern)
+            weight = _weigh(broker, session, packet, asked.pattern)
         except Refused as refused:
             codes.append(refused.code)
             problems.append(str(refused))
@@ -47,6 +49,7 @@ def on_subscribe(broker: BrokerState, connection: Connection, session: ClientSes
             retain_as_published=asked.retain_as_published,
             identifier=packet.subscription_id,
             area=area,
+            weight=weight,
         )
         replaced = _put(broker, session, subscription)
         if _wants_retained(asked, parsed, replaced=replaced):
@@ -95,10 +98,23 @@ def _judge(
     return parsed
 
 
+def _weigh(
+    broker: BrokerState, session: ClientSession, packet: mqtt5.SubscribePacket, pattern: str
+) -> int:
+    """About how many bytes a subscription will take, where there is room for them."""
+    size = weight_of(pattern, sum(len(value) for _, value in packet.user_properties))
+    ledger, limits = broker.ledger, broker.settings.limits
+    if session.held + size > limits.session_bytes:
+        raise Refused(reason_codes.QUOTA_EXCEEDED, "the session holds too much")
+    full = session.durable and ledger.store_is_full
+    if full or ledger.subscriptions + size > limits.subscription_bytes:
+        raise Refused(reason_codes.QUOTA_EXCEEDED, "no room for more subscriptions")
+    return size
+
+
 def _put(broker: BrokerState, session: ClientSession, subscription: ClientSubscription) -> bool:
     """Makes the subscription count; whether it replaced one (MQTT-3.8.4-3)."""
-    old = session.subscriptions.get(subscription.pattern)
-    session.subscriptions[subscription.pattern] = subscription
+    old = session.subscribe(subscription)
     if old is None:
         broker.matching.add(subscription)
     else:
@@ -129,7 +145,7 @@ def on_unsubscribe(broker: BrokerState, connection: Connection, session: ClientS
 def _remove(broker: BrokerState, session: ClientSession, pattern: str) -> int:
     if parse_pattern(pattern, broker.settings.limits.maximum_levels) is None:
         return reason_codes.FILTER_INVALID
-    subscription = session.subscriptions.pop(pattern, None)
+    subscription = session.unsubscribe(pattern)
     if subscription is None:
         return reason_codes.NO_SUBSCRIPTION_EXISTED
     broker.matching.remove(subscription)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import signal
 from pathlib import Path  # noqa: TC003  (typer reads the annotations)
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from zonal.cli.connection import check_mode
+from zonal.cli.connection import JsonLines, check_mode
 from zonal.cli.notation import given
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ def broker(
         typer.Option(help="How to take part: client (of routers), peer or router."),
     ] = None,
     geo: Annotated[bool, typer.Option(help="Read places from user properties.")] = True,
+    json_lines: JsonLines = False,
 ) -> None:
     """Run an MQTT 5 geo broker until Ctrl-C."""
     if context.invoked_subcommand is not None:
@@ -89,14 +91,14 @@ def broker(
         settings=Settings(keep_alive=keep_alive or None, sys_interval=sys_interval, geo=geo),
     )
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(_serve(options))
+        runner.run(_serve(options, json_lines=json_lines))
 
 
 def _port(number: int) -> int | None:
     return None if number < 0 else number
 
 
-async def _serve(options: Options) -> None:
+async def _serve(options: Options, *, json_lines: bool) -> None:
     """Serve until a signal comes, also while the service waits for its data directory."""
     from zonal.broker import Service
 
@@ -112,8 +114,9 @@ async def _serve(options: Options) -> None:
         return
     await starting
     try:
-        places = ", ".join(f"{name}://{options.host}:{n}" for name, n in service.ports.items())
-        typer.echo(f"zonal broker: serving {places}")
+        places = [f"{name}://{options.host}:{n}" for name, n in service.ports.items()]
+        told = json.dumps({"serving": places})
+        typer.echo(told if json_lines else f"zonal broker: serving {', '.join(places)}")
         failed = service.server.failed
         failed.add_done_callback(lambda _: stop.set())
         await stopping

@@ -115,6 +115,18 @@ def _demo() -> Any:
     return demo
 
 
+def _doctor() -> Any:
+    from zonal.cli.doctor import doctor
+
+    return doctor
+
+
+def _completion() -> Any:
+    from zonal.cli.completion import completion
+
+    return completion
+
+
 COMMANDS: dict[str, Callable[[], Any]] = {
     "router": _router,
     "pub": _pub,
@@ -130,8 +142,30 @@ COMMANDS: dict[str, Callable[[], Any]] = {
     "sql": _sql,
     "mesh": _mesh,
     "demo": _demo,
+    "doctor": _doctor,
+    "completion": _completion,
 }
 """Our own commands: how each is imported, in the order of `zonal --help`."""
+
+
+EXTRAS = {
+    "serve": "web",
+    "broker": "broker",
+    "record": "pipeline",
+    "pipeline": "pipeline",
+    "history": "pipeline",
+    "demo": "demo",
+}
+"""The extra of our distribution that a command needs."""
+
+
+def missing_extra(name: str | None, error: ModuleNotFoundError) -> CommandError | None:
+    """What to tell where a command needs a package of an extra that is not installed."""
+    extra = EXTRAS.get(name or "")
+    if extra is None or error.name is None or error.name.startswith("zonal"):
+        return None
+    needed = error.name.partition(".")[0]
+    return CommandError(f"'zonal {name}' needs {needed}: pip install 'zonal[{extra}]'")
 
 
 def command_names() -> list[str]:

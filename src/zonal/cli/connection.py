@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast, get_args
 
 import typer
+import zenoh
 
 import zonal
 from zonal.cli.notation import AREA_HELP, given, parse_point
-from zonal.errors import ZonalError
+from zonal.errors import ConfigurationError, ZonalError
 from zonal.session import DEFAULT_ENDPOINT
 
 if TYPE_CHECKING:
@@ -24,6 +27,16 @@ Connect = Annotated[
 ]
 Mode = Annotated[
     str, typer.Option("--mode", "-m", help="How to take part: client, peer or router.")
+]
+ConfigFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--config",
+        "-c",
+        exists=True,
+        dir_okay=False,
+        help="Zenoh's own configuration (JSON5): TLS, credentials, …; --connect is added to it.",
+    ),
 ]
 ZenohMode = Literal["client", "peer", "router"]
 Area = Annotated[str | None, typer.Option("--area", "-a", help=f"{AREA_HELP} Without it: all.")]
@@ -52,11 +65,31 @@ def connected(
     encoding: str = "s2",
     position: str | None = None,
     settings: dict[str, Any] | None = None,
+    file: Path | None = None,
 ) -> Session:
-    """Open a session (with further `settings` of Zenoh's), or say clearly why not."""
+    """Open a session (with further `settings` of Zenoh's), or say clearly why not.
+
+    With a configuration `file` the mode and the endpoints are its own, unless other than the
+    default ones are given.
+    """
     endpoints = [endpoint for endpoint in connect if endpoint != "scout"]
-    config = zonal.config(check_mode(mode), connect=endpoints, settings=settings)
+    if file is None:
+        config = zonal.config(check_mode(mode), connect=endpoints, settings=settings)
+    else:
+        config = _from_file(file, connect, mode)
     return zonal.open(config, encoding=encoding, position=given(position, parse_point))
+
+
+def _from_file(file: Path, connect: list[str], mode: str) -> zenoh.Config:
+    try:
+        config = zenoh.Config.from_file(str(file))
+        if connect != LOCAL_ROUTER:
+            config.insert_json5("connect/endpoints", json.dumps(connect))
+        if config.get_json("mode") == "null":
+            config.insert_json5("mode", json.dumps(check_mode(mode)))
+    except zenoh.ZError as error:
+        raise ConfigurationError(f"{file} is no configuration of Zenoh: {error}") from error
+    return config
 
 
 def check_mode(text: str) -> ZenohMode:

@@ -6,11 +6,11 @@ import json
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from zonal.cli.connection import JsonLines, Precision  # noqa: TC001  (typer reads them)
 from zonal.cli.notation import given, parse_area, parse_length, parse_point
+from zonal.cli.output import console
 from zonal.errors import GeometryError, ZonalError
 from zonal.geo import Area, cover
 from zonal.keys import Encoding, Place, Role, encodings
@@ -41,7 +41,7 @@ def encode(
         table.add_row(name, "\n".join(expressions))
     if cells:
         table.add_row("cover", " ".join(cells))
-    Console().print(table)
+    console().print(table)
 
 
 def _parse(text: str, precision: str | None) -> Place | Area:

@@ -11,6 +11,7 @@ import typer
 
 from zonal.cli.connection import Area  # noqa: TC001 - typer reads the hints
 from zonal.cli.notation import given, parse_area
+from zonal.cli.output import console
 
 
 def export(
@@ -28,15 +29,13 @@ def export(
     version: Annotated[int | None, typer.Option(help="As the table was at a version.")] = None,
 ) -> None:
     """Write the rows of a table, or those of an area and a time, into a file."""
-    from rich.console import Console
-
     from zonal.pipeline import Lake, Selection, parse_time_range
     from zonal.pipeline import export as write
 
     span = parse_time_range(time, datetime.now(UTC))
     wanted = Selection(topic, given(area, parse_area), span.since, span.until)
     began = clock.monotonic()
-    with Console(stderr=True).status("reading") as status:
+    with console(stderr=True).status("reading") as status:
         rows = write(
             Lake(lake),
             table,

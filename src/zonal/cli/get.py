@@ -9,6 +9,7 @@ import typer
 from zonal.cli.connection import (
     LOCAL_ROUTER,
     Area,
+    ConfigFile,
     Connect,
     Encoding,
     JsonLines,
@@ -28,13 +29,14 @@ def get(
     timeout: Annotated[float, typer.Option(help="Seconds to wait for replies.")] = 10.0,
     position: Position = None,
     connect: Connect = LOCAL_ROUTER,
+    config: ConfigFile = None,
     mode: Mode = "client",
     encoding: Encoding = "s2",
     json_lines: JsonLines = False,
 ) -> None:
     """Ask the queryables of an area, and print their replies."""
     wanted = given(area, parse_area)
-    with connected(connect, mode, encoding, position) as session:
+    with connected(connect, mode, encoding, position, file=config) as session:
         replies = session.get(selector, area=wanted, timeout=timeout)
         for reply in replies:
             show(reply, json_lines=json_lines)

@@ -9,7 +9,9 @@ import typer
 from typer.core import TyperGroup
 
 import zonal
-from zonal.cli.commands import command_names, load_command
+from zonal.cli.commands import command_names, load_command, missing_extra
+from zonal.cli.completion import prepare_completion
+from zonal.cli.examples import epilog_of
 from zonal.errors import CommandError, ZonalError
 
 
@@ -18,11 +20,21 @@ class _Commands(TyperGroup):
 
     def main(self, *args: Any, **options: Any) -> Any:
         """Run a command; exit status 1 where it fails with a `ZonalError`."""
+        prepare_completion()
         try:
             return super().main(*args, **options)
         except ZonalError as error:
             typer.secho(f"zonal: {error}", fg=typer.colors.RED, err=True)
             sys.exit(1)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run a command; one whose packages are not installed says which extra has them."""
+        try:
+            return super().invoke(ctx)
+        except ModuleNotFoundError as error:
+            if missing := missing_extra(ctx.invoked_subcommand, error):
+                raise missing from error
+            raise
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
         """All names, in the order of the help."""
@@ -38,7 +50,7 @@ class _Commands(TyperGroup):
             holder.add_typer(target, name=cmd_name)
         else:
             holder.command(cmd_name)(target)
-        return typer.main.get_group(holder).commands[cmd_name]
+        return _styled(typer.main.get_group(holder).commands[cmd_name], cmd_name)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Each command with the first line of its own help."""
@@ -53,11 +65,21 @@ class _Commands(TyperGroup):
         return text.partition("\n")[0]
 
 
+def _styled(command: Any, words: str) -> Any:
+    """A command and those below it in our style: plain text, and examples under the help."""
+    command.rich_markup_mode = None
+    command.epilog = epilog_of(words) or command.epilog
+    for name, inner in getattr(command, "commands", {}).items():
+        _styled(inner, f"{words} {name}")
+    return command
+
+
 app = typer.Typer(
     cls=_Commands,
     add_completion=False,
     no_args_is_help=True,
     rich_markup_mode=None,
+    pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},  # commands inherit it
     help="Location-aware publish/subscribe, query and history on stock Eclipse Zenoh.",
 )

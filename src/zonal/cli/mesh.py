@@ -73,6 +73,7 @@ def node(
     acknowledged: Acknowledged = True,
     period: Period = _PERIOD_S,
     rest: Rest = 1,
+    json_lines: JsonLines = False,
 ) -> None:
     """Run a mesh node until Ctrl-C; it finds its neighbours, and serves sub, pub and status."""
     stop = stop_event()
@@ -87,7 +88,9 @@ def node(
         ) as own,
         mesh.Door(own, socket or mesh.default_door()) as door,
     ):
-        typer.echo(f"node {own.id} listens on {own.address[0]}:{own.address[1]}")
+        address = f"{own.address[0]}:{own.address[1]}"
+        told = json.dumps({"node": own.id, "address": address, "socket": str(door.path)})
+        typer.echo(told if json_lines else f"node {own.id} listens on {address}")
         typer.echo(f"zonal mesh sub, pub and status reach it at {door.path}", err=True)
         deadline = time.monotonic() + seconds if seconds else float("inf")
         while not stop.wait(0.2) and time.monotonic() < deadline:
@@ -171,6 +174,7 @@ def gateway(
     acknowledged: Acknowledged = True,
     period: Period = _PERIOD_S,
     rest: Rest = 1,
+    json_lines: JsonLines = False,
 ) -> None:
     """Run a mesh node that carries topics between the mesh and Zenoh routers; count them.
 
@@ -185,14 +189,20 @@ def gateway(
         connected(connect, "peer", settings=_PATIENT) as session,
         mesh.Gateway(own, session, topic) as gate,
     ):
-        print(f"gateway {own.id} listens on {own.address[0]}:{own.address[1]}", flush=True)
+        listens = f"gateway {own.id} listens on {own.address[0]}:{own.address[1]}"
+        print(json.dumps({"node": own.id}) if json_lines else listens, flush=True)
         with contextlib.suppress(KeyboardInterrupt):
             threading.Event().wait(seconds or None)
         counted, kept = gate.counters, gate.backlog
-        print(
+        figures = {
+            "to_zenoh": counted.to_zenoh, "waiting": len(kept), "dropped": kept.dropped,
+            "to_mesh": counted.to_mesh,
+        }  # fmt: skip
+        said = (
             f"to Zenoh {counted.to_zenoh} ({len(kept)} wait, {kept.dropped} dropped), "
             f"to the mesh {counted.to_mesh}"
         )
+        print(json.dumps(figures) if json_lines else said)
 
 
 def _client(path: Path | None) -> mesh.DoorClient:

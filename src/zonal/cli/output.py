@@ -7,11 +7,21 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import typer
+from rich.console import Console
 
 from zonal.geo import Cell
+from zonal.session import rfc3339
 
 if TYPE_CHECKING:
     from zonal.session import Sample
+
+_ANY_WIDTH = 100_000
+
+
+def console(*, stderr: bool = False) -> Console:
+    """Where tables go; as wide as the terminal, and never wrapped where there is none."""
+    made = Console(stderr=stderr)
+    return made if made.is_terminal else Console(stderr=stderr, width=_ANY_WIDTH)
 
 
 def show(sample: Sample, *, json_lines: bool) -> None:
@@ -39,7 +49,7 @@ def as_json(sample: Sample) -> str:
         "lat": None if place is None else place.lat,
         "lon": None if place is None else place.lon,
         "encoding": str(sample.content_encoding),
-        "timestamp": None if sample.timestamp is None else str(sample.timestamp),
+        "timestamp": rfc3339(sample.timestamp),
     }
     if isinstance(sample.place, Cell):
         record["cell"] = sample.place.token

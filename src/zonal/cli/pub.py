@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 import zenoh
 
-from zonal.cli.connection import LOCAL_ROUTER, Connect, Encoding, Mode, Precision, connected
+from zonal.cli.connection import (
+    LOCAL_ROUTER,
+    ConfigFile,
+    Connect,
+    Encoding,
+    Mode,
+    Precision,
+    connected,
+)
 from zonal.cli.notation import AREA_HELP, given, parse_area, parse_length, parse_point
 
 if TYPE_CHECKING:
@@ -36,12 +44,13 @@ def pub(
         float, typer.Option("--interval", "-i", min=0.0, help="Seconds between messages.")
     ] = 1.0,
     connect: Connect = LOCAL_ROUTER,
+    config: ConfigFile = None,
     mode: Mode = "client",
     encoding: Encoding = "s2",
 ) -> None:
     """Publish a message (or the lines of standard input) from a place."""
     place, fence = given(at, parse_point), given(geofence, parse_area)
-    with connected(connect, mode, encoding) as session:
+    with connected(connect, mode, encoding, file=config) as session:
         publisher = session.declare_publisher(
             key,
             location=place,

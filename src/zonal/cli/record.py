@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import time
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
 
-from zonal.cli.connection import LOCAL_ROUTER, Area, Connect, Mode, connected
+from zonal.cli.connection import LOCAL_ROUTER, Area, ConfigFile, Connect, JsonLines, Mode, connected
 from zonal.cli.notation import given, parse_area
+from zonal.cli.output import console
 from zonal.cli.stopping import stop_event
 
 _REPORT_S = 1.0
@@ -33,15 +36,15 @@ def record(
     max_size: Annotated[float | None, typer.Option(help="Gigabytes that are kept.")] = None,
     seconds: Annotated[float | None, typer.Option("--seconds", "-s", help="Stop then.")] = None,
     connect: Connect = LOCAL_ROUTER,
+    config: ConfigFile = None,
     mode: Mode = "client",
+    json_lines: JsonLines = False,
 ) -> None:
     """Record messages, with their places, until Ctrl-C."""
-    from rich.console import Console
-
     from zonal.pipeline import Recorder, RecorderPlan, Retention
     from zonal.session import Overflow
 
-    console = Console(stderr=True)
+    progress = console(stderr=True)
     wanted = given(area, parse_area)
     retention = Retention(
         None if max_age is None else max_age * 86_400,
@@ -51,11 +54,11 @@ def record(
     end = None if seconds is None else time.monotonic() + seconds
     overflow = Overflow.DROP_NEWEST if drop else Overflow.BLOCK
     plan = RecorderPlan(flush_s=flush, name=name, retention=retention, overflow=overflow)
-    with connected(connect, mode) as session:  # noqa: SIM117 - the session closes last
+    with connected(connect, mode, file=config) as session:  # noqa: SIM117 - the session closes last
         with Recorder(session, log, topics or ["**"], area=wanted, plan=plan) as recorder:
             start = recorder.log.next_offset()
-            console.print(f"recording into {log} from offset {start}", soft_wrap=True)
-            with console.status("waiting for messages") as status:
+            progress.print(f"recording into {log} from offset {start}", soft_wrap=True)
+            with progress.status("waiting for messages") as status:
                 while not stop.wait(_REPORT_S) and (end is None or time.monotonic() < end):
                     counted = recorder.counters
                     status.update(
@@ -65,6 +68,9 @@ def record(
                         + (f"; {recorder.last_error}" if recorder.last_error else "")
                     )
     counted = recorder.counters
+    if json_lines:
+        typer.echo(json.dumps({**asdict(counted), "next_offset": recorder.log.next_offset()}))
+        return
     typer.echo(
         f"{counted.written} messages, next offset {recorder.log.next_offset()}, "
         f"{counted.doubles} doubles, {counted.overflowed} overflowed"

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import ExitStack
 from pathlib import Path  # noqa: TC003  (typer reads the annotations)
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from zonal.cli.connection import connected
+from zonal.cli.connection import LOCAL_ROUTER, ConfigFile, JsonLines, connected
 from zonal.cli.notation import parse_point
 from zonal.errors import GeometryError
 from zonal.session import Router
 
 if TYPE_CHECKING:
     from zonal.geo import Point
+    from zonal.session import Session
 
 
 def serve(
@@ -24,6 +26,7 @@ def serve(
             "--connect", "-e", help="Router to connect to; repeatable. Without any, one starts."
         ),
     ] = None,
+    config: ConfigFile = None,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to listen on; 0 takes a free one.")] = 8000,
     topic: Annotated[
@@ -52,6 +55,7 @@ def serve(
     meter: Annotated[
         bool, typer.Option(help="Count all messages of the topics, to show what was spared.")
     ] = False,
+    json_lines: JsonLines = False,
 ) -> None:
     """Serve REST, live events and the map, until Ctrl-C."""
     from zonal.web import MapView, Meter, WebOptions, WebServer
@@ -79,19 +83,31 @@ def serve(
         view=view,
     )
     with ExitStack() as stack:
-        if not connect:
+        own: list[str] = []
+        if not connect and config is None:
             router = stack.enter_context(Router())
-            connect = list(router.endpoints)
-            typer.echo(f"router   {', '.join(connect)}")
-        session = stack.enter_context(connected(connect, "client"))
+            connect = own = list(router.endpoints)
+
+        def join() -> Session:
+            return stack.enter_context(connected(connect or LOCAL_ROUTER, "client", file=config))
+
+        session = join()
         counting = None
         if meter:
-            counter = stack.enter_context(connected(connect, "client"))
+            counter = join()
             counting = stack.enter_context(Meter(counter, view.topics))
         server = WebServer(session, options, counting)
-        typer.echo(f"map      {server.url}\nREST     {server.url}/<key>, {server.url}/-/docs")
-        typer.echo("stop with Ctrl-C")
+        _tell(server.url, own, json_lines=json_lines)
         server.run()
+
+
+def _tell(url: str, endpoints: list[str], *, json_lines: bool) -> None:
+    if json_lines:
+        typer.echo(json.dumps({"url": url, "router": endpoints}))
+        return
+    if endpoints:
+        typer.echo(f"router   {', '.join(endpoints)}")
+    typer.echo(f"map      {url}\nREST     {url}/<key>, {url}/docs\nstop with Ctrl-C")
 
 
 def _center(text: str) -> Point:

@@ -38,6 +38,7 @@ _ANSWER_S = 10.0  # a node's thread is busy for milliseconds
 
 _AT_A_TIME = 8  # fragments in half the time that an acknowledgement may take
 _MOST_FRAGMENTS = 1024
+_MOST_REQUESTS = 4096
 _LONGEST_S = 0.5  # that the node's thread sleeps
 
 PositionSource = Point | Callable[[], Point] | None
@@ -80,7 +81,8 @@ class MeshSession:
         self._own = self._locate()
         self._subscribers: list[MeshSubscriber] = []
         self._lock = threading.RLock()
-        self._commands: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        self._commands: queue.Queue[Callable[[], None]] = queue.Queue(_MOST_REQUESTS)
+        self._new_wishes = threading.Event()
         self._bell, self._listener = socket.socketpair()
         for end in (self._bell, self._listener):
             end.setblocking(False)
@@ -152,7 +154,8 @@ class MeshSession:
         """Publish a message exactly as it is.
 
         One of more than 1,024 octets, topic and place included, goes out in fragments, eight at a
-        time. `MeshError` where it exceeds 65,536, or where too many fragments wait already.
+        time. `MeshError` where it exceeds 65,536, or where too many fragments or messages wait
+        already for the node's thread.
         """
         channels = channels_of(message.topic, message.location)
         parts = list(fragments_of(message.to_bytes(), next(self._numbers)))
@@ -255,23 +258,31 @@ class MeshSession:
         return frozenset().union(*(s.channels for s in self._subscribers))
 
     def _tell_wishes(self) -> None:
+        self._check_open()
+        self._new_wishes.set()
+        self._ring()
+
+    def _take_wishes(self) -> None:
+        """Have the node subscribe to what is wanted now."""
+        self._new_wishes.clear()
         with self._lock:
             wanted = self._wanted()
-
-        def tell() -> None:
-            node, now = self._driver.node, time.monotonic()
-            known = frozenset(node.routing.wanted)
-            for channel in wanted - known:  # the new before the old, so that nothing is missed
-                node.subscribe(channel, now)
-            for channel in known - wanted:
-                node.unsubscribe(channel)
-
-        self._do(tell)
+        node, now = self._driver.node, time.monotonic()
+        known = frozenset(node.routing.wanted)
+        for channel in wanted - known:  # the new before the old, so that nothing is missed
+            node.subscribe(channel, now)
+        for channel in known - wanted:
+            node.unsubscribe(channel)
 
     def _do(self, command: Callable[[], None]) -> None:
         """Have the mesh's thread do something; only that thread touches the node."""
         self._check_open()
-        self._commands.put(command)
+        try:
+            self._commands.put_nowait(command)
+        except queue.Full:
+            raise MeshError(
+                f"{_MOST_REQUESTS} requests wait for mesh node {self.id}, which does not keep up"
+            ) from None
         self._ring()
 
     def _ring(self) -> None:
@@ -290,8 +301,10 @@ class MeshSession:
             raise MeshError(f"mesh node {self.id} has stopped: {error}") from error
 
     def _turn(self) -> None:
-        while not self._commands.empty():
-            self._commands.get()()
+        if self._new_wishes.is_set():
+            self._take_wishes()
+        for _ in range(self._commands.qsize()):
+            self._commands.get_nowait()()
         longest = self._send_fragments()
         if self._driver.turn([self._listener], longest):
             self._listener.recv(4096)

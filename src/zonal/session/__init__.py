@@ -18,6 +18,7 @@ from zonal.session.liveliness import (
     PresenceSubscriber,
     PresenceToken,
 )
+from zonal.session.moment import rfc3339
 from zonal.session.opening import open  # noqa: A004  (Zenoh's own name)
 from zonal.session.position import Position
 from zonal.session.publisher import Memory, Publisher
@@ -67,4 +68,5 @@ __all__ = [
     "config",
     "is_admin",
     "open",
+    "rfc3339",
 ]

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
-from starlette.responses import FileResponse, HTMLResponse, JSONResponse, Response
+from starlette.responses import FileResponse, JSONResponse, RedirectResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
@@ -19,18 +20,18 @@ from zonal.errors import ZonalError
 from zonal.geo import Box
 from zonal.keys import encodings
 from zonal.web.access import WebAccess
+from zonal.web.assets import SWAGGER, leaflet_folder, swagger_folder
 from zonal.web.exchange import Exchange
 from zonal.web.feed import Feeds
-from zonal.web.leaflet import leaflet_folder
 from zonal.web.metrics import Metrics
-from zonal.web.openapi import document, document_page
+from zonal.web.openapi import document
 from zonal.web.overlay import cover_of, grid_of, routers
 from zonal.web.parameters import read_parameters
 from zonal.web.problem import Problem, problem_of
 from zonal.web.rest import Rest
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Awaitable, Callable
 
     from starlette.requests import Request
     from starlette.types import ASGIApp, Receive, Scope, Send
@@ -39,10 +40,18 @@ if TYPE_CHECKING:
     from zonal.web.connections import Connections
     from zonal.web.meter import Meter
     from zonal.web.options import WebOptions
+    from zonal.web.parameters import Parameters
 
 PAGE = Path(__file__).parent / "page"
 RESERVED = "/-/"
-"""Paths under this prefix (and `/`, `/metrics`) are no keys."""
+"""Paths under this prefix are no keys."""
+NO_KEYS = frozenset(
+    {"/", "/metrics", "/health", "/ready", "/docs", "/openapi.json", "/favicon.ico", "/robots.txt"}
+)
+"""Nor are these."""
+
+
+_POLICY = "default-src 'self'; img-src 'self' data:; base-uri 'none'"
 
 
 class Application:
@@ -63,7 +72,7 @@ class Application:
         self._pages: ASGIApp = Starlette(
             routes=self._routes(),
             lifespan=self._lifespan,
-            exception_handlers={ZonalError: _show_problem},
+            exception_handlers={ZonalError: _show_problem, HTTPException: _show_refusal},
         )
         self._app: ASGIApp = self._dispatch
         if options.cors_origins:
@@ -84,7 +93,7 @@ class Application:
             return
         path: str = scope["path"]
         request = Exchange(scope, receive, send)
-        if not (path.startswith(RESERVED) or path in {"/", "/metrics"}):
+        if not (path.startswith(RESERVED) or path in NO_KEYS):
             await self._rest.answer(request)
             return
         try:
@@ -104,6 +113,11 @@ class Application:
         return [
             Route("/", self._page),
             Route("/metrics", self._metrics_page),
+            Route("/health", self._health),
+            Route("/ready", self._ready),
+            Route("/favicon.ico", _to("/-/page/icon.svg")),
+            Route("/docs", _to("/-/docs")),
+            Route("/openapi.json", _to("/-/openapi.json")),
             Route("/-/view", self._view),
             Route("/-/grid", self._grid),
             Route("/-/cover", self._cover),
@@ -111,6 +125,7 @@ class Application:
             Route("/-/layers/{number:int}", self._layer),
             Route("/-/openapi.json", self._openapi),
             Route("/-/docs", self._docs),
+            *(Route(f"/-/swagger/{name}", self._swagger) for name in SWAGGER),
             Mount("/-/leaflet", StaticFiles(directory=leaflet_folder())),
             Mount("/-/page", StaticFiles(directory=PAGE)),
         ]
@@ -120,13 +135,24 @@ class Application:
 
     def _page_headers(self) -> dict[str, str]:
         tiles = self.options.view.tiles.partition("/{")[0].replace("{s}", "*")
-        policy = f"default-src 'self'; img-src 'self' data: {tiles}; base-uri 'none'"
+        policy = _POLICY.replace("data:", f"data: {tiles}")
         return {"content-security-policy": policy, "cache-control": "no-cache"}
 
     async def _metrics_page(self, _: Request) -> Response:
         return Response(
             self.metrics.to_text(), media_type="text/plain; version=0.0.4; charset=utf-8"
         )
+
+    async def _health(self, _: Request) -> Response:
+        return JSONResponse({"status": "ok", "version": zonal.__version__})
+
+    async def _ready(self, _: Request) -> Response:
+        """Whether what is published here can reach somebody."""
+        info = self._session.zenoh.info
+        routers, peers = await asyncio.to_thread(lambda: (info.routers_zid(), info.peers_zid()))
+        if not (routers or peers):
+            raise Problem(503, "no router or peer is connected")
+        return JSONResponse({"status": "ready", "routers": len(routers), "peers": len(peers)})
 
     async def _view(self, _: Request) -> Response:
         view = self.options.view
@@ -143,15 +169,18 @@ class Application:
             }
         )
 
+    def _overlay_parameters(self, request: Request) -> Parameters:
+        return read_parameters(request.scope["query_string"], "overlay", self.options.limits)
+
     async def _grid(self, request: Request) -> Response:
-        parameters = read_parameters(request.scope["query_string"], self.options.limits)
+        parameters = self._overlay_parameters(request)
         if not isinstance(parameters.area, Box):
             raise Problem(400, "a grid needs the view: shape=box with min_lat, min_long, …")
         name = parameters.one_encoding or "s2"
         return JSONResponse(await asyncio.to_thread(grid_of, parameters.area, name))
 
     async def _cover(self, request: Request) -> Response:
-        parameters = read_parameters(request.scope["query_string"], self.options.limits)
+        parameters = self._overlay_parameters(request)
         if parameters.area is None:
             raise Problem(400, "a cover needs an area: `shape` and its parameters")
         name = parameters.one_encoding or "s2"
@@ -169,8 +198,28 @@ class Application:
     async def _openapi(self, _: Request) -> Response:
         return JSONResponse(document(self.access))
 
+    async def _swagger(self, request: Request) -> Response:
+        return FileResponse(swagger_folder() / request.url.path.rpartition("/")[2])
+
     async def _docs(self, _: Request) -> Response:
-        return HTMLResponse(document_page(document(self.access)), headers=self._page_headers())
+        swagger_folder()  # says what to install where it is missing
+        headers = {"content-security-policy": f"{_POLICY}; style-src 'self' 'unsafe-inline'"}
+        return FileResponse(PAGE / "docs.html", headers=headers)
+
+
+def _to(path: str) -> Callable[[Request], Awaitable[Response]]:
+    async def redirect(_: Request) -> Response:
+        return RedirectResponse(path)
+
+    return redirect
+
+
+async def _show_refusal(request: Request, error: Exception) -> Response:
+    """What Starlette refuses, in our form: a page that is not there, or not for this method."""
+    assert isinstance(error, HTTPException)
+    known = f"no such page: {request.url.path}; keys do not begin with /-/"
+    detail = known if error.status_code == 404 else str(error.detail)
+    return await _show_problem(request, Problem(error.status_code, detail))
 
 
 async def _show_problem(request: Request, error: Exception) -> Response:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from zonal.errors import ClosedError
 from zonal.web.metrics import encoding_of_key, label_of_encodings
-from zonal.web.presentation import event, to_event
+from zonal.web.presentation import event, fence_to_dict, to_event
 from zonal.web.problem import Problem
 from zonal.web.stream import HEARTBEAT, Stream, framed
 
@@ -258,6 +258,6 @@ def _about(feed: Feed) -> dict[str, object]:
     area = feed.selection.area
     return {
         "key": feed.selection.key,
-        "area": None if area is None else area.to_dict(),
+        "area": None if area is None else fence_to_dict(area),
         "declared": list(feed.subscriber.declared_keys),
     }

@@ -1,61 +1,64 @@
-"""The OpenAPI document of the REST interface, and a page of our own that shows it."""
+"""The OpenAPI document of the REST interface.
+
+By OpenAPI 3.0, which the Swagger UI of `assets` can show.
+"""
 
 from __future__ import annotations
 
-import html
 from typing import TYPE_CHECKING, Any
 
 import zonal
 from zonal.keys import encodings
-from zonal.web.parameters import PARAMETERS, SHAPES
+from zonal.web.vocabulary import PARAMETERS, SHAPES, Operation, parameters_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from zonal.web.access import WebAccess
 
-_SHAPE = ("lat", "long", "shape", *(name for names in SHAPES.values() for name in names))
-_OF_MESSAGES = (*_SHAPE, "geofence", "encoding", "precision")
-_OPERATIONS: dict[str, tuple[str, tuple[str, ...]]] = {
+_OPERATIONS: dict[str, tuple[str, tuple[Operation, ...]]] = {
     "get": (
-        (
-            "Ask those who have values of a key in an area, or with `Accept: text/event-stream` "
-            "subscribe to them. Parameters that are not listed go to whoever answers."
-        ),
-        (*_SHAPE, "encoding", "fenced", "counters", "timeout", "_time", "_raw"),
+        "Ask those who have values of a key in an area; with `Accept: text/event-stream` subscribe",
+        ("query", "stream"),
     ),
-    "put": ("Publish the body from a place.", _OF_MESSAGES),
-    "post": ("The same as PUT.", _OF_MESSAGES),
-    "delete": ("Tell that the key has no value at this place any more.", _OF_MESSAGES),
+    "put": ("Publish the body from a place", ("message",)),
+    "post": ("The same as PUT", ("message",)),
+    "delete": ("Tell that the key has no value at this place any more", ("message",)),
 }
 _STATUSES = {
     "200": "done; GET: the replies, or the stream",
     "400": "something is wrong with the key or a parameter; `detail` says what would be right",
     "401": "writing needs a token",
     "403": "writing is not allowed here, or not to pages of this origin",
+    "404": "GET of one key without an area: nobody has a value of it",
     "405": "the method has no meaning for a key",
     "413": "the body, area or geofence is over the limit",
     "421": "the server does not answer to this host name",
     "503": "all streams are in use, or the server is shutting down",
 }
+_PAGES = {
+    "/health": ("Whether the server runs", "application/json", ("200",)),
+    "/ready": ("Whether it is connected to a router or peer", "application/json", ("200", "503")),
+    "/metrics": ("Counters for Prometheus", "text/plain", ("200",)),
+}
 
 
 def document(access: WebAccess) -> dict[str, Any]:
-    """The document, by OpenAPI 3.1."""
+    """The document, as it can be written as JSON."""
+    keys = {name: _operation(name, access) for name in _OPERATIONS}
+    pages = {path: {"get": _page(path)} for path in _PAGES}
     return {
-        "openapi": "3.1.0",
+        "openapi": "3.0.3",
         "info": {
             "title": "Zonal",
             "version": zonal.__version__,
             "description": "Location-aware publish/subscribe, query and history over HTTP.",
+            "license": {"name": "Apache-2.0"},
         },
-        "paths": {
-            "/{key}": {name: _operation(name, access) for name in _OPERATIONS},
-            "/metrics": {"get": _plain("Counters for Prometheus.", "text/plain")},
-        },
+        "paths": {"/{key}": keys, **pages},
         "components": {
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
-            "schemas": {"Sample": _SAMPLE, "Problem": _PROBLEM},
+            "schemas": {"Sample": _SAMPLE, "Feature": _FEATURE, "Problem": _PROBLEM},
         },
     }
 
@@ -64,8 +67,8 @@ def _object(**properties: dict[str, Any]) -> dict[str, Any]:
     return {"type": "object", "properties": properties}
 
 
-def _text(meaning: str) -> dict[str, Any]:
-    return {"type": "string", "description": meaning}
+def _text(meaning: str, **more: Any) -> dict[str, Any]:
+    return {"type": "string", "description": meaning, **more}
 
 
 _NUMBER = {"type": "number"}
@@ -73,34 +76,22 @@ _SAMPLE = _object(
     key=_text("the topic"),
     value={"description": "JSON as it is, text as a string, other bytes in Base64"},
     encoding=_text("what the value is"),
-    timestamp={"type": ["string", "null"], "description": "Zenoh's time stamp"},
+    timestamp=_text("when it was sent, in UTC", format="date-time", nullable=True),
     location=_object(lat=_NUMBER, long=_NUMBER, cell=_text("of a blurred place: its S2 cell")),
     geofence={"type": "object", "description": "GeoJSON; circles: Point with radius_m"},
     source=_text("the sending session and its number there"),
 ) | {"required": ["key", "value", "encoding", "timestamp"]}
+_FEATURE = _object(
+    type=_text("always this", enum=["Feature"]),
+    geometry={"type": "object", "nullable": True, "description": "where it was sent from"},
+    properties={"type": "object", "description": "the sample without its location"},
+)
 _PROBLEM = _object(
     title=_text("of the status"),
     status={"type": "integer"},
     detail=_text("what is wrong, and what would be right"),
     instance=_text("the path that was asked for"),
 )
-
-
-def _operation(name: str, access: WebAccess) -> dict[str, Any]:
-    text, parameters = _OPERATIONS[name]
-    operation: dict[str, Any] = {
-        "summary": text,
-        "parameters": [_KEY, *map(_parameter, parameters)],
-        "responses": {status: _response(status, name) for status in _STATUSES},
-    }
-    if name in {"put", "post"}:
-        any_body = {"schema": {"description": "any bytes; the content type goes along"}}
-        operation["requestBody"] = {"content": {"*/*": any_body}}
-    if name != "get" and access.needs_token:
-        operation["security"] = [{"token": []}]
-    return operation
-
-
 _KEY = {
     "name": "key",
     "in": "path",
@@ -111,70 +102,65 @@ _KEY = {
 }
 
 
+def _operation(method: str, access: WebAccess) -> dict[str, Any]:
+    text, kinds = _OPERATIONS[method]
+    names = dict.fromkeys(name for kind in kinds for name in parameters_of(kind))
+    operation: dict[str, Any] = {
+        "summary": text,
+        "operationId": method,
+        "parameters": [_KEY, *map(_parameter, names)],
+        "responses": _responses(_STATUSES, _ANSWERS if method == "get" else {}),
+    }
+    if method in {"put", "post"}:
+        any_body = {"schema": {"type": "string", "description": "the content type goes along"}}
+        operation["requestBody"] = {"content": {"application/json": any_body, "*/*": any_body}}
+    if method != "get" and access.needs_token:
+        operation["security"] = [{"token": []}]
+    return operation
+
+
 def _parameter(name: str) -> dict[str, Any]:
-    kind, text, example = PARAMETERS[name]
-    schema: dict[str, Any] = {"type": kind}
+    meaning = PARAMETERS[name]
+    schema: dict[str, Any] = {"type": meaning.kind}
     if name == "shape":
         schema["enum"] = list(SHAPES)
     if name == "encoding":
         schema["description"] = ", ".join(encoding.name for encoding in encodings())
-    return {"name": name, "in": "query", "description": text, "schema": schema, "example": example}
+    text = f"{meaning.text} (example: {meaning.example})"
+    return {"name": name, "in": "query", "description": text, "schema": schema}
 
 
-def _response(status: str, method: str) -> dict[str, Any]:
-    response: dict[str, Any] = {"description": _STATUSES[status]}
-    if status != "200":
-        problem = {"schema": {"$ref": "#/components/schemas/Problem"}}
-        response["content"] = {"application/problem+json": problem}
-    elif method == "get":
-        samples = {"type": "array", "items": {"$ref": "#/components/schemas/Sample"}}
-        response["content"] = {
-            "application/json": {"schema": samples},
-            "text/event-stream": {"schema": {"type": "string"}},
-            "text/html": {"schema": {"type": "string"}},
+_STRING = {"schema": {"type": "string"}}
+_FEATURES = {"type": "array", "items": {"$ref": "#/components/schemas/Feature"}}
+_ANSWERS = {
+    "application/json": {
+        "schema": {"type": "array", "items": {"$ref": "#/components/schemas/Sample"}}
+    },
+    "application/geo+json": {
+        "schema": _object(type=_text("always this", enum=["FeatureCollection"]), features=_FEATURES)
+    },
+    "text/event-stream": _STRING,
+    "text/html": _STRING,
+}
+
+
+def _responses(statuses: Iterable[str], answers: dict[str, Any]) -> dict[str, Any]:
+    problem = {"schema": {"$ref": "#/components/schemas/Problem"}}
+    found: dict[str, Any] = {
+        status: {
+            "description": _STATUSES[status],
+            "content": {"application/problem+json": problem},
         }
-    return response
+        for status in statuses
+    }
+    found["200"] = {"description": _STATUSES["200"]} | ({"content": answers} if answers else {})
+    return found
 
 
-def _plain(text: str, media_type: str) -> dict[str, Any]:
-    content = {media_type: {"schema": {"type": "string"}}}
-    return {"summary": text, "responses": {"200": {"description": text, "content": content}}}
-
-
-def document_page(described: dict[str, Any]) -> str:
-    """The document for people: one table for each operation, nothing loaded from elsewhere."""
-    sections = (
-        _section(path, method, operation)
-        for path, operations in described["paths"].items()
-        for method, operation in operations.items()
-    )
-    return (
-        "<!doctype html><html lang=en><meta charset=utf-8><title>Zonal: REST</title>"
-        "<meta name=viewport content='width=device-width'>"
-        "<link rel=stylesheet href=/-/page/docs.css>"
-        "<h1>REST interface</h1><p>As <a href=/-/openapi.json>OpenAPI document</a>; "
-        "<a href=/>the map</a>; <a href=/metrics>counters</a>.</p>" + "".join(sections)
-    )
-
-
-def _section(path: str, method: str, operation: dict[str, Any]) -> str:
-    rows = _rows(operation.get("parameters", ()))
-    statuses = "".join(
-        f"<tr><td><code>{status}</code><td>{html.escape(response['description'])}"
-        for status, response in operation["responses"].items()
-    )
-    return (
-        f"<h2><code>{method.upper()} {html.escape(path)}</code></h2>"
-        f"<p>{html.escape(operation['summary'])}</p>"
-        + (f"<table><tr><th>parameter<th>meaning<th>example{rows}</table>" if rows else "")
-        + f"<table><tr><th>status<th>meaning{statuses}</table>"
-    )
-
-
-def _rows(parameters: Iterable[dict[str, Any]]) -> str:
-    return "".join(
-        f"<tr><td><code>{html.escape(parameter['name'])}</code>"
-        f"<td>{html.escape(parameter['description'])}"
-        f"<td><code>{html.escape(str(parameter['example']))}</code>"
-        for parameter in parameters
-    )
+def _page(path: str) -> dict[str, Any]:
+    text, media_type, statuses = _PAGES[path]
+    return {
+        "summary": text,
+        "operationId": path.strip("/"),
+        "responses": _responses(statuses, {media_type: _STRING}),
+    }

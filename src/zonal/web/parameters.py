@@ -2,54 +2,29 @@
 
 `lat` and `long` say where; `shape` (`circle` with `r`, `box` with `min_lat` …, `polygon` with
 `wkt`) says which area: of a query or subscription what it is about, of a message whom it is for.
-What is not ours goes on to whoever answers the query, as Zenoh's selector parameters.
+A parameter that `vocabulary` does not know is refused: a misspelt fence would tell everybody.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qsl
+from typing import TYPE_CHECKING
 
 from zonal.errors import GeometryError
 from zonal.geo import Area, Box, Circle, Point, area_from_wkt
 from zonal.keys import encoding_named
 from zonal.web.problem import Problem
+from zonal.web.vocabulary import HANDED_ON, OF_SHAPES, SHAPES, Operation, read_names
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from zonal.web.options import WebLimits
 
-SHAPES = {
-    "circle": ("r",),
-    "box": ("min_lat", "min_long", "max_lat", "max_long"),
-    "polygon": ("wkt",),
-}
-_OF_SHAPES = frozenset(name for names in SHAPES.values() for name in names)
-PARAMETERS: dict[str, tuple[str, str, Any]] = {
-    "lat": ("number", "latitude in degrees: of message, circle's centre or reader", 45.46),
-    "long": ("number", "longitude in degrees", 9.19),
-    "shape": ("string", "circle, box or polygon; of a message: its geofence", "circle"),
-    "r": ("number", "radius of the circle in metres", 500),
-    "min_lat": ("number", "southern edge of the box", 45.4),
-    "min_long": ("number", "western edge; east of max_long: across the antimeridian", 9.1),
-    "max_lat": ("number", "northern edge of the box", 45.5),
-    "max_long": ("number", "eastern edge of the box", 9.3),
-    "wkt": ("string", "polygon as well-known text, longitude first", "POLYGON ((9 45, …))"),
-    "geofence": ("string", "whom a message is for: well-known text", "CIRCLE (9.19 45.46, 500)"),
-    "encoding": ("string", "how places are written into keys; several: s2,mgrs", "s2"),
-    "precision": ("number", "metres: only a cell at least so wide leaves this server", 100),
-    "fenced": ("boolean", "hear messages with a geofence wherever you are", True),
-    "counters": ("boolean", "a `counters` event every second", True),
-    "timeout": ("number", "seconds to wait for replies", 5),
-    "_time": ("string", "the time that is asked about, as Zenoh writes it", "[now(-1h)..]"),
-    "_raw": ("boolean", "the first reply's own bytes instead of JSON", True),
-}
-"""All that have a meaning here: JSON type, what it is, an example."""
-OWN_NAMES = PARAMETERS.keys() - {"_time"}
-"""Those that are not given on to whoever answers a query."""
+_TECHNIQUES = {"POINT": None, "MGRS": "mgrs", "BLOOM_FILTER": "bloom"}
+"""The precisions of Visotto 2023 (4.2.1): a point is what every encoding has, by default."""
+_FORMATS = ("", "json", "geojson", "html")
 _TRUE, _FALSE = frozenset({"", "1", "true", "yes"}), frozenset({"0", "false", "no"})
 
 
@@ -66,8 +41,10 @@ class Parameters:
     counters: bool = False
     timeout: float | None = None
     raw: bool = False
+    format: str = ""
+    """How an answer is written, if not as `Accept` says."""
     selector: str = ""
-    """The parameters that are not ours, as Zenoh writes them."""
+    """The parameters for whoever answers, as Zenoh writes them."""
 
     @property
     def fence(self) -> Area | None:
@@ -87,37 +64,26 @@ class Parameters:
 NO_PARAMETERS = Parameters()
 
 
-def read_parameters(query: bytes, limits: WebLimits) -> Parameters:
+def read_parameters(query: bytes, operation: Operation, limits: WebLimits) -> Parameters:
     """The parameters of a query string; a `Problem` where something is wrong with them."""
     if not query:
         return NO_PARAMETERS
-    given = _single(query)
+    given = read_names(query, operation)
     location = _location(given)
+    technique, precision_m = _precision(given, operation)
     return Parameters(
         location=location,
         area=_area(given, location, limits),
         geofence=_wkt(given["geofence"], "geofence", limits) if "geofence" in given else None,
-        encodings=_encodings(given),
-        precision_m=_positive(given, "precision", math.inf, "metres"),
+        encodings=_encodings(given, technique),
+        precision_m=precision_m,
         fenced=_flag(given, "fenced"),
         counters=_flag(given, "counters"),
         timeout=_positive(given, "timeout", limits.query_seconds, "seconds"),
         raw=_flag(given, "_raw"),
-        selector=";".join(f"{n}={v}" if v else n for n, v in given.items() if n not in OWN_NAMES),
+        format=_format(given),
+        selector=_selector(given),
     )
-
-
-def _single(query: bytes) -> dict[str, str]:
-    try:
-        pairs = parse_qsl(query.decode("ascii"), keep_blank_values=True, max_num_fields=64)
-    except ValueError as error:
-        raise Problem(400, f"cannot read the query string: {error}") from error
-    given: dict[str, str] = {}
-    for name, value in pairs:
-        if name in given and name in OWN_NAMES:
-            raise Problem(400, f"parameter {name!r} is given twice")
-        given[name] = value
-    return given
 
 
 def _number(given: Mapping[str, str], name: str) -> float:
@@ -158,7 +124,7 @@ def _location(given: Mapping[str, str]) -> Point | None:
 
 def _area(given: Mapping[str, str], location: Point | None, limits: WebLimits) -> Area | None:
     shape = given.get("shape")
-    stray = sorted(_OF_SHAPES & given.keys() - set(SHAPES.get(shape or "", ())))
+    stray = sorted(OF_SHAPES & given.keys() - set(SHAPES.get(shape or "", ())))
     if shape is None:
         if stray:
             raise Problem(400, f"parameter {stray[0]!r} needs `shape` (circle, box or polygon)")
@@ -196,12 +162,38 @@ def _wkt(text: str, name: str, limits: WebLimits) -> Area:
         raise Problem(400, f"{name}: {error}") from error
 
 
-def _encodings(given: Mapping[str, str]) -> tuple[str, ...]:
+def _encodings(given: Mapping[str, str], technique: str | None) -> tuple[str, ...]:
     if "encoding" not in given:
-        return ()
+        return (technique,) if technique else ()
     names = tuple(filter(None, given["encoding"].split(",")))
     if not names:
         raise Problem(400, "encoding is empty; name one, such as s2, or several: s2,mgrs")
     for name in names:
         encoding_named(name)
+    if technique and technique not in names:
+        raise Problem(400, f"precision {given['precision']!r} is not the encoding {names[0]!r}")
     return names
+
+
+def _precision(given: Mapping[str, str], operation: Operation) -> tuple[str | None, float | None]:
+    """The encoding that the thesis calls a precision, or the metres of a blurred place."""
+    text = given.get("precision", "").upper()
+    if text in _TECHNIQUES:
+        return _TECHNIQUES[text], None
+    if text and operation != "message":
+        raise Problem(
+            400, f"precision is {', '.join(_TECHNIQUES)} here, not {given['precision']!r}"
+        )
+    return None, _positive(given, "precision", math.inf, "metres")
+
+
+def _format(given: Mapping[str, str]) -> str:
+    text = given.get("format", "").lower()
+    if text not in _FORMATS:
+        raise Problem(400, f"format is {', '.join(filter(None, _FORMATS))}, not {text!r}")
+    return text
+
+
+def _selector(given: Mapping[str, str]) -> str:
+    parts = [f"{name}={given[name]}" for name in HANDED_ON if name in given]
+    return ";".join(filter(None, [*parts, given.get("selector", "")]))

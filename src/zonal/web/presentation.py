@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import zenoh
 
-from zonal.geo import Cell, Circle, Point
+from zonal.geo import Cell, Circle, Point, outline
+from zonal.session import rfc3339
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -45,12 +46,11 @@ def value_of(payload: bytes, content_encoding: str) -> Any:
 def sample_to_dict(sample: Sample) -> dict[str, Any]:
     """A sample with the members of Zenoh's plug-in, then ours where there is a place."""
     content_encoding = str(sample.content_encoding)
-    stamp = sample.timestamp
     shown: dict[str, Any] = {
         "key": sample.key,
         "value": value_of(sample.payload.to_bytes(), content_encoding),
         "encoding": content_encoding,
-        "timestamp": None if stamp is None else str(stamp),
+        "timestamp": rfc3339(sample.timestamp),
     }
     place = sample.place
     if isinstance(place, Point):
@@ -84,6 +84,33 @@ def to_json(samples: Iterable[Sample], failures: Iterable[ReplyFailure]) -> byte
     lines = [_encode(sample_to_dict(sample)) for sample in samples]
     lines += [_encode(failure_to_dict(failure)) for failure in failures]
     return ("[" + ",\n".join(lines) + "]\n").encode()
+
+
+def to_geojson(samples: Iterable[Sample], failures: Iterable[ReplyFailure]) -> bytes:
+    """All replies as a FeatureCollection (RFC 7946): what is no place stands in the properties.
+
+    A blurred place is the outline of its cell. Errors that somebody replied stand in the member
+    `errors`, which others may ignore.
+    """
+    collection: dict[str, Any] = {
+        "type": "FeatureCollection",
+        "features": [_feature(sample) for sample in samples],
+    }
+    if errors := [failure_to_dict(failure)["value"] for failure in failures]:
+        collection["errors"] = errors
+    return f"{_encode(collection)}\n".encode()
+
+
+def _feature(sample: Sample) -> dict[str, Any]:
+    properties = sample_to_dict(sample)
+    properties.pop("location", None)
+    place, geometry = sample.place, None
+    if isinstance(place, Point):
+        geometry = {"type": "Point", "coordinates": [place.lon, place.lat]}
+    elif isinstance(place, Cell):
+        geometry = outline(place, 4).to_geojson()
+        properties["cell"] = place.token
+    return {"type": "Feature", "geometry": geometry, "properties": properties}
 
 
 def to_html(samples: Iterable[Sample], failures: Iterable[ReplyFailure]) -> bytes:

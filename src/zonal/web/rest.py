@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from dataclasses import dataclass
-from functools import cached_property, lru_cache, partial
+from functools import cache, cached_property, lru_cache, partial
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
@@ -16,12 +16,14 @@ from zonal.session import DEFAULT_TIMEOUT_S, is_admin
 from zonal.web.feed import FeedSelection
 from zonal.web.metrics import PLAIN, label_of_encodings
 from zonal.web.parameters import Parameters, read_parameters
-from zonal.web.presentation import to_html, to_json
+from zonal.web.presentation import to_geojson, to_html, to_json
 from zonal.web.problem import Problem, problem_of
 from zonal.web.publishing import Publishing, is_routed, options_of
 from zonal.web.shared_queries import SharedQueries
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from zonal.session import Replies, ReplyFailure, Sample, Session
     from zonal.web.access import WebAccess
     from zonal.web.connections import Connections
@@ -29,12 +31,19 @@ if TYPE_CHECKING:
     from zonal.web.feed import Feeds
     from zonal.web.metrics import Metrics
     from zonal.web.options import WebLimits
+    from zonal.web.vocabulary import Operation
 
 logger = logging.getLogger(__name__)
 
 _REMEMBERED = 4_096
 _ALLOW = ((b"allow", b"GET, PUT, POST, DELETE"),)
-_JSON, _HTML = b"application/json", b"text/html; charset=utf-8"
+_FORMATS = {
+    "html": b"text/html; charset=utf-8",
+    "geojson": b"application/geo+json",
+    "json": b"application/json",
+}
+_ACCEPTED = {b"text/html": "html", b"application/geo+json": "geojson"}
+"""What `Accept` asks for; anything else gets JSON."""
 _SHOWN_AS_THEY_ARE = (b"text/", b"application/", b"image/", b"audio/", b"video/")
 _STREAM_HEADERS = [
     (b"content-type", b"text/event-stream"),
@@ -94,19 +103,21 @@ class Rest:
             case _:
                 raise Problem(405, f"{request.method} has no meaning for a key", _ALLOW)
 
-    def _asked(self, request: Exchange, *, admin: bool = False) -> tuple[str, Parameters]:
+    def _asked(
+        self, request: Exchange, operation: Operation, *, admin: bool = False
+    ) -> tuple[str, Parameters]:
         raw: bytes = request.scope.get("raw_path") or request.scope["path"].encode()
         key = unquote(raw.partition(b"?")[0].decode("latin-1")).strip("/")
         if not key:
             raise Problem(404, "a key is missing: the path is the key, such as /city/airquality")
         if not (admin and is_admin(key)):
             check_topic(key)
-        return key, self._parameters(request.query)
+        return key, self._parameters(request.query, operation)
 
     # Publish
 
     async def _put(self, request: Exchange) -> None:
-        key, parameters = self._asked(request)
+        key, parameters = self._asked(request, "message")
         body = await request.read_body(self._limits.body_bytes)
         content_type = request.headers.get(b"content-type")
         content_encoding = None if content_type is None else _content_encoding(content_type)
@@ -119,7 +130,7 @@ class Rest:
         await self._published(request, key, parameters)
 
     async def _delete(self, request: Exchange) -> None:
-        key, parameters = self._asked(request)
+        key, parameters = self._asked(request, "message")
         await asyncio.to_thread(self._session.delete, key, **options_of(parameters))
         await self._published(request, key, parameters)
 
@@ -132,13 +143,15 @@ class Rest:
     # Query
 
     async def _get(self, request: Exchange) -> None:
-        key, parameters = self._asked(request, admin=True)
+        key, parameters = self._asked(request, "query", admin=True)
         payload = await request.read_body(self._limits.body_bytes)
         label = label_of_encodings(parameters.encodings, parameters.area)
         answer = await self._queries.ask(
             (key, request.query, payload), lambda: self._query(key, parameters, payload, label)
         )
         self._metrics.count_topic("zonal_queries", key, label)
+        if answer.is_nothing and _is_definite(key, parameters):
+            raise Problem(404, f"nobody has a value of {key!r}; wildcards ask for many: {key}/**")
         self._metrics.count("zonal_requests", "GET", "200")
         extra = [] if answer.complete else [(b"zonal-truncated", b"true")]
         if parameters.raw and not answer.samples:
@@ -146,10 +159,9 @@ class Rest:
         elif parameters.raw:
             sandbox = (b"content-security-policy", b"sandbox")  # never a page of this origin
             await request.respond(200, *_raw(answer.samples[0]), [*extra, sandbox])
-        elif request.accepts == b"text/html":
-            await request.respond(200, _HTML, answer.html, extra)
         else:
-            await request.respond(200, _JSON, answer.json, extra)
+            name = parameters.format or _ACCEPTED.get(request.accepts, "json")
+            await request.respond(200, _FORMATS[name], answer.written[name](), extra)
 
     async def _query(self, key: str, parameters: Parameters, payload: bytes, label: str) -> _Answer:
         seconds = parameters.timeout or min(DEFAULT_TIMEOUT_S, self._limits.query_seconds)
@@ -180,7 +192,7 @@ class Rest:
     # Subscribe
 
     async def _subscribe(self, request: Exchange) -> None:
-        key, parameters = self._asked(request)
+        key, parameters = self._asked(request, "stream")
         own = parameters.location
         selection = FeedSelection(
             key, parameters.area, parameters.encodings, parameters.fenced or own is not None
@@ -207,13 +219,24 @@ class _Answer:
     failures: list[ReplyFailure]
     complete: bool
 
-    @cached_property
-    def json(self) -> bytes:
-        return to_json(self.samples, self.failures)
+    @property
+    def is_nothing(self) -> bool:
+        """Whether nobody replied."""
+        return not (self.samples or self.failures)
 
     @cached_property
-    def html(self) -> bytes:
-        return to_html(self.samples, self.failures)
+    def written(self) -> dict[str, Callable[[], bytes]]:
+        """The answer in each format."""
+        writers = {"json": to_json, "geojson": to_geojson, "html": to_html}
+        return {
+            name: cache(partial(write, self.samples, self.failures))
+            for name, write in writers.items()
+        }
+
+
+def _is_definite(key: str, parameters: Parameters) -> bool:
+    """Whether one thing is asked for, which is there or not, rather than all that there is."""
+    return "*" not in key and parameters.area is None and not parameters.selector
 
 
 @lru_cache(256)

@@ -31,9 +31,9 @@ class Workload(NamedTuple):
     gets: list[Point]
 
 
-def load_trajectories(folder: Path) -> tuple[str, list[Trajectory]]:
+def load_trajectories(folder: Path | None) -> tuple[str, list[Trajectory]]:
     """Trajectories in order of their identifiers, and a word on where they are from."""
-    files = sorted(folder.rglob("*.plt"))
+    files = sorted(folder.rglob("*.plt")) if folder else []
     if files:
         return f"Geolife, {len(files)} trajectories", [_trajectory(path) for path in files]
     return "generated random walks", [_random_walk(seed) for seed in range(1000)]

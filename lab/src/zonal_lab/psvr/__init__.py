@@ -1,18 +1,19 @@
 """The experiment `psvr`: the evaluation of the PSVR paper, with the mesh of `zonal.mesh`.
 
-- `command`: the command line; `evaluation`: what each figure sweeps over; `sweep`: running tasks,
-  on Spark or here, and their files; `tasks`: what is computed; `figures`: pictures and sentences.
+- `parts`: what is evaluated, a file each; `sweep`: running tasks, on Spark or here.
 - `peers`: PSVR and what it is compared with; `channels`: radio and recorded links; `plane`: points
   with a reach; `corruption`: node states as bad as can be; `processes`: a fleet of real nodes.
-- `settled_mesh`, `drawing`: a mesh as a picture.
+- `command`, `settled_mesh`, `drawing`: meshes to look at.
 """
 
 from zonal_lab.psvr.channels import TraceChannel, read_k7
 from zonal_lab.psvr.command import app
 from zonal_lab.psvr.corruption import Corruption
+from zonal_lab.psvr.experiment import EXPERIMENT
 from zonal_lab.psvr.peers import OlderScheme, PsvrScheme, SourceTrees, bfs_tree, shen_scheme
 
 __all__ = [
+    "EXPERIMENT",
     "Corruption",
     "OlderScheme",
     "PsvrScheme",

@@ -9,9 +9,9 @@ from zonal.errors import MeshError
 from zonal.mesh import GraphChannel, MeshConfig, Pub, Simulation, faults, used_graph
 from zonal_lab.psvr.channels import TraceChannel, read_trace
 from zonal_lab.psvr.drawing import draw
+from zonal_lab.psvr.parts.part import CHANNEL
 from zonal_lab.psvr.peers import Message
 from zonal_lab.psvr.plane import connected_points
-from zonal_lab.psvr.tasks import CHANNEL
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -109,6 +109,6 @@ function describe(sample, value) {
     }
   } else row("value", String(value));
   row("at", `${sample.location.lat.toFixed(5)}, ${sample.location.long.toFixed(5)}${sample.location.cell ? " (cell)" : ""}`);
-  if (sample.timestamp) row("time", sample.timestamp.split("/")[0].slice(11, 19));
+  if (sample.timestamp) row("time", new Date(sample.timestamp).toLocaleTimeString());
   return table;
 }

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
-from zonal.mesh import GraphChannel, graph_of
+from zonal.errors import MeshError
+from zonal.mesh import GraphChannel, components, graph_of
 
 if TYPE_CHECKING:
     from zonal.mesh import Graph, Transmission
@@ -88,3 +89,15 @@ class TraceChannel(GraphChannel):
         if self.down:
             heard = [node for node in heard if (sender, node) not in self.down]
         return heard
+
+
+def connected_nodes(series: LinkSeries, n: int, at: float) -> set[int]:
+    """So many nodes of a trace that hang together, found outwards from the first one."""
+    graph = TraceChannel(series).links_above(0.25, at)
+    whole = max(components(graph), key=len)
+    order = [min(whole)]
+    for node in order:
+        order += [other for other in sorted(graph[node]) if other not in order]
+    if len(order) < n:
+        raise MeshError(f"the trace connects only {len(order)} nodes, not {n}")
+    return set(order[:n])

@@ -9,8 +9,8 @@ from rich.console import Console
 from rich.progress import track
 
 from zonal.mesh import MeshConfig, connected_gnp
+from zonal_lab.psvr.parts.part import CHANNEL
 from zonal_lab.psvr.processes.fleet import Fleet
-from zonal_lab.psvr.tasks import CHANNEL
 
 
 def run_launch(

@@ -1,0 +1,85 @@
+"""How the cases of `psvr` are run: a sweep over the tasks of a part, on Spark or here."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from zonal.errors import MeshError
+from zonal.mesh import connected_gnp
+from zonal_lab.errors import EmulationError
+from zonal_lab.experiment import Outcome, Trial
+from zonal_lab.psvr.channels import write_k7
+from zonal_lab.psvr.parts import PARTS
+from zonal_lab.psvr.plan import PsvrCase, Recordings
+from zonal_lab.psvr.sweep import sweep
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from zonal_lab.experiment import Results
+    from zonal_lab.psvr.plan import PsvrPlan
+
+ROWS = "rows"
+"""The kind of the raw samples in the results."""
+_MADE_UP = "made-up.k7"
+
+
+class PsvrTrial(Trial[PsvrCase]):
+    """The evaluation with its options set.
+
+    Args:
+        plan: what to run.
+        trace: recorded links in k7 format; None: they are made up, and the page says so.
+        master: Spark's; None runs one task after the other, in this process.
+    """
+
+    emulates = False
+
+    def __init__(
+        self, plan: PsvrPlan, trace: Path | None = None, *, master: str | None = None
+    ) -> None:
+        super().__init__(plan)
+        self._plan = plan
+        self._trace = trace
+        self._master = master
+        self._data: Recordings | None = None
+
+    def prepare(self, results: Results) -> dict[str, str]:
+        """Find the recordings, or make links up where a part needs some."""
+        if self._trace is not None:
+            self._data = Recordings(self._trace)
+            return {"links": f"the recorded ones of {self._trace.name}"}
+        made = results.folder / _MADE_UP
+        self._data = Recordings(made)
+        if not any(PARTS[case.part].recorded for case in self._plan.cases()):
+            return {}
+        _make_links_up(made)
+        return {"links": "made up by chance; --trace names a recording"}
+
+    @contextlib.contextmanager
+    def stage(self, case: PsvrCase) -> Iterator[Callable[[PsvrCase], Outcome]]:
+        """Nothing is shared."""
+        del case
+        yield self._run
+
+    def _run(self, case: PsvrCase) -> Outcome:
+        part = PARTS[case.part]
+        assert self._data is not None
+        tasks = part.tasks(self._plan, self._data, case.nodes)
+        try:
+            rows = sweep(part.work, tasks, master=self._master if part.spreads else None)
+        except MeshError as error:
+            raise EmulationError(str(error)) from error
+        return Outcome({"tasks": len(tasks)}, {ROWS: pa.Table.from_pylist(rows)})
+
+
+def _make_links_up(path: Path) -> None:
+    """A random graph whose links lose nothing, a twentieth or a fifth, as a trace."""
+    rng = random.Random(1)
+    graph = connected_gnp(50, 0.12, rng)
+    write_k7(path, {(a, b): rng.choice((0.8, 0.95, 1.0)) for a in graph for b in graph[a]})

@@ -1,0 +1,43 @@
+"""What is held for clients, in bytes: who wants more than there is room for is refused."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from zonal.broker.message import Message
+    from zonal.broker.settings import Limits
+
+
+class Ledger:
+    """Counts messages that wait for sessions, each once, and subscriptions."""
+
+    __slots__ = ("limits", "messages", "oldest_first", "store_is_full", "subscriptions")
+
+    def __init__(self, limits: Limits, *, oldest_first: bool = False) -> None:
+        self.limits = limits
+        self.oldest_first = oldest_first
+        """Whether a full queue loses its oldest message, not the new one."""
+        self.messages = 0
+        """Bytes of messages waiting for sessions or under way to them."""
+        self.subscriptions = 0
+        self.store_is_full = False
+        """Whether nothing more may be kept on the disk."""
+
+    def has_room(self, message: Message, *, durable: bool) -> bool:
+        """Whether one more session may hold a message."""
+        if durable and self.store_is_full:
+            return False
+        return message.holders > 0 or self.messages + message.size <= self.limits.queued_bytes
+
+    def hold(self, message: Message) -> None:
+        """A session holds a message."""
+        if message.holders == 0:
+            self.messages += message.size
+        message.holders += 1
+
+    def let_go(self, message: Message) -> None:
+        """A session holds it no longer."""
+        message.holders -= 1
+        if message.holders == 0:
+            self.messages -= message.size

@@ -1,0 +1,256 @@
+"""One client's socket: TCP, TLS or WebSocket."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from enum import Flag, auto
+from time import perf_counter
+from typing import TYPE_CHECKING, cast
+
+from zonal.broker import reason_codes
+from zonal.broker.access import RemoteEnd
+from zonal.broker.connection import Connection, Stage
+from zonal.broker.turns import TURN
+from zonal.broker.websocket import WebSocket
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from zonal.broker.core import Broker
+    from zonal.broker.turns import Turns
+
+logger = logging.getLogger(__name__)
+
+LAST_WORDS = 5.0
+"""Seconds a closed connection has to take its last bytes."""
+SMALLEST_SLICE, SLICE, LARGEST_SLICE = 1024, 16 * 1024, 64 * 1024
+"""Bytes of a client that are looked at before the time is: fewer where they took long."""
+
+
+class Hold(Flag):
+    """Why a client is not read."""
+
+    NOTHING = 0
+    TURN = auto()
+    """It has sent more than it could have processed so far."""
+    PROVING = auto()
+    """Its credentials are checked."""
+    STUFFED = auto()
+    """It does not read the answers it gets."""
+    RESTING = auto()
+    """It was faster than it may be."""
+
+
+class ClientLink(asyncio.Protocol):
+    """One TCP or TLS connection.
+
+    Args:
+        broker: the machine.
+        turns: when its bytes are processed.
+        clock: seconds since the epoch.
+        links: where it is entered while it is there.
+    """
+
+    def __init__(
+        self, broker: Broker, turns: Turns, clock: Callable[[], float], links: set[ClientLink]
+    ) -> None:
+        self._broker = broker
+        self._turns = turns
+        self._clock = clock
+        self._links = links
+        self._transport: asyncio.Transport
+        self.connection: Connection
+        self._closing = False
+        self._holds = Hold.NOTHING
+        self._rest = b""
+        self._at = 0
+        self._more = False
+        self._slice = SLICE
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """A client has connected."""
+        self._transport = cast("asyncio.Transport", transport)
+        self._transport.set_write_buffer_limits(high=self._broker.settings.limits.backlog)
+        self.connection = self._broker.open(peer_of(self._transport), self._clock())
+        self.connection.rim = self
+        self._links.add(self)
+
+    def connection_lost(self, _: Exception | None) -> None:
+        """The client is gone."""
+        self._rest = b""
+        self._links.discard(self)
+        self._broker.lost(self.connection, self._clock())
+        self._turns.schedule()
+
+    # What the client sends.
+
+    def data_received(self, data: bytes) -> None:
+        """Bytes from the client: processed at once, or in turns where they are many."""
+        if self._holds or len(data) > self._slice_size:
+            self._rest, self._at = self._rest[self._at :] + data, 0
+            self.hold(Hold.TURN)
+            return
+        self._turns.begin()
+        self._take(data)
+
+    def work(self) -> bool:
+        """Processes some of what waits; whether more can be processed at once."""
+        if self._holds & ~Hold.TURN or self.connection.stage is Stage.CLOSED:
+            self._holds &= ~Hold.TURN  # whoever lifts the other hold lines up again
+            return False
+        began = perf_counter()
+        if self._take(b"" if self._more else self._next_slice()):
+            return True
+        seconds = perf_counter() - began
+        if seconds > TURN:
+            self._slice = max(SMALLEST_SLICE, self._slice // 2)
+        elif seconds < TURN / 2:
+            self._slice = min(LARGEST_SLICE, self._slice * 2)
+        if self._rest and not self._holds & ~Hold.TURN:
+            return True
+        self.release(Hold.TURN)
+        return False
+
+    @property
+    def _slice_size(self) -> int:
+        # Rates are looked at after each slice.
+        return SMALLEST_SLICE if self.connection.allowances else self._slice
+
+    def _next_slice(self) -> bytes:
+        start = self._at
+        self._at += self._slice_size
+        data = self._rest[start : self._at]
+        if self._at >= len(self._rest):
+            self._rest, self._at = b"", 0
+        return data
+
+    def _take(self, data: bytes) -> bool:
+        """Processes bytes; whether the client has used its turn up and has more to say."""
+        try:
+            wait = self._receive(data)
+        except Exception:
+            logger.exception("a connection is closed after an internal error")
+            self._broker.drop(
+                self.connection, reason_codes.UNSPECIFIED, "internal error", self._clock()
+            )
+            wait = None
+        self._turns.taken(len(data))
+        self._more = wait is not None
+        if wait is None:
+            return False
+        if wait > 0:
+            self.hold(Hold.RESTING)
+            asyncio.get_running_loop().call_later(wait, self.release, Hold.RESTING)
+            return False
+        self.hold(Hold.TURN)
+        return True
+
+    def _receive(self, data: bytes) -> float | None:
+        return self._broker.receive(self.connection, data, self._clock(), self._turns.spent)
+
+    def hold(self, why: Hold) -> None:
+        """Reads nothing for now."""
+        if not self._holds and not self._transport.is_closing():
+            self._transport.pause_reading()
+        if why is Hold.TURN and not self._holds & Hold.TURN:
+            self._turns.line_up(self)
+        self._holds |= why
+
+    def release(self, why: Hold) -> None:
+        """One reason less not to read; what waited is processed first."""
+        before, self._holds = self._holds, self._holds & ~why
+        if self._holds or not before & why or self._transport.is_closing():
+            return
+        if why is Hold.TURN:
+            self._transport.resume_reading()
+        else:
+            self._holds = Hold.TURN
+            self._turns.line_up(self)
+
+    # What is sent to the client.
+
+    def pause_writing(self) -> None:
+        """The client does not read as fast as it is written to."""
+        self.connection.writable = False
+
+    def resume_writing(self) -> None:
+        """The client has caught up."""
+        self._broker.writable(self.connection, self._clock())
+        self.release(Hold.STUFFED)
+        self._turns.schedule()
+
+    def write(self, data: bytes) -> None:
+        """MQTT bytes to the client; they are lost if it has just gone."""
+        if not self._transport.is_closing():
+            self._transport.write(data)
+        if not self.connection.writable:
+            limits = self._broker.settings.limits
+            if self._transport.get_write_buffer_size() > limits.backlog + limits.unread_answers:
+                self.hold(Hold.STUFFED)
+
+    @property
+    def buffered(self) -> int:
+        """Bytes held for this connection: unsent, unprocessed, or of an unfinished packet."""
+        unsent = self._transport.get_write_buffer_size()
+        return unsent + len(self._rest) - self._at + self.connection.reader.buffered
+
+    def close(self) -> None:
+        """Closes when the last bytes are out, at the latest after `LAST_WORDS` seconds."""
+        if not self._closing:
+            self._closing = True
+            self._transport.close()
+            asyncio.get_running_loop().call_later(LAST_WORDS, self.abort)
+
+    def abort(self) -> None:
+        """Closes at once."""
+        self._transport.abort()
+
+
+class WebSocketLink(ClientLink):
+    """One WebSocket connection: MQTT bytes in binary frames (MQTT 5, section 6)."""
+
+    def __init__(
+        self, broker: Broker, turns: Turns, clock: Callable[[], float], links: set[ClientLink]
+    ) -> None:
+        super().__init__(broker, turns, clock, links)
+        self._socket = WebSocket(broker.settings.limits.connect_packet_size)
+
+    def _receive(self, data: bytes) -> float | None:
+        """Frames from the client; before its CONNECT is accepted, only small ones."""
+        wait = None if data else super()._receive(b"")
+        for payload in self._socket.receive(data) if data else ():
+            wait = super()._receive(payload)
+            self._socket.limit(self.connection.reader.limit)
+        self._drain()
+        return wait
+
+    def write(self, data: bytes) -> None:
+        """MQTT bytes to the client, in one frame."""
+        self._socket.send(data)
+        self._drain()
+
+    def close(self) -> None:
+        """Sends WebSocket's own closing frame first."""
+        if not self._closing:
+            self._socket.close()
+            self._drain()
+        super().close()
+
+    def _drain(self) -> None:
+        data = self._socket.outgoing()
+        if data:
+            super().write(data)
+        if self._socket.finished:
+            super().close()
+
+
+def peer_of(transport: asyncio.Transport) -> RemoteEnd:
+    """Who is at the other end."""
+    address = transport.get_extra_info("peername")
+    certificate = transport.get_extra_info("peercert")
+    name = None
+    if certificate:
+        parts = (part for group in certificate.get("subject", ()) for part in group)
+        name = next((value for key, value in parts if key == "commonName"), None)
+    return RemoteEnd(str(address[0]) if address else "", name)

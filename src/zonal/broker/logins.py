@@ -1,0 +1,167 @@
+"""Checking credentials without letting those who guess hold up those who know."""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import ipaddress
+import logging
+import os
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+from zonal.broker import reason_codes
+from zonal.broker.connection import Connection, Stage
+from zonal.errors import MqttError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from zonal.broker.access import Access, User
+
+logger = logging.getLogger(__name__)
+
+THREADS = max(1, min(4, (os.cpu_count() or 1) // 2))
+WAITING = 100
+"""Connections whose credentials wait to be checked; more are told that the server is busy."""
+OF_ADDRESS, OF_USER = 10, 50
+"""Wrong passwords that an address and a user name have in hand."""
+RECOVERY = 2.0
+"""Seconds until one more is."""
+REMEMBERED = 50_000
+"""Addresses and user names whose wrong passwords are remembered."""
+
+
+class Throttle:
+    """Counts wrong passwords by address and user name; time passes when it is told."""
+
+    def __init__(self) -> None:
+        self._wrong: dict[tuple[str, str], tuple[float, float]] = {}
+
+    def wrong(self, key: tuple[str, str], now: float) -> float:
+        """How many wrong passwords count against an address or a name now."""
+        count, at = self._wrong.get(key, (0.0, now))
+        return max(0.0, count - max(0.0, now - at) / RECOVERY)
+
+    def count(self, address: str, name: str, now: float) -> None:
+        """A wrong password came."""
+        for key in (("address", address), ("name", name)):
+            count = self.wrong(key, now) + 1
+            self._wrong.pop(key, None)  # to the end: what was seen last is remembered longest
+            self._wrong[key] = (count, now)
+        while len(self._wrong) > REMEMBERED:
+            del self._wrong[next(iter(self._wrong))]
+
+    def allows(self, address: str, name: str, now: float) -> bool:
+        """Whether another try is looked at."""
+        return (
+            self.wrong(("address", address), now) <= OF_ADDRESS - 1
+            and self.wrong(("name", name), now) <= OF_USER - 1
+        )
+
+
+def neighbourhood(address: str) -> str:
+    """What counts as one address: an IPv4 address, or the 64-bit network of an IPv6 address."""
+    try:
+        parsed = ipaddress.ip_address(address.partition("%")[0])
+    except ValueError:
+        return address
+    if isinstance(parsed, ipaddress.IPv6Address):
+        if parsed.ipv4_mapped is not None:
+            return str(parsed.ipv4_mapped)
+        return str(ipaddress.ip_network((parsed, 64), strict=False))
+    return str(parsed)
+
+
+class Logins:
+    """A few threads that check credentials, and a bounded row before them.
+
+    Whoever comes from an address without wrong passwords is checked before those who come from one
+    with some. Addresses and names with too many are refused unseen, a while. Those whose password
+    was right before never come here: `Access.recall` knows them.
+
+    Args:
+        access: checks.
+        clock: seconds since the epoch.
+        decided: is told who a connection's client is, or why it is refused.
+    """
+
+    def __init__(
+        self, access: Access, clock: Callable[[], float],
+        decided: Callable[[Connection, User | MqttError], None],
+    ) -> None:  # fmt: skip
+        self._access = access
+        self._clock = clock
+        self._decided = decided
+        self.throttle = Throttle()
+        self._row: list[tuple[float, int, Connection]] = []
+        self._count = 0
+        self._running = 0
+        self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="credentials")
+
+    def close(self) -> None:
+        """Checks nothing any more."""
+        self._row.clear()
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def check(self, connection: Connection) -> None:
+        """Has a connection's credentials checked, and then decides."""
+        if self._is_refused(connection):
+            return
+        if len(self._row) >= WAITING:
+            reason = "too many credentials wait to be checked"
+            self._decided(connection, MqttError(reason_codes.SERVER_BUSY, reason))
+            return
+        self._count += 1
+        wrong = self.throttle.wrong(("address", _who(connection)[0]), self._clock())
+        heapq.heappush(self._row, (wrong, self._count, connection))
+        self._next()
+
+    def _is_refused(self, connection: Connection) -> bool:
+        if self.throttle.allows(*_who(connection), self._clock()):
+            return False
+        reason = "too many wrong passwords came from this address or for this user"
+        self._decided(connection, MqttError(reason_codes.CONNECTION_RATE_EXCEEDED, reason))
+        return True
+
+    def _next(self) -> None:
+        while self._row and self._running < THREADS:
+            _, _, connection = heapq.heappop(self._row)
+            packet = connection.connect
+            gone = connection.stage is not Stage.PROVING or packet is None
+            if gone or self._is_refused(connection):
+                continue
+            assert packet is not None
+            self._running += 1
+            loop = asyncio.get_running_loop()
+            future = loop.run_in_executor(
+                self._pool, self._access.check, packet.username, packet.password, connection.peer
+            )
+            future.add_done_callback(lambda checked, c=connection: self._done(c, checked))  # type: ignore[misc]
+
+    def _done(self, connection: Connection, checked: asyncio.Future[User | None]) -> None:
+        self._running -= 1
+        if checked.cancelled():
+            return
+        error = checked.exception()
+        if error is not None:
+            logger.error("credentials could not be checked", exc_info=error)
+        user = checked.result() if error is None else None
+        if user is not None:
+            self._decided(connection, user)
+        else:
+            self._decided(connection, self._refusal(connection))
+        self._next()
+
+    def _refusal(self, connection: Connection) -> MqttError:
+        packet = connection.connect
+        if packet is None or (packet.username is None and packet.password is None):
+            return MqttError(reason_codes.NOT_AUTHORIZED, "who are you?")
+        self.throttle.count(*_who(connection), self._clock())
+        return MqttError(reason_codes.BAD_CREDENTIALS, "user name or password is wrong")
+
+
+def _who(connection: Connection) -> tuple[str, str]:
+    packet = connection.connect
+    name = packet.username if packet is not None else None
+    return neighbourhood(connection.peer.address), name or ""

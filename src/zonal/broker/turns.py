@@ -1,0 +1,103 @@
+"""Whose turn it is: clients with much to say are heard a little at a time, the others at once."""
+
+from __future__ import annotations
+
+from collections import deque
+from time import perf_counter
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Callable
+
+TURN = 0.0003
+"""Seconds that those who wait for a turn may take together, each time the event loop goes round."""
+BURST = 32 * 1024
+"""Bytes from clients after which answers and deliveries are written at once."""
+
+
+class Worker(Protocol):
+    """Somebody whose bytes are worked off in turns."""
+
+    def work(self) -> bool:
+        """Does a little; whether there is more to do at once."""
+
+
+class Turns:
+    """Shares the event loop's time between clients.
+
+    What arrives is processed at once as far as a turn allows. Whoever has more waits in a row with
+    others of that kind, in which each gets a turn after the other, and between two rounds everybody
+    else's bytes are read and processed. So a client that floods the broker waits for itself alone.
+
+    Args:
+        loop: the event loop.
+        flush: makes changes last and writes what came of them.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, flush: Callable[[], None]) -> None:
+        self._loop = loop
+        self._flush = flush
+        self._row: deque[Worker] = deque()
+        self._going_round = False
+        self._flushing = False
+        self._processed = 0
+        self._end = 0.0
+
+    def begin(self) -> None:
+        """A turn begins."""
+        self._end = perf_counter() + TURN
+
+    def spent(self) -> bool:
+        """Whether the turn is over."""
+        return perf_counter() >= self._end
+
+    def line_up(self, worker: Worker) -> None:
+        """Has somebody wait for its next turn."""
+        self._row.append(worker)
+        if not self._going_round:
+            self._going_round = True
+            self._loop.call_soon(self._go_round)
+
+    def _go_round(self) -> None:
+        if self._flushing:
+            self.flush()  # nobody's messages wait for the work of those in the row
+        row = self._row
+        self.begin()
+        for _ in range(len(row)):
+            worker = row.popleft()
+            if worker.work():
+                row.append(worker)
+            if self.spent():
+                break
+        self._going_round = bool(row)
+        if row:
+            self._loop.call_soon(self._go_round)
+
+    def taken(self, size: int) -> None:
+        """Bytes were processed: what came of them is written at the end of the turn.
+
+        After `BURST` bytes it is written at once, so that receivers have something to do while
+        the rest is processed.
+        """
+        self._processed += size
+        if self._processed >= BURST:
+            self.flush()
+        else:
+            self.schedule()
+
+    def schedule(self) -> None:
+        """Has everything written before the event loop waits again."""
+        if not self._flushing:
+            self._flushing = True
+            self._loop.call_soon(self._flush_scheduled)
+
+    def _flush_scheduled(self) -> None:
+        if self._flushing:
+            self.flush()
+
+    def flush(self) -> None:
+        """Has everything written now."""
+        self._flushing = False
+        self._processed = 0
+        self._flush()

@@ -1,0 +1,59 @@
+"""An example or two of every command: shown under its help, and read by a test."""
+
+from __future__ import annotations
+
+EXAMPLES: dict[str, tuple[str, ...]] = {
+    "router": ("zonal router", "zonal router --listen tcp/0.0.0.0:7447"),
+    "pub": (
+        "zonal pub city/air '{\"pm10\": 21}' --at 45.4642,9.19",
+        "zonal pub city/alert 'stay inside' --at 45.46,9.19 --geofence circle:45.46,9.19,500m",
+    ),
+    "sub": (
+        "zonal sub 'city/**' --area circle:45.46,9.19,2km",
+        "zonal sub city/air --json --position 45.46,9.19 --area around:500m",
+    ),
+    "get": ("zonal get 'city/**?_time=[now(-1h)..]' --area box:45.4,9.1,45.5,9.3",),
+    "encode": ("zonal encode 45.4642,9.19", "zonal encode circle:45.46,9.19,2km --json"),
+    "serve": (
+        "zonal serve --topic 'city/**' --center 45.46,9.19 --zoom 12",
+        "zonal serve --connect tcp/10.0.0.1:7447 --host 0.0.0.0 --read-only",
+    ),
+    "broker": (
+        "zonal broker",
+        "zonal broker --data broker-data --federate",
+    ),
+    "broker passwd": ("zonal broker passwd users.txt anna",),
+    "record": ("zonal record out/log 'city/**'", "zonal record s3://city/log --name north"),
+    "pipeline run": ("zonal pipeline run out/log out/lake --once",),
+    "pipeline compact": ("zonal pipeline compact out/lake --table silver",),
+    "pipeline show": ("zonal pipeline show out/lake --table windows --limit 5",),
+    "pipeline deliveries": ("zonal pipeline deliveries out/log subscriptions.csv",),
+    "pipeline submit": (
+        "zonal pipeline submit --master spark://head:7077 -- run s3://city/log s3://city/lake",
+    ),
+    "history": (
+        "zonal history 'city/**' --log out/log --time '[now(-1d)..]' --json",
+        "zonal history --lake out/lake --log out/log --serve",
+    ),
+    "export": ("zonal export out/lake -o centre.parquet --area circle:45.46,9.19,2km",),
+    "sql": ("zonal sql 'select zone, max(mean) from windows group by zone' out/lake",),
+    "mesh node": ("zonal mesh node --position 45.46,9.19",),
+    "mesh sub": ("zonal mesh sub 'street/**' --area circle:45.46,9.19,500m",),
+    "mesh pub": ("zonal mesh pub street/a/noise loud",),
+    "mesh status": ("zonal mesh status --watch",),
+    "mesh gateway": ("zonal mesh gateway --topic 'street/**' --connect tcp/127.0.0.1:7447",),
+    "demo": ("zonal demo", "zonal demo --table --seconds 30"),
+    "doctor": ("zonal doctor", "zonal doctor --certificate cert.pem --key key.pem"),
+    "completion": (
+        'eval "$(zonal completion bash)"',
+        "zonal completion fish > ~/.config/fish/completions/zonal.fish",
+    ),
+}
+"""By the words of a command."""
+
+
+def epilog_of(words: str) -> str | None:
+    """What stands under a command's help; lines that the formatter leaves as they are."""
+    if words not in EXAMPLES:
+        return None
+    return "\n".join(("\b", "Examples:", *(f"  {line}" for line in EXAMPLES[words])))
