@@ -85,8 +85,10 @@ def fetching(conf: Mapping[str, str], tell: Callable[[str], None] | None = None)
     if _has_all(folder, conf[_PACKAGES]):
         yield
         return
-    with _one_at_a_time(), _watched(folder, tell):
-        yield
+    with _one_at_a_time():
+        by_another = _has_all(folder, conf[_PACKAGES])
+        with _watched(folder, None if by_another else tell):
+            yield
 
 
 def _has_all(folder: Path, packages: str) -> bool:
