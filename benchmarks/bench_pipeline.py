@@ -29,6 +29,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import shapely
 
@@ -388,8 +389,8 @@ def bench_history(folder: Path, scale: float, _: Path | None) -> dict[str, float
     """A district and one hour against a full scan, and against DuckDB, on one table."""
     table, history, name = _past(folder, scale)
     rows = table.to_pyarrow_dataset().count_rows()
-    first = table.to_pyarrow_dataset().head(1, columns=["timestamp"])["timestamp"][0].as_py()
-    since = first.replace(minute=0, second=0, microsecond=0) + timedelta(hours=1)
+    files = pa.table(table.get_add_actions(flatten=True))
+    since = min(files["min.timestamp"].to_pylist()) + timedelta(hours=9)
     area = Box(45.455, 9.17, 45.475, 9.20)
     wanted = Selection("city/**", area, since, since + timedelta(hours=1))
     pruned, beside, full = [], [], []
@@ -453,11 +454,11 @@ def _duckdb(table: DeltaTable, name: str, wanted: Selection) -> int:
     box, time = wanted.area, "time" if name == "silver" else "timestamp"
     with duckdb.connect() as connection:
         connection.register("past", table.to_pyarrow_dataset())
-        found = connection.execute(
+        found = connection.sql(
             f"""select {", ".join(f'"{column}"' for column in LOG_SCHEMA.names)} from past
             where {time} between ? and ? and latitude between ? and ? and longitude between ? and ?
             order by timestamp, received""",
-            [wanted.since, wanted.until, box.min_lat, box.max_lat, box.min_lon, box.max_lon],
+            params=[wanted.since, wanted.until, box.min_lat, box.max_lat, box.min_lon, box.max_lon],
         )
         return int(found.to_arrow_table().num_rows)
 

@@ -74,9 +74,10 @@ def fleet(count: int, first: int, *, devices: int = 1000, rate: float = 2000.0) 
 
 
 def write_log(folder: Path, rows: int) -> Path:
+    """A day of messages, in commits of a recorder's size."""
     with LogWriter(folder) as writer:
         for first in range(0, rows, COMMIT_ROWS):
-            writer.append(fleet(min(COMMIT_ROWS, rows - first), first))
+            writer.append(fleet(min(COMMIT_ROWS, rows - first), first, rate=rows / 86_400))
     return folder
 
 

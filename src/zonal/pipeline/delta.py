@@ -15,7 +15,7 @@ from zonal.errors import LakeError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_COMMITS_BACK = 1000
+_COMMITS_BACK = (1, 10, 1000)
 STATISTICS_TICK = timedelta(milliseconds=1)
 """Delta cuts times off at the millisecond in its statistics: the latest may be as much later."""
 
@@ -54,11 +54,13 @@ def find_table(url: str, version: int | None = None) -> DeltaTable | None:
 def newest_note(table: DeltaTable) -> Mapping[str, Any]:
     """What the newest of our commits said of itself (`userMetadata`); nothing where none did.
 
-    Compactions say nothing, so some commits are looked at; Delta keeps them for 30 days.
+    Compactions say nothing, so more than the last commit may be looked at; Delta keeps them for 30
+    days.
     """
-    for commit in table.history(_COMMITS_BACK):
-        text = commit.get("userMetadata")
-        if text:
-            note: dict[str, Any] = json.loads(text)
-            return note
+    for commits in _COMMITS_BACK:
+        for commit in table.history(commits):
+            text = commit.get("userMetadata")
+            if text:
+                note: dict[str, Any] = json.loads(text)
+                return note
     return {}
