@@ -6,6 +6,7 @@ import os
 import shlex
 import shutil
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 from typing import Annotated
@@ -57,6 +58,8 @@ def _command(
     if environment is not None:
         archives = ["--archives", f"{environment.absolute()}#environment"]
         settings["spark.pyspark.python"] = "./environment/bin/python"
+        if settings.get("spark.submit.deployMode", "client") == "client":
+            settings["spark.pyspark.driver.python"] = sys.executable  # where nothing is unpacked
     main = folder / "main.py"
     main.write_text(_MAIN)
     return [
