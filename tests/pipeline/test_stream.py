@@ -407,7 +407,9 @@ def test_a_query_stopped_in_the_middle_of_a_job_ends_without_an_error(
 _KILLED = """
 import sys
 from zonal.pipeline.jobs import Pipeline, PipelinePlan, open_spark
-spark = open_spark("local[2]", conf={"spark.sql.shuffle.partitions": "2"})
+quick = {"spark.sql.shuffle.partitions": "1", "spark.sql.adaptive.enabled": "false",
+         "spark.sql.codegen.factoryMode": "NO_CODEGEN", "spark.sql.codegen.wholeStage": "false"}
+spark = open_spark("local[2]", conf=quick)
 pipeline = Pipeline(spark, sys.argv[1] + "/log", sys.argv[1] + "/lake", PipelinePlan(),
                     on_batch=lambda report: print("batch", report.total, flush=True))
 print("started", flush=True)
@@ -416,10 +418,11 @@ pipeline.run(max_files=1)
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_a_query_killed_mid_batch_again_and_again_still_writes_exactly_once(
     tmp_path: Path, messages: Messages
 ) -> None:
-    write(tmp_path / "log", *[messages(50, first=50 * i) for i in range(12)])
+    write(tmp_path / "log", *[messages(50, first=50 * i) for i in range(8)])
     for batches in (1, 3, 0):
         command = [sys.executable, "-c", _KILLED, str(tmp_path)]
         with subprocess.Popen(
@@ -434,6 +437,6 @@ def test_a_query_killed_mid_batch_again_and_again_still_writes_exactly_once(
             timer = threading.Event()
             timer.wait(0.4)  # into the next batch
             os.killpg(process.pid, signal.SIGKILL)
-    subprocess.run([sys.executable, "-c", _KILLED, str(tmp_path)], check=True, timeout=150)
+    subprocess.run([sys.executable, "-c", _KILLED, str(tmp_path)], check=True, timeout=500)
     found = DeltaTable(tmp_path / "lake" / "silver").to_pyarrow_dataset().to_table(["offset"])
-    assert sorted(found["offset"].to_pylist()) == list(range(600))
+    assert sorted(found["offset"].to_pylist()) == list(range(400))
