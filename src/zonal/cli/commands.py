@@ -55,6 +55,12 @@ def _get() -> Any:
     return get
 
 
+def _watch() -> Any:
+    from zonal.cli.watch import watch
+
+    return watch
+
+
 def _encode() -> Any:
     from zonal.cli.encode import encode
 
@@ -71,6 +77,12 @@ def _broker() -> Any:
     from zonal.cli.broker import app
 
     return app
+
+
+def _store() -> Any:
+    from zonal.cli.store import store
+
+    return store
 
 
 def _record() -> Any:
@@ -91,6 +103,18 @@ def _history() -> Any:
     return history
 
 
+def _export() -> Any:
+    from zonal.cli.export import export
+
+    return export
+
+
+def _sql() -> Any:
+    from zonal.cli.sql import sql
+
+    return sql
+
+
 def _mesh() -> Any:
     from zonal.cli.mesh import app
 
@@ -101,6 +125,18 @@ def _demo() -> Any:
     from zonal.cli.demo import demo
 
     return demo
+
+
+def _feed() -> Any:
+    from zonal.cli.feed import feed
+
+    return feed
+
+
+def _replay() -> Any:
+    from zonal.cli.replay import replay
+
+    return replay
 
 
 def _doctor() -> Any:
@@ -120,12 +156,18 @@ COMMANDS: dict[str, Callable[[], Any]] = {
     "pub": _pub,
     "sub": _sub,
     "get": _get,
+    "watch": _watch,
     "encode": _encode,
     "serve": _serve,
     "broker": _broker,
+    "store": _store,
     "record": _record,
     "pipeline": _pipeline,
     "history": _history,
+    "replay": _replay,
+    "feed": _feed,
+    "export": _export,
+    "sql": _sql,
     "mesh": _mesh,
     "demo": _demo,
     "doctor": _doctor,
@@ -140,6 +182,8 @@ EXTRAS = {
     "record": "pipeline",
     "pipeline": "pipeline",
     "history": "pipeline",
+    "replay": "pipeline",
+    "feed": "feeds",
     "demo": "demo",
 }
 """The extra of our distribution that a command needs."""
