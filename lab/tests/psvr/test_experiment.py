@@ -33,8 +33,8 @@ def run(folder: Path, *arguments: str) -> str:
         ("recovery", "no corrupted state from which"),
         ("channels", "beacons know nothing of channels"),
         ("rest", "| none | 4 s | 8"),  # 900 beacons an hour, or nearly
-        ("joining", "a node joins a ring of n in O(n)"),
-        ("weak-links", "95 % arrive with acknowledgement"),
+        ("joining", "rounds, mean"),
+        ("weak-links", "lose half"),
         ("moving", "random waypoints"),
     ],
 )
