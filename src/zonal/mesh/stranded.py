@@ -15,7 +15,7 @@ REMEMBERED = 512
 """Publications and hops that a node remembers, to tell doubles from news."""
 
 _QUIET = 2  # periods without a change after which a new ring is taken to stand
-_HELD = 20  # periods until a publication is let go; a broken link is known long before
+_HELD = 20  # beacons until a publication is let go; a broken link is known long before
 _RINGS = 2  # that it goes around on from one node: the first may close without those it is for
 
 Standing = tuple[tuple[int, ...], int] | None
@@ -68,7 +68,7 @@ class Stranded:
     def due(self, now: float) -> list[Pub]:
         """What goes around now; what is let go does so too, if it never did: bad luck, no break."""
         quiet = now - _QUIET * self.config.period
-        oldest = now - _HELD * self.config.period
+        oldest = now - _HELD * self.config.period * self.config.rest_periods
         stands = self.standing is not None and self.stands_since <= quiet
         out, kept = [], []
         for held in self.held:
