@@ -14,4 +14,4 @@ Each room imports only what stands above it in this list:
 - `command`: `zonal lab`, with the list of experiments.
 """
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
