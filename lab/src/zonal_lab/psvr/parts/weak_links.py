@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from zonal.mesh import Ack, Beacon, MeshConfig, Pub, Simulation, Sub, components
 from zonal_lab.experiment import OURS as OUR_FIGURE
-from zonal_lab.experiment import Verdict, table
+from zonal_lab.experiment import Claim, Unit, table
 from zonal_lab.psvr.channels import TraceChannel, read_trace
-from zonal_lab.psvr.parts.part import CHANNEL, Part, Row, grouped, share_of
+from zonal_lab.psvr.parts.part import CHANNEL, Part, Row, drawn_share, grouped, share_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -96,17 +96,22 @@ def _forwarded(sim: Simulation) -> int:
     return sum(node.counters.forwarded for node in sim.nodes.values())
 
 
-def _claims(rows: Sequence[Row]) -> Iterator[Verdict]:
-    for (links, trace), part in grouped(rows, "links", "trace").items():
-        share = share_of(part, "got", "wanted")
-        hops = sum(r["hops"] for r in part) / sum(r["publications"] for r in part)
-        yield Verdict(
-            OUR_FIGURE,
-            f"{_title(links, trace)}: 95 % arrive with acknowledgement, in at most 60 messages a "
-            "publication",
-            share >= _LEAST_PERCENT and hops <= _MOST_HOPS,
-            f"{share:.1f} %, {hops:.0f} messages",
-        )
+def _claims(rows: Sequence[Row]) -> Iterator[Claim]:
+    parts = grouped(rows, "links", "trace")
+    for links, trace in list(parts) or [("thinned", "recorded links")]:
+        where = f"mesh, {_title(links, trace)}"
+        part = parts.get((links, trace), [])
+        yield Claim(
+            OUR_FIGURE, where, "at least 95 % arrive with acknowledgement", "", Unit.SHARE,
+            lambda draw, mine=part: drawn_share(draw, mine, "got", "wanted"),  # type: ignore[misc] # its own
+            least=_LEAST_PERCENT,
+        )  # fmt: skip
+        yield Claim(
+            OUR_FIGURE, where, f"at most {_MOST_HOPS:g} messages a publication", "", Unit.COUNT,
+            lambda draw, mine=part: draw([row["hops"] for row in mine])  # type: ignore[misc] # its own
+            / draw([row["publications"] for row in mine]),
+            most=_MOST_HOPS,
+        )  # fmt: skip
 
 
 def _title(links: str, trace: str) -> str:
