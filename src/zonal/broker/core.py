@@ -42,7 +42,7 @@ class Broker(BrokerState):
     def __init__(self, settings: Settings | None = None, *, access: Access | None = None,
                  journal: Journal | None = None, now: float = 0.0) -> None:  # fmt: skip
         super().__init__(settings, access, journal, now)
-        self.express = Express(self.distributor, self.counters)
+        self.express = Express(self)
         self.figures = Figures(self, now)
         self.timers.at(now, self._measure)
         if self.settings.sys_interval > 0:

@@ -119,7 +119,7 @@ def admit(broker: BrokerState, connection: Connection, user: User, now: float,
     if context.location is not None:
         broker.matching.locate(session, context.location)
     broker.journal.session(session)
-    welcome = _welcome(broker, connection, session, packet, proof, present=present)
+    welcome = _welcome(broker, connection, session, packet, proof, context.hint, present=present)
     if len(welcome) > connection.maximum_packet:
         # Nothing may be said before CONNACK, and nothing longer than the client takes.
         broker.leave(connection, now, keep_will=False)
@@ -158,7 +158,7 @@ def _configure(
     connection.reader.limit = settings.limits.maximum_packet_size
     connection.quota = min(packet.receive_max, settings.limits.maximum_inflight)
     connection.topic_alias_maximum = packet.topic_alias_max
-    connection.verbatim = connection.version == 5 and packet.topic_alias_max == 0
+    connection.verbatim = 0 if packet.topic_alias_max else connection.version
     connection.problem_information = packet.request_problem_info
     keep_alive = packet.keep_alive
     if settings.keep_alive and not 0 < keep_alive <= settings.keep_alive:
@@ -199,7 +199,7 @@ def _session(
 
 
 def _welcome(broker: BrokerState, connection: Connection, session: ClientSession,
-             packet: mqtt5.ConnectPacket, proof: bytes | None, *,
+             packet: mqtt5.ConnectPacket, proof: bytes | None, hint: str, *,
              present: bool) -> bytes:  # fmt: skip
     """CONNACK, with what this server does differently from what the client asked for."""
     if connection.version == 4:
@@ -216,6 +216,7 @@ def _welcome(broker: BrokerState, connection: Connection, session: ClientSession
         receive_max=limits.receive_maximum,
         topic_alias_max=limits.topic_alias_maximum,
         max_packet_size=limits.maximum_packet_size,
+        reason_str=hint or None,
         max_qos=QOS[limits.maximum_qos],
         retain_available=limits.retain_available,
         authentication_method=None if proof is None else scram.METHOD,

@@ -207,7 +207,8 @@ def _message(
     message = Message.from_packet(stored, stored.topic, stored.payload, 0.0)
     message.expires_at, message.source = expires_at, source
     if places is None:
-        message.location, message.geofence = _context(stored.user_properties)
+        context = _context(stored.user_properties)
+        message.location, message.geofence = context.location, context.geofence
         return message
     known = json.loads(places)
     location, geofence = known["location"], known["geofence"]

@@ -163,5 +163,6 @@ def _message(sample: zenoh.Sample, now: float, secret: bytes) -> Message | None:
         return None
     message = opened(envelope, payload, now)
     check_topic(message.topic, str(sample.key_expr).removeprefix(f"{ASKED}/"))
-    message.location, message.geofence = geocontext.read(message.user_properties)
+    context = geocontext.read(message.user_properties)
+    message.location, message.geofence = context.location, context.geofence
     return message

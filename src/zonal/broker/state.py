@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, NamedTuple
 
 from zonal.broker import geocontext, reason_codes
@@ -10,6 +11,7 @@ from zonal.broker.connection import Stage
 from zonal.broker.counters import BrokerCounters
 from zonal.broker.diary import Diary
 from zonal.broker.distribution import Distributor
+from zonal.broker.geotopics import GeoTopics
 from zonal.broker.journal import Journal
 from zonal.broker.ledger import Ledger
 from zonal.broker.matching import Matching
@@ -29,6 +31,9 @@ if TYPE_CHECKING:
     from zonal.broker.message import Message
     from zonal.broker.session import ClientSubscription
     from zonal.geo import Point
+
+
+logger = logging.getLogger(__name__)
 
 
 class Claim(NamedTuple):
@@ -60,6 +65,7 @@ class BrokerState:
         """The sessions whose clients are connected, by connection."""
         self.retained = Retained(self.journal)
         self.matching = Matching()
+        self.geotopics = GeoTopics(self.settings.zones)
         self.distributor = Distributor(
             self.matching, self.retained, self.settings.limits.maximum_levels
         )
@@ -78,11 +84,17 @@ class BrokerState:
         self.on_retained_wanted: Callable[[ClientSubscription], None] | None = None
         """Called with every subscription that wants what is retained."""
 
-    def context(self, properties: Sequence[tuple[str, str]]) -> Context:
+    def context(self, properties: Sequence[tuple[str, str]], *, counted: bool = True) -> Context:
         """The geo-context in user properties; raises `GeometryError` for a bad one."""
         if not self.settings.geo or not properties:
             return geocontext.NOWHERE
-        return geocontext.read(properties, self.settings.limits.maximum_vertices)
+        context = geocontext.read(
+            properties, self.settings.limits.maximum_vertices, strict=self.settings.strict
+        )
+        if context.unread and counted:
+            self.counters.unread_locations += 1
+            logger.debug("passed on as an ordinary property: %s", context.unread)
+        return context
 
     def allowances(self, user: User, now: float) -> tuple[Allowance, ...]:
         """What a new connection may use: its own share, and what it shares with its user's."""

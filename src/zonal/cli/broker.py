@@ -45,6 +45,12 @@ def broker(
     rules: Annotated[
         Path | None, typer.Option(exists=True, help="What users may publish and subscribe.")
     ] = None,
+    zones: Annotated[
+        Path | None, typer.Option(exists=True, help="Named areas for topics (GeoJSON).")
+    ] = None,
+    locations: Annotated[
+        Path | None, typer.Option(exists=True, help="How payloads say places (TOML).")
+    ] = None,
     data: Annotated[
         str | None,
         typer.Option(help="Directory for what must last, or postgresql://… shared with others."),
@@ -102,7 +108,12 @@ def broker(
         list[str] | None,
         typer.Option(help="Web site whose pages may connect, as in https://a.org; repeatable."),
     ] = None,
-    geo: Annotated[bool, typer.Option(help="Read places from user properties.")] = True,
+    geo: Annotated[
+        bool, typer.Option(help="Read places from properties, topics and payloads.")
+    ] = True,
+    strict: Annotated[
+        bool, typer.Option(help="Refuse a location that is none, instead of passing it on.")
+    ] = False,
     json_lines: JsonLines = False,
 ) -> None:
     """Run an MQTT 5 geo broker until Ctrl-C."""
@@ -128,6 +139,8 @@ def broker(
         client_ca=client_ca,
         passwords=passwords,
         rules=rules,
+        zones=zones,
+        locations=locations,
         data=None if data is None or shared else Path(data),
         database=data if shared else None,
         synchronous="full" if sync else "normal",
@@ -150,6 +163,7 @@ def broker(
             queue_qos_0=queue_qos_0,
             sys_interval=sys_interval,
             geo=geo,
+            strict=strict,
         ),
     )
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
