@@ -82,7 +82,8 @@ def measure_border(zones: ZoneSet, things: int, rounds: int) -> dict[str, Any]:
     plan = BorderPlan(("enter", "leave", "cross", "dwell"), 60.0, 25.0, 600.0)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     border, traffic = Border(zones, plan), Traffic(things, np.random.default_rng(2))
-    border.update([NotedPlace(traffic.names[n], lat, lon, t) for n, lat, lon, t in traffic.step()])
+    for number, lat, lon, when in traffic.step():
+        border.update([NotedPlace(traffic.names[number], lat, lon, when)])
     used = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024
     spent = events = 0.0
     for _ in range(rounds):

@@ -59,14 +59,17 @@ class Distributor:
 
     def deliver(self, message: Message, now: float) -> int:
         """Hands a message to everyone who wants it; returns how many."""
-        copies, groups, _, _ = self._receivers(message)
+        copies, groups, _, _, watching = self._receivers(message)
         encodings = Encodings(message, now)
         message_qos, retain = message.qos, message.retain
         for session, qos, identifiers, as_published in copies:
             session.deliver(encodings, min(message_qos, qos), retain and as_published, identifiers)
         for members in groups:
             self._deliver_shared(members, encodings)
-        return len(copies) + len(groups)
+        for subscription in watching:
+            assert subscription.watch is not None
+            subscription.watch.take(subscription, message, now)
+        return len(copies) + len(groups) + len(watching)
 
     def _receivers(self, message: Message) -> Receivers:
         topic = message.topic

@@ -120,6 +120,8 @@ def _accept(broker: BrokerState, connection: Connection, session: ClientSession,
     context = _context(broker, properties) if properties else geocontext.NOWHERE
     if topic[0] == "$" and topic.startswith(OWN_PREFIXES):
         _special(broker, session, packet, topic, context)
+        for subscription in session.subscriptions.values():
+            subscription.follow(now)
         return 0
     if packet.payload_format_indicator and not is_text(packet.payload):
         raise Refused(reason_codes.PAYLOAD_FORMAT_INVALID, "the payload is not UTF-8")

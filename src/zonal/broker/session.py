@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from zonal.broker.ledger import Ledger
     from zonal.broker.message import Message
     from zonal.broker.timers import Deadline
+    from zonal.broker.watch import BorderWatch
     from zonal.broker.will import Will
     from zonal.geo import Area, Point
 
@@ -58,6 +59,8 @@ class ClientSubscription:
     identifier: int | None = None
     area: Area | None = None
     """The consumer geofence; a circle without a centre follows the client."""
+    watch: BorderWatch | None = None
+    """Where it wants events at the border of an area, not messages."""
     weight: int = 0
     """About how many bytes of memory it takes."""
     copy: Copy = field(init=False)
@@ -68,7 +71,7 @@ class ClientSubscription:
     def __post_init__(self) -> None:
         identifiers = () if self.identifier is None else (self.identifier,)
         self.copy = Copy(self.session, self.qos, identifiers, self.retain_as_published)
-        self.plain = self.group is None and not self.no_local
+        self.plain = self.group is None and not self.no_local and self.watch is None
 
     def passes_geo(self, message: Message) -> bool:
         """Consumer and producer geo check, for a message that was retained."""
@@ -84,9 +87,25 @@ class ClientSubscription:
             return True
         return here is not None and message.geofence.contains(here)
 
+    @property
+    def is_current(self) -> bool:
+        """Whether its client still has it."""
+        return self.session.subscriptions.get(self.pattern) is self
+
+    def tell(self, message: Message, now: float) -> None:
+        """Gives the client a message that is for this subscription alone."""
+        self.session.deliver(Encodings(message, now), self.qos, False, self.copy.identifiers)
+
+    def follow(self, now: float) -> None:
+        """The client has moved, and a border around it as well."""
+        if self.watch is not None and self.session.location is not None:
+            self.watch.move(self, self.session.location, now)
+
     def send_retained(self, message: Message, now: float) -> None:
         """Gives the client a retained message whose topic matches, if the places do as well."""
-        if self.passes_geo(message):
+        if self.watch is not None:
+            self.watch.resume(message)
+        elif self.passes_geo(message):
             qos = min(self.qos, message.qos)
             self.session.deliver(Encodings(message, now), qos, True, self.copy.identifiers)
 

@@ -8,6 +8,7 @@ from zonal.broker import geocontext, reason_codes
 from zonal.broker.reason_codes import Refused, protocol_error
 from zonal.broker.session import ClientSession, ClientSubscription, weight_of
 from zonal.broker.topics import SHARE, Pattern, parse_pattern
+from zonal.broker.watch import watch_of
 from zonal.errors import GeometryError
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ def on_subscribe(broker: BrokerState, connection: Connection, session: ClientSes
     broker.counters.subscribed += len(packet.topic_filters)
     try:
         area = _area(broker, packet)
+        watch = watch_of(area, packet.user_properties, broker.timers)
     except GeometryError as error:
         codes = [reason_codes.IMPLEMENTATION_SPECIFIC] * len(packet.topic_filters)
         connection.acknowledge_subscribe(packet.packet_id, codes, str(error))
@@ -50,10 +52,12 @@ def on_subscribe(broker: BrokerState, connection: Connection, session: ClientSes
             no_local=asked.no_local,
             retain_as_published=asked.retain_as_published,
             identifier=packet.subscription_id,
-            area=area,
+            area=area if watch is None else watch.matched,
+            watch=watch,
             weight=weight,
         )
         replaced = _put(broker, session, subscription)
+        subscription.follow(now)
         if _wants_retained(asked, parsed, replaced=replaced):
             fresh.append(subscription)
     connection.acknowledge_subscribe(packet.packet_id, codes, "; ".join(problems))
