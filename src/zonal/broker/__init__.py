@@ -12,8 +12,9 @@ of the answer) and gives it to each `session`, which queues it (`outgoing`) or s
 
 Around this way: `access` and `credentials` say who may do what, `geocontext` reads places, `topics`
 names and filters, `watch` tells events at a border; `will`, `timers`, `settings`, `counters` and
-`reason_codes` are what they are called. `federation` makes many brokers one over Zenoh, with `interest`, `envelope`, `keymap`,
-`zenoh_encoding` and `retained_elsewhere`. `service` builds a whole broker from `Options`.
+`reason_codes` are what they are called. `federation` makes many brokers one over Zenoh, with
+`interest`, `envelope`, `keymap`, `zenoh_encoding` and `retained_elsewhere`. `service` builds a
+whole broker from `Options`.
 """
 
 from zonal.broker.access import RemoteEnd
