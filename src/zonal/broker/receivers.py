@@ -20,8 +20,10 @@ class Receivers(NamedTuple):
     """The members of each shared group; one of them gets it."""
     alike: bool
     """Whether all get the same bytes, whoever publishes."""
-    selective: Sequence[ClientSubscription] = ()
-    """All subscriptions, where some want nothing of their own client's (no local)."""
+    subscriptions: Sequence[ClientSubscription]
+    """All of them, whosever they are."""
+    selective: bool = False
+    """Whether some want nothing of their own client's (no local)."""
     watching: Sequence[ClientSubscription] = ()
     """Those that want to know what the message shows at a border."""
 
@@ -42,7 +44,8 @@ def receivers_of(
         if subscription.plain and len(subscription.session.subscriptions) == 1
     ]
     if len(copies) == len(subscriptions):
-        return Receivers(copies, [], not any(copy.identifiers for copy in copies))
+        alike = not any(copy.identifiers for copy in copies)
+        return Receivers(copies, [], alike, subscriptions)
     chosen: dict[ClientSession, Copy] = {}
     groups: dict[tuple[str, str], list[ClientSubscription]] = {}
     no_local = False
@@ -61,8 +64,7 @@ def receivers_of(
             chosen[session] = _widened(chosen.get(session), subscription.copy)
     copies = list(chosen.values())
     alike = not (groups or no_local or watching or any(copy.identifiers for copy in copies))
-    selective = subscriptions if no_local else ()
-    return Receivers(copies, list(groups.values()), alike, selective, watching)
+    return Receivers(copies, list(groups.values()), alike, subscriptions, no_local, watching)
 
 
 def _widened(copy: Copy | None, other: Copy) -> Copy:

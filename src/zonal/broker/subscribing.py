@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from zonal.broker import geocontext, reason_codes
+from zonal.broker.geocontext import LOCATION_TOPIC
+from zonal.broker.ledger import weight_of
 from zonal.broker.reason_codes import Refused, protocol_error
-from zonal.broker.session import ClientSession, ClientSubscription, weight_of
+from zonal.broker.session import ClientSession, ClientSubscription
 from zonal.broker.topics import SHARE, Pattern, parse_pattern
-from zonal.broker.watch import watch_of
+from zonal.broker.watch import follow, watch_of
 from zonal.errors import GeometryError
 
 if TYPE_CHECKING:
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
 
     from zonal.broker.connection import Connection
     from zonal.broker.state import BrokerState
+    from zonal.broker.watch import BorderWatch
     from zonal.geo import Area
 
 
@@ -25,16 +28,17 @@ def on_subscribe(broker: BrokerState, connection: Connection, session: ClientSes
     _check(packet)
     broker.counters.subscribed += len(packet.topic_filters)
     try:
-        area = _area(broker, packet)
-        watch = watch_of(area, packet.user_properties, broker.timers)
+        area, hint = _area(broker, session, packet)
     except GeometryError as error:
         codes = [reason_codes.IMPLEMENTATION_SPECIFIC] * len(packet.topic_filters)
         connection.acknowledge_subscribe(packet.packet_id, codes, str(error))
         return
-    codes, problems, fresh = [], [], []
+    codes, problems, fresh = [], [hint] if hint else [], []
     for asked in packet.topic_filters:
         try:
             parsed = _judge(broker, connection, session, asked.pattern)
+            place = area if parsed.place is None else _place(broker, parsed.place, area)
+            watch = _watch(broker, place, packet)
             weight = _weigh(broker, session, packet, asked.pattern)
         except Refused as refused:
             codes.append(refused.code)
@@ -52,12 +56,12 @@ def on_subscribe(broker: BrokerState, connection: Connection, session: ClientSes
             no_local=asked.no_local,
             retain_as_published=asked.retain_as_published,
             identifier=packet.subscription_id,
-            area=area if watch is None else watch.matched,
+            area=place if watch is None else watch.matched,
             watch=watch,
             weight=weight,
         )
         replaced = _put(broker, session, subscription)
-        subscription.follow(now)
+        follow(subscription, now)
         if _wants_retained(asked, parsed, replaced=replaced):
             fresh.append(subscription)
     connection.acknowledge_subscribe(packet.packet_id, codes, "; ".join(problems))
@@ -77,13 +81,41 @@ def _check(packet: mqtt5.SubscribePacket) -> None:
         raise protocol_error("no-local on a shared subscription")
 
 
-def _area(broker: BrokerState, packet: mqtt5.SubscribePacket) -> Area | None:
+def _area(
+    broker: BrokerState, session: ClientSession, packet: mqtt5.SubscribePacket
+) -> tuple[Area | None, str]:
+    """The geofence of a SUBSCRIBE, and what to tell the client about its properties."""
     context = broker.context(packet.user_properties)
+    hint = context.hint
     if context.location is not None:
-        raise GeometryError(
-            f"user property location: belongs to CONNECT, PUBLISH or {geocontext.LOCATION_TOPIC}"
-        )
-    return context.geofence
+        hint = f"user property location: belongs to CONNECT, PUBLISH or {LOCATION_TOPIC}"
+        if broker.settings.strict:
+            raise GeometryError(hint)
+    elif geocontext.follows(context.geofence) and session.location is None:
+        hint = f"nothing is around you until you say where you are, on {LOCATION_TOPIC}"
+    return context.geofence, hint
+
+
+def _watch(
+    broker: BrokerState, area: Area | None, packet: mqtt5.SubscribePacket
+) -> BorderWatch | None:
+    """What the client wants to be told of the area's border, instead of messages."""
+    try:
+        return watch_of(area, packet.user_properties, broker.timers)
+    except GeometryError as error:
+        raise Refused(reason_codes.IMPLEMENTATION_SPECIFIC, str(error)) from error
+
+
+def _place(broker: BrokerState, place: str, area: Area | None) -> Area:
+    """The area that a filter names itself."""
+    if area is not None:
+        raise Refused(reason_codes.IMPLEMENTATION_SPECIFIC, "a place in filter and properties")
+    if not broker.settings.geo:
+        raise Refused(reason_codes.FILTER_INVALID, "places are switched off here")
+    try:
+        return broker.geotopics.area(place)
+    except GeometryError as error:
+        raise Refused(reason_codes.FILTER_INVALID, str(error)) from error
 
 
 def _judge(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 from zonal.border import Border, BorderPlan, NotedPlace, ZoneSet
-from zonal.broker.message import Message
+from zonal.broker.message import Encodings, Message
 from zonal.errors import FenceError, GeometryError
 from zonal.geo import Area, Circle, Point, area_from_dict, widened
 
@@ -25,14 +25,13 @@ _NOWHERE = Circle(Point(0.0, 0.0), radius_m=0.0)
 
 
 class EventReceiver(Protocol):
-    """A subscription as a watch sees it."""
+    """A subscription as a watch sees it; its session is a `ClientSession`."""
 
-    @property
-    def is_current(self) -> bool:
-        """Whether its client still has it."""
-
-    def tell(self, message: Message, now: float) -> None:
-        """Give its client a message."""
+    session: Any
+    pattern: str
+    qos: int
+    copy: Any
+    watch: BorderWatch | None
 
 
 class BorderWatch:
@@ -86,7 +85,8 @@ class BorderWatch:
 
     def _tell(self, receiver: EventReceiver, events: list[FenceEvent], now: float) -> None:
         for event in events:
-            receiver.tell(_message(event), now)
+            encodings = Encodings(_message(event), now)
+            receiver.session.deliver(encodings, receiver.qos, False, receiver.copy.identifiers)
         self._remind(receiver)
 
     def _remind(self, receiver: EventReceiver) -> None:
@@ -95,10 +95,17 @@ class BorderWatch:
             return
 
         def pass_time(now: float) -> None:
-            if receiver.is_current:
+            if receiver.session.subscriptions.get(receiver.pattern) is receiver:
                 self._tell(receiver, self._border.pass_time(_micros(now)), now)
 
         self._deadline = self._timers.at(due / 1e6 + 0.001, pass_time)
+
+
+def follow(receiver: EventReceiver, now: float) -> None:
+    """A client has moved, and a border around it as well."""
+    place = receiver.session.location
+    if receiver.watch is not None and place is not None:
+        receiver.watch.move(receiver, place, now)
 
 
 def watch_of(

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 try:
     import psycopg
 except ImportError as error:
-    raise StoreError("PostgreSQL needs psycopg: pip install 'zonal[postgres]'") from error
+    raise StoreError("PostgreSQL needs psycopg: pip install 'zonal[postgresql]'") from error
 
 _SCHEMA = """
 CREATE EXTENSION IF NOT EXISTS postgis;
