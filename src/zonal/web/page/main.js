@@ -110,6 +110,7 @@ async function start() {
       }
     },
   });
+  things.isBusy = () => drawing.active || performance.now() - (drawing.endedAt ?? -1000) < 300;
   const use = (tool) => {
     if (tool === "notice" && !(view.notices && view.may_write)) return;
     const again = drawing.active && (aiming ? tool === "notice" : drawing.shape === tool);
