@@ -18,6 +18,7 @@ import sys
 import tempfile
 import time
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -30,6 +31,7 @@ from rich.table import Table
 
 import broker_attacks
 import broker_load
+import broker_neutral
 from zonal.broker import Broker, RemoteEnd, Settings, set_password
 from zonal.errors import SparkError
 from zonal_lab.geobroker import (
@@ -78,7 +80,9 @@ def zonal_broker(*arguments: str) -> Iterator[Running]:
 
 
 @contextlib.contextmanager
-def mosquitto(credentials: str = "allow_anonymous true") -> Iterator[Running]:
+def mosquitto(
+    credentials: str = "allow_anonymous true", *, no_delay: bool = True
+) -> Iterator[Running]:
     """Mosquitto as Debian ships it, with its limits out of the way."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -86,7 +90,8 @@ def mosquitto(credentials: str = "allow_anonymous true") -> Iterator[Running]:
     with tempfile.NamedTemporaryFile("w", suffix=".conf") as file:
         file.write(
             f"listener {port} 127.0.0.1\n{credentials}\npersistence false\nlog_type none\n"
-            "max_queued_messages 0\nmax_inflight_messages 1000\nset_tcp_nodelay true\n"
+            "max_queued_messages 0\nmax_inflight_messages 1000\n"
+            f"set_tcp_nodelay {str(no_delay).lower()}\n"
         )
         file.flush()
         with subprocess.Popen(["mosquitto", "-c", file.name], stderr=subprocess.DEVNULL) as process:
@@ -188,6 +193,20 @@ def machine_costs() -> dict[str, float]:
             "takes beyond that is sockets"
         )
     return costs
+
+
+def neutral(seconds: float, rounds: int) -> list[dict[str, Any]]:
+    """Both brokers under the same load in C; Mosquitto in both its settings."""
+    brokers = {
+        "zonal": zonal_broker,
+        "mosquitto": partial(mosquitto, no_delay=False),
+        "mosquitto, no delay": mosquitto,
+    }
+    rows = broker_neutral.measure(brokers, broker_neutral.SHAPES, seconds, rounds, console.print)
+    ours = {"zonal": zonal_broker}
+    return rows + broker_neutral.measure(
+        ours, broker_neutral.FENCES, seconds, rounds, console.print
+    )
 
 
 # The use case
@@ -317,6 +336,7 @@ def attacks(seconds: float) -> list[dict[str, Any]]:
         subprocess.run(
             ["mosquitto_passwd", "-b", "-c", str(theirs), user, password.decode()], check=True
         )
+        Path(folder).chmod(0o755)  # Mosquitto reads it as another user
         theirs.chmod(0o644)
         for start in (
             lambda: mosquitto(f"password_file {theirs}"),
@@ -375,6 +395,7 @@ def read_arguments() -> argparse.Namespace:
 
 PARTS: dict[str, Callable[[argparse.Namespace], Any]] = {
     "throughput": lambda options: throughput(options.seconds, options.rounds),
+    "neutral": lambda options: neutral(options.seconds, options.rounds),
     "machine_us_per_delivery": lambda _: machine_costs(),
     "use_case": lambda options: use_case(2 * options.seconds, options.data),
     # Ten seconds: by then every sender has been heard from once before what counts begins.

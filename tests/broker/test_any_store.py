@@ -15,7 +15,8 @@ from broker_bench import Bench
 from zonal.broker.message import Message
 from zonal.broker.recovery import recover
 from zonal.broker.settings import Settings
-from zonal.broker.store import KEYS, StoredJournal
+from zonal.broker.sql_journal import KEYS
+from zonal.broker.store import StoredJournal
 
 TABLES = list(KEYS)
 

@@ -453,3 +453,32 @@ async def test_brokers_can_do_without_routers() -> None:
         await a.subscribe("u")
         await linked(a, b, "t")
         await linked(b, a, "u")
+
+
+async def test_a_group_with_members_at_several_brokers_gets_each_message_once(
+    routers: list[zonal.Router],
+) -> None:
+    async with (
+        brokers(routers) as (one, two), Phone(one, "m1") as first, Phone(two, "m2") as second,
+        Phone(one, "w1") as writer, Phone(two, "w2") as other, Phone(two, "all") as everything,
+        Phone(one, "all1") as everything_too,
+    ):  # fmt: skip
+        await first.subscribe("$share/g/jobs")
+        await second.subscribe("$share/g/jobs")
+        await everything.subscribe("jobs")
+        await everything_too.subscribe("jobs")
+        await until(lambda: all(s.broker.distributor.groups.elsewhere for s in (one, two)))  # type: ignore[union-attr]
+        await linked(writer, everything, "jobs")
+        await linked(other, everything_too, "jobs")
+        await asyncio.sleep(0.2)
+        for phone in (first, second, everything):
+            phone.heard.clear()
+        for number in range(20):
+            await writer.publish("jobs", f"a{number}")
+            await other.publish("jobs", f"b{number}")
+        await until(lambda: len(everything.heard) >= 40)
+        await until(lambda: len(first.heard) + len(second.heard) >= 40)
+        await asyncio.sleep(0.2)
+        done = first.payloads() + second.payloads()
+        assert sorted(done) == sorted(everything.payloads())
+        assert min(len(first.heard), len(second.heard)) > 5

@@ -62,8 +62,8 @@ class Connection:
     """QoS 1 and 2 messages that the client's receive maximum still allows."""
     maximum_packet: int = UNLIMITED
     topic_alias_maximum: int = 0
-    verbatim: bool = False
-    """Whether a plain PUBLISH of another client's can be sent on as it came."""
+    verbatim: int = 0
+    """The version in which a PUBLISH can be sent on as it came; 0 where topics have aliases."""
     aliases_in: dict[int, str] = field(default_factory=dict)
     aliases_out: dict[str, int] = field(default_factory=dict)
     problem_information: bool = True
@@ -143,10 +143,10 @@ class Connection:
                     reason: str | None = None) -> None:  # fmt: skip
         """Sends PUBACK, PUBREC, PUBREL or PUBCOMP."""
         first, codes = ACKNOWLEDGEMENTS[kind]
-        if code == 0 or self.version == 4:
+        text = reason if self.problem_information else None
+        if (code == 0 and not text) or self.version == 4:
             self.send(first + packet_id.to_bytes(2, "big"))
             return
-        text = reason if self.problem_information else None
         self.send(self._fitting(kind, text, packet_id, reason_code=codes(code)))
 
     def acknowledge_subscribe(self, packet_id: int, codes: list[int], reason: str) -> None:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from zonal.broker.access import Access, RemoteEnd, User
     from zonal.broker.journal import Journal
     from zonal.broker.settings import Settings
+    from zonal.broker.state import Claim
 
 
 READING = frozenset({Stage.NEW, Stage.EXCHANGING, Stage.OPEN})
@@ -41,7 +42,7 @@ class Broker(BrokerState):
     def __init__(self, settings: Settings | None = None, *, access: Access | None = None,
                  journal: Journal | None = None, now: float = 0.0) -> None:  # fmt: skip
         super().__init__(settings, access, journal, now)
-        self.express = Express(self.distributor, self.counters)
+        self.express = Express(self)
         self.figures = Figures(self, now)
         self.timers.at(now, self._measure)
         if self.settings.sys_interval > 0:
@@ -127,6 +128,14 @@ class Broker(BrokerState):
             if isinstance(outcome, MqttError):
                 raise outcome
             handshake.admit(self, connection, outcome, now)
+        except MqttError as error:
+            self.drop(connection, error.reason_code, str(error), now)
+
+    def claimed(self, claim: Claim, now: float) -> None:
+        """The session of a client that was let in can go on here, or begin."""
+        connection, user, proof = claim
+        try:
+            handshake.admit(self, connection, user, now, proof, claimed=True)
         except MqttError as error:
             self.drop(connection, error.reason_code, str(error), now)
 

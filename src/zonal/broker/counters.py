@@ -17,6 +17,8 @@ class BrokerCounters:
     expired: int = 0
     refused: int = 0
     """Publications not accepted: not authorized, or with bad geometry."""
+    unread_locations: int = 0
+    """Properties `location`, and payloads with a rule, that said no place and were passed on."""
     bytes_received: int = 0
     bytes_sent: int = 0
     subscribed: int = 0

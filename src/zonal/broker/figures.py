@@ -69,6 +69,9 @@ class Figures:
             BrokerFigure("publish/messages/dropped", "messages_dropped", counters.dropped),
             BrokerFigure("publish/messages/expired", "messages_expired", counters.expired),
             BrokerFigure("publish/messages/refused", "messages_refused", counters.refused),
+            BrokerFigure(
+                "publish/messages/unread locations", "unread_locations", counters.unread_locations
+            ),
             BrokerFigure("locations/received", "locations", counters.located),
             BrokerFigure("bytes/received", "bytes_received", counters.bytes_received),
             BrokerFigure("bytes/sent", "bytes_sent", counters.bytes_sent),

@@ -11,6 +11,7 @@ from zonal.broker import authentication, geocontext, reason_codes, scram, versio
 from zonal.broker.connection import UNLIMITED, Connection, Stage
 from zonal.broker.publishing import check_offered, check_properties
 from zonal.broker.reason_codes import protocol_error
+from zonal.broker.state import BrokerState, Claim
 from zonal.broker.topics import OWN_PREFIXES, valid_topic
 from zonal.broker.version_311 import QOS
 from zonal.broker.will import Will
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from zonal.broker.packet_reader import PacketReader
     from zonal.broker.session import ClientSession
     from zonal.broker.settings import Limits
-    from zonal.broker.state import BrokerState
 
 PRECISION = "precision"
 
@@ -92,7 +92,7 @@ def on_auth(broker: BrokerState, connection: Connection, packet: mqtt5.Packet, n
 
 
 def admit(broker: BrokerState, connection: Connection, user: User, now: float,
-          proof: bytes | None = None) -> None:  # fmt: skip
+          proof: bytes | None = None, *, claimed: bool = False) -> None:  # fmt: skip
     """Opens the session of a client whose credentials were checked."""
     packet = connection.connect
     assert packet is not None
@@ -107,6 +107,11 @@ def admit(broker: BrokerState, connection: Connection, user: User, now: float,
             )
     connection.connect = None
     _configure(broker, connection, packet, user)
+    if broker.is_shared and not claimed and connection.client_id not in broker.sessions:
+        connection.connect = packet
+        connection.stage = Stage.PROVING
+        broker.claiming.append(Claim(connection, user, proof))
+        return
     connection.allowances = broker.allowances(user, now)
     session, present = _session(broker, connection, packet, now)
     session.will = will
@@ -114,7 +119,7 @@ def admit(broker: BrokerState, connection: Connection, user: User, now: float,
     if context.location is not None:
         broker.matching.locate(session, context.location)
     broker.journal.session(session)
-    welcome = _welcome(broker, connection, session, packet, proof, present=present)
+    welcome = _welcome(broker, connection, session, packet, proof, context.hint, present=present)
     if len(welcome) > connection.maximum_packet:
         # Nothing may be said before CONNACK, and nothing longer than the client takes.
         broker.leave(connection, now, keep_will=False)
@@ -148,11 +153,12 @@ def _configure(
     """What CONNECT says about this connection alone."""
     settings = broker.settings
     connection.user = user
-    connection.client_id = packet.client_id or f"zonal-{secrets.token_hex(10)}"
+    assigned = connection.client_id or f"zonal-{secrets.token_hex(10)}"
+    connection.client_id = packet.client_id or assigned
     connection.reader.limit = settings.limits.maximum_packet_size
     connection.quota = min(packet.receive_max, settings.limits.maximum_inflight)
     connection.topic_alias_maximum = packet.topic_alias_max
-    connection.verbatim = connection.version == 5 and packet.topic_alias_max == 0
+    connection.verbatim = 0 if packet.topic_alias_max else connection.version
     connection.problem_information = packet.request_problem_info
     keep_alive = packet.keep_alive
     if settings.keep_alive and not 0 < keep_alive <= settings.keep_alive:
@@ -193,7 +199,7 @@ def _session(
 
 
 def _welcome(broker: BrokerState, connection: Connection, session: ClientSession,
-             packet: mqtt5.ConnectPacket, proof: bytes | None, *,
+             packet: mqtt5.ConnectPacket, proof: bytes | None, hint: str, *,
              present: bool) -> bytes:  # fmt: skip
     """CONNACK, with what this server does differently from what the client asked for."""
     if connection.version == 4:
@@ -210,6 +216,7 @@ def _welcome(broker: BrokerState, connection: Connection, session: ClientSession
         receive_max=limits.receive_maximum,
         topic_alias_max=limits.topic_alias_maximum,
         max_packet_size=limits.maximum_packet_size,
+        reason_str=hint or None,
         max_qos=QOS[limits.maximum_qos],
         retain_available=limits.retain_available,
         authentication_method=None if proof is None else scram.METHOD,

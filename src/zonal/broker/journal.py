@@ -18,6 +18,9 @@ class Journal(OutgoingJournal):
     belongs to durable sessions, and retained messages.
     """
 
+    def begin(self, session: ClientSession) -> None:
+        """A session begins, or comes back from the store."""
+
     def session(self, session: ClientSession) -> None:
         """A session was opened, changed or left by its client."""
 

@@ -41,11 +41,11 @@ class Ledger:
             return False
         return message.holders > 0 or self.messages + message.size <= self.limits.queued_bytes
 
-    def hold(self, message: Message) -> None:
-        """A session holds a message."""
+    def hold(self, message: Message, sessions: int = 1) -> None:
+        """So many sessions more hold a message."""
         if message.holders == 0:
             self.messages += message.size
-        message.holders += 1
+        message.holders += sessions
 
     def let_go(self, message: Message) -> None:
         """A session holds it no longer."""

@@ -6,19 +6,23 @@ import asyncio
 import re
 import ssl
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, Self
 
 from zonal.broker.access import Access, OpenAccess
 from zonal.broker.core import Broker
 from zonal.broker.credentials import Credentials, read_passwords, read_rules
 from zonal.broker.federation import Federation
+from zonal.broker.location_rules import read_location_rules
 from zonal.broker.operation import Operation
+from zonal.broker.postgres import PostgresStore
 from zonal.broker.recovery import recover
 from zonal.broker.server import Server, steady_clock
 from zonal.broker.settings import Settings
+from zonal.broker.sharing import Sharing
 from zonal.broker.store import StoredJournal
 from zonal.broker.websocket import is_local
+from zonal.broker.zones import read_zones
 from zonal.errors import BrokerError, StoreInUseError
 from zonal.keys import encoding_named
 from zonal.runtime import is_loopback
@@ -58,7 +62,13 @@ class Options:
     """Verifies client certificates; their common name is the user."""
     passwords: Path | None = None
     rules: Path | None = None
+    zones: Path | None = None
+    """GeoJSON: the areas of `$geo/zone:<name>/…`."""
+    locations: Path | None = None
+    """TOML: how payloads say places."""
     data: Path | None = None
+    database: str | None = None
+    """`postgresql://…`: what must last is there, and several brokers share it."""
     synchronous: Literal["normal", "full"] = "normal"
     standby: bool = False
     """Wait for the data directory while another broker uses it."""
@@ -109,15 +119,21 @@ class Service:
         """Opens the store, recovers, joins other brokers, and only then listens."""
         options = self._options
         async with AsyncExitStack() as opened:
-            store = None
-            if options.data is not None:
+            store: StoredJournal | PostgresStore | None = None
+            if options.database is not None:
+                store = PostgresStore(options.database)
+            elif options.data is not None:
                 store = await self._open_store(options.data)
+            if store is not None:
                 opened.callback(store.close)
             now = self.clock()
-            self.broker = Broker(options.settings, access=access(options), journal=store, now=now)
-            if store is not None:
-                recover(self.broker, store, now)
+            self.broker = Broker(settings(options), access=access(options), journal=store, now=now)
             self.server = Server(self.broker, self.clock)
+            if isinstance(store, StoredJournal):
+                recover(self.broker, store, now)
+            elif store is not None:
+                self.server.sharing = Sharing(self.broker, store)
+                self.server.sharing.start(now)
             if options.is_federated:
                 self.federation = await opened.enter_async_context(self._federation())
             await opened.enter_async_context(self.server)
@@ -220,6 +236,16 @@ def check(options: Options) -> None:
         raise BrokerError("TLS needs a certificate and its key")
     if options.client_ca is not None and not encrypted:
         raise BrokerError("client certificates need a TLS listener")
+
+
+def settings(options: Options) -> Settings:
+    """How the broker behaves, with what the operator's files say about places."""
+    found = options.settings
+    if options.zones is not None:
+        found = replace(found, zones=read_zones(options.zones))
+    if options.locations is not None:
+        found = replace(found, locations=read_location_rules(options.locations))
+    return found
 
 
 def access(options: Options) -> Access:

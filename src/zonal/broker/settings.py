@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
+from zonal.broker.location_rules import LocationRules
 from zonal.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
+
+    from zonal.geo import Area
 
 MIB = 1024 * 1024
 NEVER = 0xFFFFFFFF
@@ -99,6 +102,12 @@ class Settings:
     """Seconds between `$SYS` figures; 0 switches them off."""
     geo: bool = True
     """Off: user properties are never read, and the broker is an ordinary one."""
+    zones: Mapping[str, Area] = field(default_factory=dict)
+    """The areas that `$geo/zone:<name>/…` speaks of."""
+    locations: LocationRules = field(default_factory=LocationRules)
+    """How payloads say places."""
+    strict: bool = False
+    """Refuse messages and connections whose `location` is none; else it is passed on unread."""
 
 
 UNITS = {"": 1, "KiB": 1024, "MiB": MIB, "GiB": 1024 * MIB}

@@ -7,7 +7,8 @@ from functools import lru_cache
 from typing import NamedTuple
 
 SHARE = "$share/"
-OWN_PREFIXES = ("$SYS/", "$zonal/")
+GEO = "$geo/"
+OWN_PREFIXES = ("$SYS/", "$zonal/", GEO)
 """What the broker's own topics begin with; clients' messages are not distributed there."""
 
 LONGEST_REMEMBERED = 512
@@ -60,20 +61,29 @@ def valid_filter(pattern: str, maximum_levels: int) -> bool:
 
 
 class Pattern(NamedTuple):
-    """What a SUBSCRIBE names: a topic filter, and perhaps the group that shares it."""
+    """What a SUBSCRIBE names: a topic filter, and perhaps the group that shares it and a place."""
 
     filter: str
     group: str | None
+    place: str | None = None
 
 
 def parse_pattern(pattern: str, maximum_levels: int) -> Pattern | None:
-    """The parts of `filter` or `$share/group/filter`; None where it is not valid (4.8.2)."""
-    if not pattern.startswith(SHARE):
-        return Pattern(pattern, None) if valid_filter(pattern, maximum_levels) else None
-    group, slash, topic_filter = pattern[len(SHARE) :].partition("/")
-    if not group or not slash or "+" in group or "#" in group:
-        return None
-    return Pattern(topic_filter, group) if valid_filter(topic_filter, maximum_levels) else None
+    """The parts of `filter`, `$geo/place/filter` or either behind `$share/group/`.
+
+    None where it is not valid (4.8.2).
+    """
+    group: str | None = None
+    place: str | None = None
+    if pattern.startswith(SHARE):
+        group, _, pattern = pattern[len(SHARE) :].partition("/")
+        if not group or "+" in group or "#" in group:
+            return None
+    if pattern.startswith(GEO):
+        place, _, pattern = pattern[len(GEO) :].partition("/")
+        if not place or "+" in place or "#" in place:
+            return None
+    return Pattern(pattern, group, place) if valid_filter(pattern, maximum_levels) else None
 
 
 def matches(topic_filter: str, topic: str) -> bool:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import logging
 import signal
-from pathlib import Path  # noqa: TC003  (typer reads the annotations)
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -44,7 +45,16 @@ def broker(
     rules: Annotated[
         Path | None, typer.Option(exists=True, help="What users may publish and subscribe.")
     ] = None,
-    data: Annotated[Path | None, typer.Option(help="Directory for what must last.")] = None,
+    zones: Annotated[
+        Path | None, typer.Option(exists=True, help="Named areas for topics (GeoJSON).")
+    ] = None,
+    locations: Annotated[
+        Path | None, typer.Option(exists=True, help="How payloads say places (TOML).")
+    ] = None,
+    data: Annotated[
+        str | None,
+        typer.Option(help="Directory for what must last, or postgresql://… shared with others."),
+    ] = None,
     sync: Annotated[bool, typer.Option(help="Wait for the disk at each commit.")] = False,
     standby: Annotated[bool, typer.Option(help="Wait until the data directory is free.")] = False,
     keep_alive: Annotated[int, typer.Option(help="Longest keep-alive; 0: any.")] = 0,
@@ -94,7 +104,12 @@ def broker(
         list[str] | None,
         typer.Option(help="Web site whose pages may connect, as in https://a.org; repeatable."),
     ] = None,
-    geo: Annotated[bool, typer.Option(help="Read places from user properties.")] = True,
+    geo: Annotated[
+        bool, typer.Option(help="Read places from properties, topics and payloads.")
+    ] = True,
+    strict: Annotated[
+        bool, typer.Option(help="Refuse a location that is none, instead of passing it on.")
+    ] = False,
     json_lines: JsonLines = False,
 ) -> None:
     """Run an MQTT 5 geo broker until Ctrl-C."""
@@ -108,6 +123,7 @@ def broker(
         level=given(log_level, check_level), format="%(asctime)s %(levelname)s %(message)s"
     )
 
+    shared = data is not None and data.startswith(("postgresql://", "postgres://"))
     options = Options(
         host=host,
         port=_port(port),
@@ -119,7 +135,10 @@ def broker(
         client_ca=client_ca,
         passwords=passwords,
         rules=rules,
-        data=data,
+        zones=zones,
+        locations=locations,
+        data=None if data is None or shared else Path(data),
+        database=data if shared else None,
         synchronous="full" if sync else "normal",
         standby=standby,
         connect=tuple(connect or ()),
@@ -139,6 +158,7 @@ def broker(
             queue_qos_0=queue_qos_0,
             sys_interval=sys_interval,
             geo=geo,
+            strict=strict,
         ),
     )
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
@@ -242,3 +262,29 @@ def kick(
     if not answer.get("kicked"):
         raise CommandError(f"no client {client!r} is there")
     typer.echo(f"{client} is disconnected")
+
+
+@app.command()
+def bridge(
+    here: Annotated[str, typer.Argument(help="This broker, as in mqtt://127.0.0.1:1883.")],
+    there: Annotated[str, typer.Argument(help="The other, as in mqtts://user:pass@host:8883.")],
+    topic: Annotated[
+        list[str],
+        typer.Option(help="What is carried, as in 'sensors/# in 1 here/ there/'; repeatable."),
+    ],
+    place: Annotated[
+        list[str] | None,
+        typer.Option(help="A place for messages that say none, filter=lat,lon; repeatable."),
+    ] = None,
+    name: Annotated[str, typer.Option(help="The client identifier at both.")] = "zonal-bridge",
+) -> None:
+    """Carry messages between two MQTT 5 brokers until Ctrl-C."""
+    from zonal.broker import Bridge, Carried, Placed
+
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    carrying = Bridge(
+        here, there, [Carried.read(each) for each in topic],
+        [Placed.read(each) for each in place or ()], name,
+    )  # fmt: skip
+    with contextlib.suppress(KeyboardInterrupt):
+        asyncio.run(carrying.run())

@@ -32,15 +32,21 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "broker passwd": ("zonal broker passwd users.txt anna",),
     "broker status": ("zonal broker status",),
     "broker kick": ("zonal broker kick phone-1",),
+    "broker bridge": (
+        "zonal broker bridge mqtt://127.0.0.1 mqtt://old-broker --topic 'sensors/# in 1'",
+    ),
     "store": (
         "zonal store 'city/**'",
         "zonal store 'city/**' --area circle:45.46,9.19,20km --data newest --ttl 3600",
     ),
-    "record": ("zonal record out/log 'city/**'",),
+    "record": ("zonal record out/log 'city/**'", "zonal record s3://city/log --name north"),
     "pipeline run": ("zonal pipeline run out/log out/lake --once",),
     "pipeline compact": ("zonal pipeline compact out/lake --table silver",),
     "pipeline show": ("zonal pipeline show out/lake --table windows --limit 5",),
     "pipeline deliveries": ("zonal pipeline deliveries out/log subscriptions.csv",),
+    "pipeline submit": (
+        "zonal pipeline submit --master spark://head:7077 -- run s3://city/log s3://city/lake",
+    ),
     "history": (
         "zonal history 'city/**' --log out/log --time '[now(-1d)..]' --json",
         "zonal history --lake out/lake --log out/log --serve",
@@ -54,6 +60,8 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "zonal feed owntracks mqtt://localhost",
         "zonal feed gpx ride.gpx --speed 10 --loop",
     ),
+    "export": ("zonal export out/lake -o centre.parquet --area circle:45.46,9.19,2km",),
+    "sql": ("zonal sql 'select zone, max(mean) from windows group by zone' out/lake",),
     "mesh node": ("zonal mesh node --position 45.46,9.19",),
     "mesh sub": ("zonal mesh sub 'street/**' --area circle:45.46,9.19,500m",),
     "mesh pub": ("zonal mesh pub street/a/noise loud",),
