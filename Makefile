@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 DEMO_READY := $(VENV)/.demo-ready
-EXTRAS := broker,pipeline,web,demo,dev
+EXTRAS := broker,postgresql,pipeline,web,feeds,demo,docs,dev
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
 # Processes that share the tests; without a number, a few more than there are cores.
@@ -14,7 +14,7 @@ N ?= auto
 unexport PYTHONDONTWRITEBYTECODE
 PYTEST := $(BIN)/python -m pytest --numprocesses $(N) --dist loadscope --no-loadscope-reorder --durations 10
 
-.PHONY: help setup demo check test test-slow format clean
+.PHONY: help setup demo docs check test test-slow conformance format clean
 
 help:  ## show this list
 	@grep -hE '^[a-z-]+%?:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -36,6 +36,10 @@ demo: $(if $(wildcard $(READY)),$(READY),$(DEMO_READY))  ## a whole city on this
 	tools/system-packages java
 	$(BIN)/zonal demo $(DEMO)
 
+docs: $(READY)  ## the documentation as a site, in out/site; a broken link is an error
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+	@echo "out/site/index.html"
+
 check: $(READY)  ## ruff, formatting, mypy --strict, import layers, the rules of the house
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -50,6 +54,10 @@ test: $(READY)  ## all tests but the slow ones, in parallel (N=1: one after the 
 test-slow: $(READY)  ## the slow extras
 	tools/system-packages test
 	$(PYTEST) -m slow
+
+conformance: $(READY)  ## MQTT's statements, as packets, against our broker and Mosquitto
+	tools/system-packages test
+	$(BIN)/python tools/conformance.py
 
 bench-%: $(READY)  ## a benchmark: human lines, then one JSON line (bench-session, …)
 	$(BIN)/python benchmarks/bench_$*.py

@@ -254,3 +254,42 @@ def test_shutting_down_tells_the_clients() -> None:
     bench.broker.shut_down(bench.now)
     bench.flush()
     assert client.refused_with() == 0x8B
+
+
+# What is offered
+
+
+def test_maximum_qos_and_retain_are_announced_and_kept_to() -> None:
+    """MQTT-3.2.2-9, MQTT-3.2.2-10, MQTT-3.2.2-11, MQTT-3.2.2-12, MQTT-3.2.2-13, MQTT-3.2.2-14."""
+    limits = Limits(maximum_qos=1, retain_available=False)
+    bench = Bench(Settings(limits=limits, sys_interval=0))
+    client = bench.client()
+    answer = client.connect("c")
+    assert (int(answer.max_qos), answer.retain_available) == (1, False)
+    assert [int(code) for code in client.subscribe("t", 2).reason_codes] == [1]
+    client.publish("t", b"x", 2)
+    assert client.refused_with() == 0x9B
+    client = bench.connected("c")
+    client.publish("t", b"x", 1, retain=True)
+    assert client.refused_with() == 0x9A
+    for will, code in (
+        (mqtt5.Will("w", qos=mqtt5.QoS.EXACTLY_ONCE), 0x9B), (mqtt5.Will("w", retain=True), 0x9A),
+    ):  # fmt: skip
+        client = bench.client()
+        client.send(mqtt5.ConnectPacket("w", will=will))
+        assert client.refused_with() == code
+
+
+def test_qos_0_may_wait_for_absent_clients() -> None:
+    bench = Bench(Settings(queue_qos_0=True, sys_interval=0))
+    client = bench.connected("c", expiry=100)
+    client.subscribe("t", 2)
+    client.hang_up()
+    writer = bench.connected("w")
+    for number in range(4):
+        writer.publish("t", bytes([number]), number % 2, properties=[("k", "v")] * (number > 1))
+    back = bench.connected("c", clean=False, expiry=100)
+    assert [(m.payload, int(m.qos)) for m in back.messages()] == [
+        (b"\0", 0), (b"\1", 1), (b"\2", 0), (b"\3", 1),
+    ]  # fmt: skip
+    assert not bench.broker.sessions["c"].queue

@@ -79,6 +79,7 @@ def test_a_certificate_is_enough_where_it_was_verified(passwords: Path) -> None:
 
 
 def test_nobody_continues_another_users_session(passwords: Path) -> None:
+    """MQTT-3.1.3-8."""
     bench = guarded(passwords)
     owner = bench.client()
     owner.connect("c", username="alice", password=b"secret", expiry=100)

@@ -307,3 +307,18 @@ def test_the_broker_shows_its_figures() -> None:
     bench.wait(6)
     got = {m.topic: m.payload for m in client.messages()}
     assert got == {"$SYS/broker/clients/connected": b"1"}
+
+
+def test_a_message_too_large_for_the_new_connection_gives_its_slot_back() -> None:
+    """MQTT-3.1.2-25: it is as if it had been delivered."""
+    bench = Bench()
+    client = bench.connected("s", expiry=100)
+    client.subscribe("a", 1)
+    writer = bench.connected("w")
+    writer.publish("a", b"x" * 200, 1)
+    client.hang_up()
+    writer.publish("a", b"small", 1)
+    client = bench.connected("s", clean=False, expiry=100, max_packet_size=100, receive_max=1)
+    assert client.payloads() == [b"small"]
+    assert bench.broker.counters.dropped == 1
+    assert bench.broker.sessions["s"].held < 2000

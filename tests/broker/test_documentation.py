@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 from broker_process import BrokerProcess
 from mosquitto_clients import Listening
 from zonal.broker.credentials import read_passwords, read_rules
+from zonal.broker.location_rules import read_location_rules
 from zonal.cli.broker import app
 
 PAGE = Path(__file__).parents[2] / "docs" / "broker.md"
@@ -85,7 +86,9 @@ def test_single_publications(broker: BrokerProcess) -> None:
 
 
 def test_every_option_of_every_command_exists() -> None:
-    shown = CliRunner().invoke(app, ["--help"], env={"COLUMNS": "200", "NO_COLOR": "1"}).output
+    runner = CliRunner(env={"COLUMNS": "200", "NO_COLOR": "1"})
+    commands = ([], ["passwd"], ["status"], ["kick"], ["bridge"])
+    shown = "".join(runner.invoke(app, [*command, "--help"]).output for command in commands)
     used = {
         word
         for _, language, text in blocks()
@@ -98,7 +101,7 @@ def test_every_option_of_every_command_exists() -> None:
 
 
 def test_the_rules_and_the_password_command_work(tmp_path: Path) -> None:
-    (toml,) = [text for _, language, text in blocks() if language == "toml"]
+    toml, *_ = [text for _, language, text in blocks() if "[alice]" in text]
     rules = tmp_path / "rules.toml"
     rules.write_text(toml)
     assert set(read_rules(rules)) == {"alice", "*"}
@@ -106,3 +109,11 @@ def test_the_rules_and_the_password_command_work(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["passwd", str(users), "alice"], input="secret\nsecret\n")
     assert done.exit_code == 0, done.output
     assert set(read_passwords(users)) == {"alice"}
+
+
+def test_the_location_rules_work(tmp_path: Path) -> None:
+    (toml,) = [text for _, language, text in blocks() if language == "toml" and "presets" in text]
+    rules = tmp_path / "locations.toml"
+    rules.write_text(toml)
+    found = read_location_rules(rules)
+    assert all(found.apply_to(topic) for topic in ("cars/1/gps", "boats/1", "owntracks/a/b"))

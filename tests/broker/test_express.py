@@ -12,8 +12,19 @@ from hypothesis import strategies as st
 from broker_bench import QOS, Bench, Client
 from zonal.broker.access import User
 from zonal.broker.express import Express
+from zonal.broker.version_311 import variable
 
-TOPICS = ["a", "a/b", "city/air", "$other/t", "$SYS/x", "größe", "x" * 300]
+TOPICS = [
+    "a",
+    "$geo/at:45.46,9.19/a/b",
+    "$geo/at:1/a",
+    "a/b",
+    "city/air",
+    "$other/t",
+    "$SYS/x",
+    "größe",
+    "x" * 300,
+]
 FILTERS = ["#", "a/#", "+/air", "a", "$other/#", "größe", "x" * 300]
 
 
@@ -24,6 +35,7 @@ class Wish(NamedTuple):
     identifier: int | None
     no_local: bool
     share: bool
+    area: str | None
 
 
 class Sent(NamedTuple):
@@ -34,17 +46,23 @@ class Sent(NamedTuple):
     times: int
     retain: bool
     content_type: str | None
+    location: str | None
+    geofence: str | None
 
+
+PLACES = [None, None, "45.46,9.19", "45.47,9.20", "POINT (9.19 45.46)", "52.5,13.4", "Kitchen"]
+AREAS = [None, None, "CIRCLE (9.19 45.46, 5000)", "POLYGON ((9 45, 10 45, 10 46, 9 46, 9 45))"]
 
 WISHES = st.builds(
-    Wish, st.integers(0, 3), st.sampled_from(FILTERS), st.integers(0, 2),
+    Wish, st.integers(0, 4), st.sampled_from(FILTERS), st.integers(0, 2),
     st.none() | st.none() | st.integers(1, 300), st.integers(0, 5).map(lambda n: n == 0),
-    st.integers(0, 5).map(lambda n: n == 0),
+    st.integers(0, 5).map(lambda n: n == 0), st.sampled_from(AREAS),
 )  # fmt: skip
 MESSAGES = st.builds(
-    Sent, st.integers(0, 3), st.sampled_from(TOPICS), st.sampled_from([0, 1, 50, 200, 20_000]),
+    Sent, st.integers(0, 4), st.sampled_from(TOPICS), st.sampled_from([0, 1, 50, 200, 20_000]),
     st.integers(0, 2), st.integers(1, 4), st.integers(0, 5).map(lambda n: n == 0),
-    st.sampled_from([None, None, None, "text/plain"]),
+    st.sampled_from([None, None, None, "text/plain"]), st.sampled_from(PLACES),
+    st.sampled_from(AREAS),
 )  # fmt: skip
 
 
@@ -55,40 +73,68 @@ class OrdinaryWay(Express):
 
 def benches() -> tuple[Bench, Bench]:
     ordinary = Bench()
-    ordinary.broker.express = OrdinaryWay(ordinary.broker.distributor, ordinary.broker.counters)
+    ordinary.broker.express = OrdinaryWay(ordinary.broker)
     return Bench(), ordinary
 
 
 def clients(bench: Bench) -> list[Client]:
-    """An ordinary one, one that takes aliases, one that takes little, one with a place."""
+    """An ordinary one, one with aliases, one that takes little, one with a place, an older one."""
     return [
         bench.connected("plain", clean=False, expiry=60),
         bench.connected("aliases", topic_alias_max=2),
         bench.connected("small", max_packet_size=120, receive_max=2),
         bench.connected("placed", user_properties=[("location", "45.46,9.19")]),
+        older(bench),
     ]
+
+
+def older(bench: Bench) -> Client:
+    """A client of version 3.1.1, whose packets are those of version 5 without properties."""
+    client = bench.client()
+    client.send_bytes(b"\x10\x11\x00\x04MQTT\x04\x02\x00\x00\x00\x05older")
+    client.inbox = b""
+    return client
+
+
+def frame(first: int, body: bytes) -> bytes:
+    return bytes((first,)) + variable(len(body)) + body
+
+
+def text(value: str) -> bytes:
+    return len(value.encode()).to_bytes(2) + value.encode()
 
 
 def subscribed(client: Client, wish: Wish) -> None:
     pattern = f"$share/g/{wish.pattern}" if wish.share else wish.pattern
+    if client.connection.version == 4:
+        client.send_bytes(frame(0x82, b"\x00\x01" + text(pattern) + bytes((wish.qos,))))
+        client.inbox = b""
+        return
     client.subscribe(
-        pattern, wish.qos, identifier=wish.identifier,
-        no_local=wish.no_local and not wish.share,
+        pattern, wish.qos, identifier=wish.identifier, no_local=wish.no_local and not wish.share,
+        properties=[("geofence", wish.area)] if wish.area else None,
     )  # fmt: skip
 
 
 def stream(sent: Sent, number: int) -> bytes:
-    return b"".join(
-        mqtt5.PublishPacket(
-            sent.topic, bytes((65 + (number + n) % 20,)) * sent.size, qos=QOS[sent.qos],
-            packet_id=100 * (number + 1) + n if sent.qos else None, retain=sent.retain,
-            content_type=sent.content_type,
-        ).write()
-        for n in range(sent.times)
-    )  # fmt: skip
+    return b"".join(packet(sent, number, n) for n in range(sent.times))
 
 
-@settings(max_examples=150, deadline=None)
+def packet(sent: Sent, number: int, n: int) -> bytes:
+    payload = bytes((65 + (number + n) % 20,)) * sent.size
+    packet_id = 100 * (number + 1) + n
+    if sent.client == 4:
+        body = text(sent.topic) + (packet_id.to_bytes(2) if sent.qos else b"") + payload
+        return frame(0x30 | sent.qos << 1 | sent.retain, body)
+    places = [("location", sent.location), ("geofence", sent.geofence)]
+    return mqtt5.PublishPacket(
+        sent.topic, payload, qos=QOS[sent.qos], packet_id=packet_id if sent.qos else None,
+        retain=sent.retain, content_type=sent.content_type,
+        user_properties=[(name, value) for name, value in places if value is not None],
+    ).write()  # fmt: skip
+
+
+@settings(max_examples=200, deadline=None)
 @given(st.lists(WISHES, max_size=5), st.lists(MESSAGES, max_size=6), st.data())
 def test_both_ways_send_the_same_bytes(
     wishes: list[Wish], messages: list[Sent], data: st.DataObject

@@ -16,8 +16,8 @@ import pytest
 from broker_wire import Wire, serving, until
 from zonal.broker import Limits, Server, set_password
 from zonal.broker.credentials import Credentials, read_passwords
-from zonal.broker.logins import OF_ADDRESS, RECOVERY, Throttle, neighbourhood
 from zonal.broker.settings import MIB, Rates
+from zonal.broker.throttle import OF_ADDRESS, RECOVERY, Throttle, neighbourhood
 
 PATIENCE = 2.0
 """Seconds: a bound against collapse; without turns these messages are many seconds late."""

@@ -26,6 +26,9 @@ BOTH = (
 )
 
 
+STRICT = Settings(strict=True, sys_interval=0)
+
+
 def at(bench: Bench, client_id: str, place: str | None) -> Client:
     properties = [("location", place)] if place else None
     return bench.connected(client_id, user_properties=properties)
@@ -220,8 +223,37 @@ def test_bad_geometry_in_subscribe_is_answered_and_changes_nothing(value: str) -
 
 
 @pytest.mark.parametrize("value", BAD["location"])
-def test_a_bad_location_in_publish_is_answered_and_goes_nowhere(value: str) -> None:
+def test_a_location_that_is_none_is_an_ordinary_property(value: str) -> None:
     bench = Bench()
+    reader = at(bench, "r", DUOMO)
+    reader.subscribe("t")
+    fenced = at(bench, "f", DUOMO)
+    fenced.subscribe("t", properties=[("geofence", MILANO)])
+    producer = bench.connected("p", user_properties=[("location", value)])
+    for qos in (0, 1, 2):
+        producer.publish("t", b"x", qos, properties=[("location", value)])
+        producer.packets()
+    (first, second, third) = reader.messages()
+    assert first.user_properties == second.user_properties == [("location", value)]
+    assert third.user_properties == [("location", value)]
+    assert fenced.messages() == []
+    assert bench.broker.counters.unread_locations == 4
+    assert bench.broker.counters.refused == 0
+
+
+def test_an_unread_location_leaves_the_place_of_the_client() -> None:
+    bench = Bench()
+    reader = bench.connected("r")
+    reader.subscribe("t", properties=[("geofence", MILANO)])
+    producer = at(bench, "p", DUOMO)
+    producer.publish("t", b"x", properties=[("location", "Kitchen")])
+    (message,) = reader.messages()
+    assert message.user_properties == [("location", "Kitchen"), ("location", "45.4642,9.19")]
+
+
+@pytest.mark.parametrize("value", BAD["location"])
+def test_a_strict_broker_answers_a_bad_location_and_it_goes_nowhere(value: str) -> None:
+    bench = Bench(STRICT)
     reader = bench.connected("r")
     reader.subscribe("t")
     producer = bench.connected("p")
@@ -240,8 +272,8 @@ def test_a_bad_location_in_publish_is_answered_and_goes_nowhere(value: str) -> N
 
 
 @pytest.mark.parametrize("value", BAD["location"])
-def test_a_bad_location_in_connect_is_refused_with_its_reason(value: str) -> None:
-    client = Bench().client()
+def test_a_strict_broker_refuses_a_bad_location_in_connect(value: str) -> None:
+    client = Bench(STRICT).client()
     client.send(mqtt5.ConnectPacket("c", user_properties=[("location", value)]))
     assert client.refused_with() == 0x83
 
@@ -257,14 +289,51 @@ def test_a_bad_location_update_keeps_the_older_one() -> None:
 
 
 def test_properties_where_they_do_not_belong() -> None:
+    answer = Bench(STRICT).connected("c").subscribe("t", properties=[("location", DUOMO)])
+    assert [int(c) for c in answer.reason_codes] == [0x83]
     client = Bench().connected("c")
     answer = client.subscribe("t", properties=[("location", DUOMO)])
-    assert [int(c) for c in answer.reason_codes] == [0x83]
+    assert [int(c) for c in answer.reason_codes] == [0]
+    assert "belongs to CONNECT" in str(answer.reason_str)
     client.publish("t", b"", 1, properties=[("around", "5m")])
     assert int(client.one(mqtt5.PubAckPacket).reason_code) == 0x83
     for twice in ([("location", DUOMO)] * 2, [("geofence", MILANO)] * 2):
         client.publish("t", b"", 1, properties=twice)
         assert int(client.one(mqtt5.PubAckPacket).reason_code) == 0x83
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [("Location", "location"), ("geo-fence", "geofence"), ("geofense", "geofence"),
+     ("arround", "around"), ("position", "location"), ("trace-id", None), ("loc", None)],
+)  # fmt: skip
+def test_a_property_that_looks_like_ours_is_answered_with_a_hint(
+    name: str, meant: str | None
+) -> None:
+    bench = Bench()
+    client = bench.client()
+    client.send(mqtt5.ConnectPacket("c", user_properties=[(name, "x")]))
+    said = [client.one(mqtt5.ConnAckPacket).reason_str]
+    said.append(client.subscribe("t", properties=[(name, "x")]).reason_str)
+    for qos, kind in ((1, mqtt5.PubAckPacket), (2, mqtt5.PubRecPacket)):
+        client.publish("other", b"x", qos, properties=[(name, "x")])
+        answer = client.one(kind)
+        assert int(answer.reason_code) == 0x10
+        said.append(answer.reason_str)
+    if meant is None:
+        assert said == [None] * 4
+    else:
+        assert all(f"did you mean {meant!r}" in str(text) for text in said)
+
+
+def test_who_is_nowhere_is_told_that_nothing_is_around() -> None:
+    bench = Bench()
+    client = bench.connected("c")
+    answer = client.subscribe("t", properties=[("around", "500m")])
+    assert [int(c) for c in answer.reason_codes] == [0]
+    assert "$zonal/location" in str(answer.reason_str)
+    client.publish("$zonal/location", DUOMO.encode())
+    assert client.subscribe("t", properties=[("around", "500m")]).reason_str is None
 
 
 def test_a_geofence_has_a_bounded_number_of_vertices() -> None:
@@ -318,3 +387,40 @@ def test_the_broker_agrees_with_exact_geometry(
         near = Circle(here, radius_m=float(radius)).contains(Point(lat, lon))
         inside = not fenced or geocontext.read_geofence(half).contains(here)
         assert bool(client.messages()) == (near and inside)
+
+
+HERE = "CIRCLE (9 45, 1000)"
+
+
+@pytest.mark.parametrize("place", [("geofence", HERE), ("location", "52,13")])
+def test_whether_somebody_is_at_a_place_is_not_told(place: tuple[str, str]) -> None:
+    bench = Bench()
+    bench.connected("l", user_properties=[("location", "10,10")]).subscribe(
+        "t", properties=[("geofence", HERE)]
+    )
+    writer = bench.connected("w")
+    writer.publish("t", b"", 1, properties=[place])
+    assert int(writer.one(mqtt5.PubAckPacket).reason_code) == 0
+    writer.publish("nobody", b"", 1)
+    assert int(writer.one(mqtt5.PubAckPacket).reason_code) == 0x10
+
+
+def test_a_client_may_have_its_place_told_less_finely() -> None:
+    bench = Bench()
+    heard = bench.connected("l")
+    heard.subscribe("t")
+    writer = bench.connected(
+        "w", user_properties=[("location", "45.4642,9.19"), ("precision", "1km")]
+    )
+    writer.publish("t", b"")
+    (message,) = heard.messages()
+    (told,) = [value for name, value in message.user_properties if name == "location"]
+    assert told != "45.4642,9.19"
+    assert 1 < geocontext.read_location(told).distance_m(Point(45.4642, 9.19)) < 3000
+    assert "precision" not in dict(message.user_properties)
+
+
+def test_a_precision_that_is_no_distance_is_refused() -> None:
+    client = Bench().client()
+    client.send(mqtt5.ConnectPacket("c", user_properties=[("precision", "coarse")]))
+    assert client.refused_with() == 0x83

@@ -37,8 +37,12 @@ BAD_CONNECT = {
     "property cut short": (connect(properties=b"\x26\0\x10k"), 0x81),
     "authentication data without method": (connect(properties=b"\x16\0\1x"), 0x82),
     "authentication method": (connect(properties=b"\x15\0\1x"), 0x8C),
+    "will on the broker's own topic": (
+        connect(2 | 4, rest=b"\0" + text(b"$zonal/location") + text(b"45,9")),
+        0x90,
+    ),
+    "will with a control character": (connect(2 | 4, rest=b"\0" + text(b"a\1") + text(b"")), 0x90),
     "version 6": (connect(level=6), 0x84),
-    "version 3": (connect(name=b"MQIsdp", level=3), 0x84),
     "another protocol": (connect(name=b"HTTP"), 0x84),
 }
 
@@ -80,6 +84,9 @@ BAD_PACKETS = {
     "PUBLISH with an unknown alias": (publish(topic=b"", properties=b"\x23\0\1"), 0x82),
     "PUBLISH with alias 0": (publish(properties=b"\x23\0\0"), 0x94),
     "PUBLISH with too high an alias": (publish(properties=b"\x23\xff\xff"), 0x94),
+    "PUBLISH with a control character in the topic": (publish(topic=b"a\x1fb"), 0x90),
+    "PUBLISH with a C1 control character": (publish(topic="a\x80b".encode()), 0x90),
+    "PUBLISH with a non-character in the topic": (publish(topic="a\uffffb".encode()), 0x90),
     "PUBLISH with U+0000 in the topic": (publish(topic=b"a\0"), 0x81),
     "PUBLISH with a topic that is not UTF-8": (publish(topic=b"\xff\xfe"), 0x81),
     "PUBLISH with a subscription identifier": (publish(properties=b"\x0b\1"), 0x82),

@@ -13,8 +13,9 @@ from broker_packets import connect, publish
 from zonal.broker.access import ANYONE, RemoteEnd, User
 from zonal.broker.rates import Allowance, Use
 from zonal.broker.recovery import recover
-from zonal.broker.settings import Limits, Rates, Settings
-from zonal.broker.store import Store
+from zonal.broker.settings import Limits, Rates, Settings, read_limits
+from zonal.broker.store import StoredJournal
+from zonal.errors import ConfigurationError
 
 KIB = 1024
 
@@ -132,7 +133,7 @@ def test_a_geofence_is_bounded_in_vertices() -> None:
 
 
 def test_a_full_store_keeps_nothing_more_and_the_broker_goes_on(tmp_path: Path) -> None:
-    store = Store(tmp_path)
+    store = StoredJournal(tmp_path)
     limits = Limits(store_bytes=store.size() + 200 * KIB)
     bench = Bench(Settings(limits=limits, sys_interval=0), journal=store)
     recover(bench.broker, store, bench.now)
@@ -240,3 +241,23 @@ def test_a_turn_ends_when_its_time_is_spent_and_goes_on_where_it_stopped() -> No
     bench.flush()
     assert len(client.packets()) == 7
     assert ANYONE.unlimited
+
+
+def test_limits_are_written_as_text() -> None:
+    found = read_limits(
+        ["maximum_packet_size=1MiB", "retain-available=no", "client_rates.messages=2.5",
+         "client_rates.bytes=10KiB", "connect_timeout=2.5"]
+    )  # fmt: skip
+    assert found == Limits(
+        maximum_packet_size=1024 * KIB, retain_available=False, connect_timeout=2.5,
+        client_rates=Rates(messages=2.5, bytes=10 * KIB),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "text", ["", "x", "speed=1", "maximum_qos", "maximum_qos=two", "client_rates=1", "backlog.x=1",
+             "retain_available=1", "client_rates.x=1"],
+)  # fmt: skip
+def test_what_sets_no_limit_is_refused(text: str) -> None:
+    with pytest.raises(ConfigurationError):
+        read_limits([text])

@@ -8,9 +8,9 @@ import contextlib
 import mqtt5
 import pytest
 from websockets.asyncio.client import connect as websocket
-from websockets.exceptions import ConnectionClosed
+from websockets.exceptions import ConnectionClosed, InvalidStatus
 
-from broker_wire import Wire, serving
+from broker_wire import Wire, serving, until
 from zonal.broker import Broker, Limits, Server, Settings, steady_clock
 from zonal.broker.journal import Journal
 from zonal.errors import BrokerError
@@ -78,6 +78,7 @@ async def test_publishers_do_not_notice_a_reader_that_just_left() -> None:
 
 
 async def test_websocket_packets_need_not_fit_frames() -> None:
+    """MQTT-6.0.0-2, MQTT-6.0.0-3, MQTT-6.0.0-4."""
     async with serving(ws=True) as (_, port), asyncio.timeout(15):
         url = f"ws://127.0.0.1:{port}/mqtt"
         async with websocket(url, subprotocols=["mqtt"]) as socket:  # type: ignore[list-item]
@@ -98,6 +99,7 @@ async def test_websocket_packets_need_not_fit_frames() -> None:
 
 
 async def test_websocket_text_frames_close_the_connection() -> None:
+    """MQTT-6.0.0-1."""
     async with serving(ws=True) as (_, port), asyncio.timeout(15):
         url = f"ws://127.0.0.1:{port}/"
         async with websocket(url, subprotocols=["mqtt"]) as socket:  # type: ignore[list-item]
@@ -150,3 +152,39 @@ async def test_when_the_store_fails_nothing_more_is_acknowledged() -> None:
             await server.failed
         with pytest.raises(OSError):  # noqa: PT011 - whichever way the system refuses
             await Wire.open(port)
+
+
+async def test_the_reason_arrives_though_the_client_goes_on_sending() -> None:
+    async with serving() as (server, port):
+        wire = await Wire.connected(port, "bad")
+        wire.writer.write(b"\x00\x00" + b"\xc0\0" * 100_000)
+        await wire.writer.drain()
+        packet = await wire.packet()
+        assert isinstance(packet, mqtt5.DisconnectPacket)
+        assert await wire.ended() == b""
+        assert server.links
+        wire.writer.close()
+        await until(lambda: not server.links)
+
+
+async def test_a_closed_connection_does_not_linger_for_ever() -> None:
+    async with serving() as (server, port):
+        wire = await Wire.connected(port, "bad")
+        wire.writer.write(b"\x00\x00")
+        await until(lambda: not server.links, 4)
+
+
+@pytest.mark.parametrize(
+    ("origin", "allowed"),
+    [("http://localhost:8000", True), ("http://127.0.0.1", True), ("https://evil.example", False)],
+)
+async def test_pages_of_other_machines_cannot_connect_to_an_open_broker(
+    origin: str, allowed: bool
+) -> None:
+    async with serving(ws=True) as (_, port):
+        try:
+            url = f"ws://127.0.0.1:{port}"
+            async with websocket(url, subprotocols=["mqtt"], origin=origin):  # type: ignore[list-item, arg-type]
+                assert allowed
+        except InvalidStatus:
+            assert not allowed

@@ -109,7 +109,12 @@ def test_starting_clean_ends_the_session_and_so_sends_its_delayed_will() -> None
 @pytest.mark.parametrize("size", range(1, 50))
 @pytest.mark.parametrize("name", [b"", b"named"])
 def test_no_packet_is_larger_than_the_client_takes(size: int, name: bytes) -> None:
-    """MQTT-3.1.2-24: whatever is due, and however it could be shortened."""
+    """MQTT-3.1.2-24: whatever is due, and however it could be shortened.
+
+    MQTT-3.4.2-2, MQTT-3.4.2-3, MQTT-3.5.2-2, MQTT-3.5.2-3, MQTT-3.6.2-2, MQTT-3.6.2-3,
+    MQTT-3.7.2-2, MQTT-3.7.2-3, MQTT-3.9.2-1, MQTT-3.9.2-2, MQTT-3.11.2-1, MQTT-3.11.2-2,
+    MQTT-3.14.2-3, MQTT-3.14.2-4.
+    """
     bench = Bench()
     limit = b"\x27" + size.to_bytes(4)
     client = bench.client()
@@ -135,7 +140,7 @@ def test_no_packet_is_larger_than_the_client_takes(size: int, name: bytes) -> No
 
 
 def test_a_refusal_is_shortened_to_what_the_client_takes() -> None:
-    """MQTT-3.1.2-24."""
+    """MQTT-3.1.2-24, MQTT-3.2.2-19, MQTT-3.2.2-20."""
     for size, sent in ((4, 0), (5, 5), (20, 5)):
         client = Bench().client()
         client.send_bytes(connect(properties=b"\x27" + size.to_bytes(4) + b"\x15\0\1x"))

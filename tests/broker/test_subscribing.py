@@ -275,3 +275,18 @@ def test_a_covering_filter_matches_whatever_the_covered_one_does(
 ) -> None:
     if covers("/".join(outer), "/".join(inner)) and reference(inner, topic):
         assert reference(outer, topic)
+
+
+def test_a_groups_qos_2_message_under_way_goes_to_nobody_else_when_its_session_ends() -> None:
+    """MQTT-4.8.2-5."""
+    bench = Bench()
+    first = bench.connected("first", expiry=5)
+    first.subscribe("$share/g/t", 2)
+    writer = bench.connected("writer")
+    writer.publish("t", b"x", 2)
+    assert len(first.messages()) == 1
+    other = bench.connected("other")
+    other.subscribe("$share/g/t", 2)
+    first.hang_up()
+    bench.wait(6)
+    assert other.messages() == []

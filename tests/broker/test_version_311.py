@@ -134,3 +134,90 @@ def test_packets_of_version_5_are_unchanged_by_the_presence_of_older_clients() -
     new.publish("t", b"x", content_type="c")
     message = new.one(mqtt5.PublishPacket)
     assert (message.content_type, message.subscription_ids) == ("c", [3])
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        connect(flags=3),  # the reserved flag
+        connect(flags=2 | 4 | 24, rest=text("w") + text("p")),  # will QoS 3
+        connect(flags=2 | 8),  # will QoS without a will
+        connect(flags=2 | 64, rest=text("secret")),  # a password without a user name
+        connect(flags=2 | 128),  # a user name that is not there
+        connect(rest=b"x"),
+        connect(flags=2 | 4, rest=text("a/#") + text("p")),
+        connect("a\0b"),
+    ],
+)
+def test_a_bad_connect_is_closed_without_an_answer(data: bytes) -> None:
+    """3.1.1, 3.1.4: a CONNECT that breaks the protocol gets no CONNACK."""
+    client = Bench().client()
+    client.send_bytes(data)
+    assert client.is_closed
+    assert client.inbox == b""
+
+
+@pytest.mark.parametrize("pattern", ["", "a#", "a/#/b", "a+", "a\x01b"])
+@pytest.mark.parametrize("first", [0x82, 0xA2])
+def test_a_filter_that_is_none_closes_the_connection(pattern: str, first: int) -> None:
+    """3.1.1, MQTT-4.7.1-2 and MQTT-4.8.0-1."""
+    client = old(Bench())
+    body = b"\0\1" + text(pattern) + (b"\0" if first == 0x82 else b"")
+    client.send_bytes(bytes((first, len(body))) + body)
+    assert client.is_closed
+    assert client.inbox == b""
+
+
+def test_any_number_of_qos_2_messages_may_be_open() -> None:
+    client = old(Bench())
+    for number in range(1, 400):
+        client.send_bytes(b"\x34\x05" + text("u") + number.to_bytes(2))
+    assert not client.is_closed
+    assert len(client.inbox) == 4 * 399
+
+
+# Version 3.1
+
+
+def connect_31(client_id: str = "older", flags: int = 2, level: int = 3) -> bytes:
+    body = text("MQIsdp") + bytes((level, flags, 0, 60)) + text(client_id)
+    return bytes((0x10, len(body))) + body
+
+
+def test_version_31_is_served() -> None:
+    bench = Bench()
+    client = bench.client()
+    client.send_bytes(connect_31(flags=0))
+    assert client.inbox == b"\x20\x02\0\0"
+    client.inbox = b""
+    client.send_bytes(b"\x82\x06\0\1" + text("t") + b"\1")
+    assert client.inbox == b"\x90\x03\0\1\1"
+    client.hang_up()
+    bench.connected("new").publish("t", b"x", 1)
+    client = bench.client()
+    client.send_bytes(connect_31(flags=0))
+    assert client.inbox[:4] == b"\x20\x02\0\0"  # the byte is reserved, though there is a session
+    assert client.inbox[4:] == b"\x32\x06" + text("t") + b"\0\1x"
+
+
+def test_a_31_client_may_announce_a_user_name_and_leave_it_out() -> None:
+    client = Bench().client()
+    client.send_bytes(connect_31(flags=0xC2))
+    assert client.inbox == b"\x20\x02\0\0"
+
+
+def test_a_31_client_needs_an_identifier() -> None:
+    client = Bench().client()
+    client.send_bytes(connect_31(""))
+    assert client.inbox == b"\x20\x02\0\2"
+    assert client.is_closed
+
+
+@pytest.mark.parametrize(
+    "data", [connect_31(level=4), connect().replace(b"MQTT\4", b"MQTT\3"), connect_31(level=0x83)]
+)
+def test_other_old_versions_are_refused_so_that_they_can_read_it(data: bytes) -> None:
+    client = Bench().client()
+    client.send_bytes(data)
+    assert client.inbox == b"\x20\x02\0\1"
+    assert client.is_closed

@@ -35,7 +35,7 @@ def apply(fences: Fences, steps: list[Operation]) -> dict[int, Area]:
 
 
 def check(fences: Fences, kept: dict[int, Area], point: Point) -> None:
-    found = fences.containing(point).tolist()
+    found = list(fences.containing(point))
     assert sorted(found) == sorted(row for row, area in kept.items() if area.contains(point))
 
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from zonal.broker.topics import covers, matches
+
+if TYPE_CHECKING:
+    from zonal.broker.scram import ScramExchange
 
 
 class RemoteEnd(NamedTuple):
@@ -69,6 +72,9 @@ class Access(Protocol):
     def check(self, user_name: str | None, password: bytes | None, peer: RemoteEnd) -> User | None:
         """The user these credentials prove, or None. May take long: never in the event loop."""
 
+    def exchange(self) -> ScramExchange | None:
+        """A new SCRAM exchange; None where none is offered."""
+
     def user(self, name: str | None) -> User | None:
         """A user by name, without proof: for what a session left behind."""
 
@@ -83,6 +89,9 @@ class OpenAccess:
         return ANYONE
 
     check = recall
+
+    def exchange(self) -> None:
+        """No credentials, no proof."""
 
     def user(self, _name: str | None) -> User | None:
         """Anyone."""

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from zonal.broker.message import Encodings
     from zonal.broker.packet_reader import PacketReader
     from zonal.broker.rates import Allowance
+    from zonal.broker.scram import ScramExchange
     from zonal.broker.timers import Deadline
 
 UNLIMITED = 1 << 62
@@ -28,6 +29,7 @@ class Stage(Enum):
 
     NEW = "waits for CONNECT"
     PROVING = "waits for its credentials to be checked"
+    EXCHANGING = "proves who it is by AUTH packets"
     OPEN = "has a session"
     CLOSED = "is to be closed once its last bytes are out"
 
@@ -60,8 +62,8 @@ class Connection:
     """QoS 1 and 2 messages that the client's receive maximum still allows."""
     maximum_packet: int = UNLIMITED
     topic_alias_maximum: int = 0
-    verbatim: bool = False
-    """Whether a plain PUBLISH of another client's can be sent on as it came."""
+    verbatim: int = 0
+    """The version in which a PUBLISH can be sent on as it came; 0 where topics have aliases."""
     aliases_in: dict[int, str] = field(default_factory=dict)
     aliases_out: dict[str, int] = field(default_factory=dict)
     problem_information: bool = True
@@ -69,6 +71,10 @@ class Connection:
     last_seen: float = 0.0
     deadline: Deadline | None = None
     """When CONNECT must have come; later, when the keep-alive is looked at next."""
+    has_method: bool = False
+    """Whether CONNECT named an authentication method."""
+    exchange: ScramExchange | None = None
+    """The proof that is under way."""
     allowances: tuple[Allowance, ...] = ()
     """What is left of the rates that apply to it."""
     rim: object = None
@@ -104,9 +110,9 @@ class Connection:
             data = self._fitting(
                 mqtt5.DisconnectPacket, reason, reason_code=mqtt5.DisconnectReasonCode(code)
             )
-        elif self.stage in {Stage.NEW, Stage.PROVING}:
+        elif self.stage is not Stage.OPEN and self.stage is not Stage.CLOSED:
             if self.reader.version == 4:
-                data = version_311.connack(code, session_present=False)
+                data = version_311.refusal(code)
             elif self.reader.version == 5 or code == reason_codes.UNSUPPORTED_VERSION:
                 data = self._fitting(
                     mqtt5.ConnAckPacket, reason, reason_code=mqtt5.ConnAckReasonCode(code)
@@ -137,10 +143,10 @@ class Connection:
                     reason: str | None = None) -> None:  # fmt: skip
         """Sends PUBACK, PUBREC, PUBREL or PUBCOMP."""
         first, codes = ACKNOWLEDGEMENTS[kind]
-        if code == 0 or self.version == 4:
+        text = reason if self.problem_information else None
+        if (code == 0 and not text) or self.version == 4:
             self.send(first + packet_id.to_bytes(2, "big"))
             return
-        text = reason if self.problem_information else None
         self.send(self._fitting(kind, text, packet_id, reason_code=codes(code)))
 
     def acknowledge_subscribe(self, packet_id: int, codes: list[int], reason: str) -> None:

@@ -9,9 +9,10 @@ import re
 import secrets
 import threading
 import tomllib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from zonal.broker.access import RemoteEnd, User
+from zonal.broker.scram import ScramExchange, ScramKeys, keys_of
 from zonal.broker.topics import valid_filter
 from zonal.errors import CredentialsError
 
@@ -19,13 +20,32 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 COST, BLOCK, PARALLEL, SIZE = 1 << 14, 8, 1, 32
-LINE = re.compile(r"(?P<name>[^:]+):scrypt\$(?P<salt>(?:[0-9a-f]{2})+)\$(?P<hash>[0-9a-f]{64})\s*")
+HEX = "(?:[0-9a-f]{2})+"
+LINE = re.compile(
+    rf"(?P<name>[^:]+):(?:scrypt\$(?P<salt>{HEX})\$(?P<hash>[0-9a-f]{{64}})"
+    rf"|scram-sha-256\$(?P<iterations>[0-9]+)\$(?P<scram_salt>{HEX})"
+    rf"\$(?P<stored>[0-9a-f]{{64}})\$(?P<server>[0-9a-f]{{64}}))\s*"
+)
 EVERYONE = "*"
 REMEMBERED = 10_000
 
 
-def hash_password(password: bytes) -> str:
-    """A line's second half: `scrypt$<salt>$<hash>`, both hexadecimal."""
+class ScryptHash(NamedTuple):
+    """What is kept of a password, unless SCRAM is wanted."""
+
+    salt: bytes
+    digest: bytes
+
+
+Kept = ScryptHash | ScramKeys
+
+
+def hash_password(password: bytes, *, scram: bool = False) -> str:
+    """A line's second half: `scrypt$<salt>$<hash>`, both hexadecimal, or the keys of SCRAM."""
+    if scram:
+        keys = keys_of(password)
+        parts = (keys.salt.hex(), keys.stored.hex(), keys.server.hex())
+        return "$".join(("scram-sha-256", str(keys.iterations), *parts))
     salt = secrets.token_bytes(16)
     return f"scrypt${salt.hex()}${_scrypt(password, salt).hex()}"
 
@@ -34,19 +54,25 @@ def _scrypt(password: bytes, salt: bytes) -> bytes:
     return hashlib.scrypt(password, salt=salt, n=COST, r=BLOCK, p=PARALLEL, dklen=SIZE)
 
 
-def read_passwords(path: Path) -> dict[str, tuple[bytes, bytes]]:
-    """Salt and hash of each user in a password file."""
-    users: dict[str, tuple[bytes, bytes]] = {}
+def read_passwords(path: Path) -> dict[str, Kept]:
+    """What a password file keeps of each user's password."""
+    users: dict[str, Kept] = {}
     for number, line in enumerate(_lines(path), 1):
         if not line.strip() or line.startswith("#"):
             continue
         found = LINE.fullmatch(line)
         if found is None:
             raise CredentialsError(
-                f"{path}, line {number}: expected <user>:scrypt$<salt>$<hash>, "
-                "as `zonal broker passwd` writes it"
+                f"{path}, line {number}: expected <user>:scrypt$<salt>$<hash> "
+                "or <user>:scram-sha-256$…, as `zonal broker passwd` writes it"
             )
-        users[found["name"]] = (bytes.fromhex(found["salt"]), bytes.fromhex(found["hash"]))
+        if found["salt"] is not None:
+            users[found["name"]] = ScryptHash(
+                bytes.fromhex(found["salt"]), bytes.fromhex(found["hash"])
+            )
+        else:
+            salt, stored, server = map(bytes.fromhex, found.group("scram_salt", "stored", "server"))
+            users[found["name"]] = ScramKeys(int(found["iterations"]), salt, stored, server)
     return users
 
 
@@ -59,15 +85,18 @@ def _lines(path: Path) -> list[str]:
         raise CredentialsError(f"{path} is not text in UTF-8") from error
 
 
-def set_password(path: Path, name: str, password: bytes) -> None:
-    """Adds a user to a password file, or changes its password; the file is replaced as a whole."""
+def set_password(path: Path, name: str, password: bytes, *, scram: bool = False) -> None:
+    """Adds a user to a password file, or changes its password; the file is replaced as a whole.
+
+    With `scram` what is kept lets the user prove its password without sending it, too.
+    """
     if not name or ":" in name or "\n" in name or name.startswith("#"):
         raise CredentialsError(f"{name!r} is no user name: it must not contain ':' or begin '#'")
     kept = []
     if path.exists():
         read_passwords(path)  # a file that cannot be read is not rewritten
         kept = [line for line in _lines(path) if line.rpartition(":")[0] != name]
-    kept.append(f"{name}:{hash_password(password)}")
+    kept.append(f"{name}:{hash_password(password, scram=scram)}")
     fresh = path.with_name(path.name + ".new")
     descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "w") as file:
@@ -103,7 +132,7 @@ class Credentials:
 
     def __init__(
         self,
-        passwords: dict[str, tuple[bytes, bytes]],
+        passwords: dict[str, Kept],
         rules: dict[str, User] | None = None,
         *,
         certificates: bool = False,
@@ -145,14 +174,30 @@ class Credentials:
             return None
         return self.user(user_name) if self._verify(user_name, password) else None
 
+    def exchange(self) -> ScramExchange | None:
+        """A new SCRAM exchange, where the password file has keys for it."""
+        if not any(isinstance(kept, ScramKeys) for kept in self._passwords.values()):
+            return None
+        return ScramExchange(self._scram_keys, self._secret)
+
+    def _scram_keys(self, name: str) -> ScramKeys | None:
+        kept = self._passwords.get(name)
+        return kept if isinstance(kept, ScramKeys) else None
+
     def _quick(self, password: bytes) -> bytes:
         return hashlib.blake2b(password, key=self._secret, salt=b"quick").digest()
 
     def _verify(self, name: str, password: bytes) -> bool:
         """Compares hashes; a right password is recognized from then on without the slow one."""
         # An unknown user takes as long as a known one.
-        salt, expected = self._passwords.get(name, (self._secret, b"\0" * SIZE))
-        right = hmac.compare_digest(_scrypt(password, salt), expected) and name in self._passwords
+        kept = self._passwords.get(name, ScryptHash(self._secret, b"\0" * SIZE))
+        if isinstance(kept, ScramKeys):
+            right = hmac.compare_digest(
+                keys_of(password, kept.salt, kept.iterations).stored, kept.stored
+            )
+        else:
+            same = hmac.compare_digest(_scrypt(password, kept.salt), kept.digest)
+            right = same and name in self._passwords
         if right:
             with self._lock:
                 if len(self._proved) >= REMEMBERED:

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from zonal.broker.message import Encodings, Message
 from zonal.broker.receivers import Receivers, receivers_of
 from zonal.broker.topics import OWN_PREFIXES, is_literal, valid_topic
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
+    from zonal.broker.groups import Groups
     from zonal.broker.matching import Matching
     from zonal.broker.outgoing import Outgoing
     from zonal.broker.retained import Retained
     from zonal.broker.session import ClientSession, ClientSubscription
     from zonal.geo import Area, Point
 
-K = TypeVar("K")
-
 KEPT_TOPICS = 20_000
-KEPT_PLACES = 2_000
 LONGEST_KEPT = 512
 """Characters of a topic whose receivers are kept."""
 
@@ -28,9 +26,9 @@ LONGEST_KEPT = 512
 class Distributor:
     """Delivers messages to sessions, and keeps who receives what.
 
-    The receivers of a message without places are kept by its topic, those of others by topic,
-    location and geofence. As a watcher of `Matching` it is told of every change, and forgets
-    what that may have changed: what it keeps is always right.
+    The receivers of a message without places are kept by its topic. As a watcher of `Matching`
+    it is told of every change, and forgets what that may have changed: what it keeps is always
+    right. Who keeps more compares `stamp`.
     """
 
     def __init__(self, matching: Matching, retained: Retained, maximum_levels: int) -> None:
@@ -40,9 +38,13 @@ class Distributor:
         self._turns: dict[tuple[str, str], int] = {}
         self.by_topic: dict[str, Receivers] = {}
         """Who gets messages without places, as far as `on_topic` has found it."""
-        self._by_place: dict[tuple[str, Point | None, Area | None], Receivers] = {}
         self.on_publish: Callable[[Message], None] | None = None
         """Called with every message that a client of this broker published."""
+        self.stamp = 0
+        """Counts the changes after which places may find other receivers."""
+        self._serial = 0
+        self.groups: Groups | None = None
+        """Says which groups' messages are delivered by another broker."""
         matching.watchers.append(self)
 
     def publish(self, message: Message, now: float) -> int:
@@ -50,6 +52,9 @@ class Distributor:
 
         Returns how many receive it here.
         """
+        if self.on_publish is not None:
+            self._serial += 1
+            message.serial = self._serial
         if message.retain:
             self._retained.publish(message, now)
         count = self.deliver(message, now)
@@ -57,48 +62,64 @@ class Distributor:
             self.on_publish(message)
         return count
 
-    def deliver(self, message: Message, now: float) -> int:
-        """Hands a message to everyone who wants it; returns how many."""
-        copies, groups, _, _ = self._receivers(message)
+    def deliver(
+        self, message: Message, now: float, only: Collection[ClientSession] | None = None
+    ) -> int:
+        """Hands a message to everyone who wants it, or of these sessions; returns how many."""
+        if only is None:
+            copies, groups, *_ = self._receivers(message)
+        else:
+            wanting = self._matching.find(message.topic, message.location, message.geofence)
+            copies, groups, *_ = receivers_of(
+                [each for each in wanting if each.session in only], message.source
+            )
         encodings = Encodings(message, now)
         message_qos, retain = message.qos, message.retain
         for session, qos, identifiers, as_published in copies:
             session.deliver(encodings, min(message_qos, qos), retain and as_published, identifiers)
         for members in groups:
-            self._deliver_shared(members, encodings)
+            if self.groups is None or self.groups.is_ours(members[0], message):
+                self._deliver_shared(members, encodings)
         return len(copies) + len(groups)
 
     def _receivers(self, message: Message) -> Receivers:
         topic = message.topic
         if self._matching.has_places(message):
-            key = (topic, message.location, message.geofence)
-            found = self._by_place.get(key)
-            if found is None:
-                found = self._find(*key)
-                _keep(self._by_place, key, found, KEPT_PLACES)
+            found = self.at(topic, message.location, message.geofence)
         else:
-            found = self.by_topic.get(topic) or self.on_topic(topic) or self._find(topic)
-        return receivers_of(found.selective, message.source) if found.selective else found
+            found = self._anywhere(topic)
+        return receivers_of(found.subscriptions, message.source) if found.selective else found
 
     def on_topic(self, topic: str) -> Receivers | None:
         """Finds and keeps who gets messages without places; None where no client may publish."""
         if topic.startswith(OWN_PREFIXES) or not valid_topic(topic, self._maximum_levels):
             return None
-        found = self._find(topic)
+        found = receivers_of(self._matching.find(topic, None))
         if len(topic) <= LONGEST_KEPT:
-            _keep(self.by_topic, topic, found, KEPT_TOPICS)
+            if len(self.by_topic) >= KEPT_TOPICS:
+                self.by_topic.clear()
+            self.by_topic[topic] = found
         return found
 
-    def _find(
-        self, topic: str, location: Point | None = None, geofence: Area | None = None
-    ) -> Receivers:
-        return receivers_of(self._matching.find(topic, location, geofence))
+    def _anywhere(self, topic: str) -> Receivers:
+        found = self.by_topic.get(topic) or self.on_topic(topic)
+        return found or receivers_of(self._matching.find(topic, None))
+
+    def at(self, topic: str, location: Point | None, geofence: Area | None) -> Receivers:
+        """Who gets a message from this place, for this area; nothing is kept."""
+        if geofence is not None:
+            return receivers_of(self._matching.find(topic, location, geofence))
+        anywhere = self._anywhere(topic)
+        fenced = () if location is None else self._matching.fenced(topic, location)
+        if not fenced:
+            return anywhere
+        return receivers_of([*anywhere.subscriptions, *fenced])
 
     # What changes who receives a message.
 
     def added(self, subscription: ClientSubscription) -> None:
         """A subscription was made or is gone: forgets the receivers of what it matches."""
-        self._by_place.clear()
+        self.stamp += 1
         if subscription.area is not None:
             return  # it receives nothing that comes without a place
         if is_literal(subscription.filter):
@@ -109,8 +130,8 @@ class Distributor:
     removed = added
 
     def moved(self, _: ClientSession) -> None:
-        """A client is somewhere else: forgets the receivers that depend on places."""
-        self._by_place.clear()
+        """A client is somewhere else: other receivers may be found by places."""
+        self.stamp += 1
 
     # Shared subscriptions.
 
@@ -123,7 +144,7 @@ class Distributor:
             min(member.qos, message.qos),
             message.retain and member.retain_as_published,
             member.copy.identifiers,
-            member.pattern,
+            member.shared_as,
         )
 
     def _choose(self, members: list[ClientSubscription]) -> ClientSubscription:
@@ -146,13 +167,7 @@ class Distributor:
             members = [
                 other
                 for other in self._matching.find(message.topic, message.location, message.geofence)
-                if other.pattern == share and other.session is not session
+                if other.shared_as == share and other.session is not session
             ]
             if members:
                 self._deliver_shared(members, Encodings(message, now))
-
-
-def _keep(kept: dict[K, Receivers], key: K, receivers: Receivers, most: int) -> None:
-    if len(kept) >= most:
-        kept.clear()
-    kept[key] = receivers

@@ -1,48 +1,59 @@
-"""Messages that are nothing but a topic and a payload, handed on as the bytes they came in.
+"""Messages that are handed on as the bytes they came in.
 
-A PUBLISH without properties looks the same when it leaves as when it arrived (at QoS 1 but for its
-packet identifier). So it is neither decoded nor encoded again: only its topic is read, and equally
-long messages on one topic that arrived together are handed on together. Whatever is not so plain is
-left to the ordinary way, which gives the same result for every packet.
+At QoS 0 and 1 a PUBLISH looks the same when it leaves as when it arrived (but for its packet
+identifier). So its payload is neither decoded nor encoded again; what stands before it, topic,
+properties and place, is read once (`headings`), and equally long messages with the same heading
+that arrived together are handed on together. Whatever is not so plain is left to the ordinary way,
+which gives the same result for every packet.
 """
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from zonal.broker import reason_codes
-from zonal.broker.message import Encodings, Message
+from zonal.broker.geocontext import location_text
+from zonal.broker.headings import NO_PROPERTIES, Heading, Headings
+from zonal.broker.message import Encodings
+from zonal.broker.outgoing import Outgoing
 
 if TYPE_CHECKING:
     from zonal.broker.connection import Connection
-    from zonal.broker.counters import BrokerCounters
-    from zonal.broker.distribution import Distributor
     from zonal.broker.session import ClientSession, Copy
+    from zonal.broker.state import BrokerState
+    from zonal.geo import Point
 
 QOS_0, QOS_1, PUBACK = 0x30, 0x32, 0x40
 PUBLISHED = (QOS_0, QOS_1)
-SHORTEST = 7
-"""Bytes of a PUBLISH from which on all the fields that are looked at are there."""
+
+
+Parts = tuple[int, int, int, int, int]
+"""Where body, packet identifier, properties and payload of a PUBLISH begin, and where it ends."""
 
 
 class Express:
     """The short way through the broker; `take` is asked before the ordinary one."""
 
-    def __init__(self, distributor: Distributor, counters: BrokerCounters) -> None:
-        self._distributor = distributor
-        self._by_topic = distributor.by_topic
-        self._counters = counters
+    def __init__(self, broker: BrokerState) -> None:
+        self._distributor = broker.distributor
+        self._headings = Headings(broker)
+        self._counters = broker.counters
+        self._ledger = broker.ledger
+        self._maximum_qos = broker.settings.limits.maximum_qos
+        self._matching = broker.matching
 
     def take(self, connection: Connection, session: ClientSession, now: float) -> None:
         """Hands on all that is plain at the front of what a client has sent."""
         reader = connection.reader
         data, position = reader.data, reader.position
+        may_publish = self._may_publish(connection, session)
         # A packet that goes on beyond what arrived is joined by the reader.
         while len(data) - position >= 4:
             first = data[position]
             if first == PUBACK:
-                after = _acknowledged(session, data, position, now)
-            elif first in PUBLISHED:
+                after = session.acknowledged_in(data, position, now)
+            elif first in PUBLISHED and may_publish:
                 after = self._published(connection, session, position, now)
             else:
                 break
@@ -51,51 +62,52 @@ class Express:
             position = reader.position = after
             connection.last_seen = now
 
+    def _may_publish(self, connection: Connection, session: ClientSession) -> bool:
+        """Whether nothing is forbidden to this client, nothing sent elsewhere, nothing blurred."""
+        user = connection.user
+        return (
+            self._distributor.on_publish is None
+            and (user is None or user.unlimited)
+            and session.precision_m is None
+            and self._maximum_qos > 0
+        )
+
     def _published(
         self, connection: Connection, session: ClientSession, start: int, now: float
     ) -> int:
         """Hands on the message that begins here; where it ends, or `start` if it is not plain."""
-        reader = connection.reader
-        data = reader.data
-        size = len(data)
-        if size - start < SHORTEST or not self._is_plain(connection, session):
+        data, version = connection.reader.data, connection.version
+        parts = _parts(data, start, version)
+        if parts is None or parts[-1] - start > connection.reader.limit:
             return start
-        length, body = data[start + 1], start + 2
-        if length >= 0x80:
-            high = data[body]
-            if not 0 < high < 0x80:
-                return start
-            length, body = length & 0x7F | high << 7, body + 1
-        end = body + length
-        name = body + 2 + (data[body] << 8 | data[body + 1])
-        properties = name if data[start] == QOS_0 else name + 2
-        if end > size or properties >= end or data[properties] or end - start > reader.limit:
-            return start
-        encoded = data[body + 2 : name]
-        topic = encoded.decode() if encoded.isascii() else ""
-        receivers = self._by_topic.get(topic) or self._distributor.on_topic(topic)
-        if receivers is None or not receivers.alike:
+        heading = self._heading(data, parts, session.location)
+        receivers = None if heading is None else self._headings.receivers(heading)
+        if heading is None or receivers is None or not receivers.alike:
             return start
         copies = receivers.copies
-        if properties == name:
-            return self._hand_on(topic, copies, data, start, properties + 1, end, now)
-        return self._deliver(connection, session, topic, copies, data, start, name, end, now)
+        if data[start] == QOS_0:
+            return self._hand_on(heading, copies, version, data, start, parts, now)
+        return self._deliver(connection, session, heading, copies, data, start, parts, now)
 
-    def _is_plain(self, connection: Connection, session: ClientSession) -> bool:
-        """Whether nothing is added for this client, nothing forbidden, nothing sent elsewhere."""
-        user = connection.user
-        return (
-            connection.version == 5
-            and session.location is None
-            and self._distributor.on_publish is None
-            and (user is None or user.unlimited)
-        )
+    def _heading(self, data: bytes, parts: Parts, place: Point | None) -> Heading | None:
+        body, name, properties, payload, _ = parts
+        key = data[body:payload]
+        if properties != name:
+            key = data[body:name] + data[properties:payload]
+        if place is not None:
+            key = _mark(place) + key
+        kept = self._headings.kept
+        heading = kept.get(key)
+        if heading is None and key not in kept:
+            return self._headings.read(key, data[body:name], data[properties:payload], place)
+        return heading
 
     def _hand_on(
-        self, topic: str, copies: list[Copy], data: bytes, start: int, payload: int, end: int,
-        now: float,
+        self, heading: Heading, copies: list[Copy], version: int, data: bytes, start: int,
+        parts: Parts, now: float,
     ) -> int:  # fmt: skip
         """QoS 0: one message, and those like it that follow at once; where they end."""
+        _, _, _, payload, end = parts
         head, size = data[start:payload], end - start
         last = len(data) - size
         while end <= last and data.startswith(head, end):
@@ -103,51 +115,114 @@ class Express:
         count = (end - start) // size
         counters = self._counters
         counters.received += count
-        whole = data[start:end]
+        same, mine = version if heading.as_sent else -1, data[start:end]
+        forms: dict[int, bytes] = {}  # what receivers of other versions get
         for session, _, _, _ in copies:
             connection = session.connection
-            if connection is None:
+            if connection is None and not session.ledger.queues_qos_0:
                 continue
-            if not connection.verbatim or size > connection.maximum_packet:
-                for at in range(start, end, size):
-                    message = Message(topic, data[at + len(head) : at + size])
-                    session.deliver(Encodings(message, now), 0, False, ())
-            elif connection.writable:
-                connection.send(whole)
+            if connection is None:
+                self._one_by_one(heading, session, data, start, payload, end, size, now)
+            elif not connection.writable:
+                counters.dropped += count
+            elif connection.verbatim == same and size <= connection.maximum_packet:
+                connection.send(mine)
                 counters.sent += count
             else:
-                counters.dropped += count
+                whole = forms.get(connection.verbatim)
+                if whole is None:
+                    payloads = [data[at + len(head) : at + size] for at in range(start, end, size)]
+                    whole = b"".join(heading.front(connection.verbatim, 0, size - len(head)))
+                    whole = forms[connection.verbatim] = whole + whole.join(payloads)
+                if connection.verbatim and len(whole) <= connection.maximum_packet * count:
+                    connection.send(whole)
+                    counters.sent += count
+                    continue
+                self._one_by_one(heading, session, data, start, payload, end, size, now)
         return end
 
+    def _one_by_one(
+        self, heading: Heading, session: ClientSession, data: bytes, start: int, payload: int,
+        end: int, size: int, now: float,
+    ) -> None:  # fmt: skip
+        """Gives a session messages of one size that it cannot get together."""
+        self._headings.settle(heading)
+        for at in range(start, end, size):
+            message = heading.message(data[at + payload - start : at + size], 0, "")
+            session.deliver(Encodings(message, now), 0, False, ())
+
     def _deliver(
-        self, connection: Connection, session: ClientSession, topic: str, copies: list[Copy],
-        data: bytes, start: int, name: int, end: int, now: float,
+        self, connection: Connection, session: ClientSession, heading: Heading,
+        copies: list[Copy], data: bytes, start: int, parts: Parts, now: float,
     ) -> int:  # fmt: skip
         """QoS 1: receivers' bytes are the sender's, around the packet identifier."""
+        _, name, _, payload, end = parts
         packet_id = data[name : name + 2]
-        if packet_id == b"\0\0":
+        if packet_id == b"\0\0" or not self._headings.settle(heading):
             return start
         self._counters.received += 1
-        message = Message(topic, data[name + 3 : end], 1, False, session.client_id)
-        encodings = Encodings(message, now)
-        encodings.know(data[start:name], data[name + 2 : end])
-        for receiver, qos, _, _ in copies:
-            receiver.deliver(encodings, 1 if qos else 0, False, ())
-        if copies:
+        message = heading.message(data[payload:end], 1, session.client_id)
+        version = connection.version
+        same = version if heading.as_sent else -1
+        mine = (data[start:name], data[name + 2 : end])
+        self._send(Encodings(message, now, heading), copies, same, mine)
+        if copies or version == 4 or self._matching.has_places(message):
             connection.send(b"\x40\x02" + packet_id)
         else:
             code = reason_codes.NO_MATCHING_SUBSCRIBERS
             connection.send(b"\x40\x03" + packet_id + bytes((code,)))
         return end
 
+    def _send(
+        self, encodings: Encodings, copies: list[Copy], same: int, mine: tuple[bytes, bytes]
+    ) -> None:
+        """Sends at once to those who can take it; those in step get the same bytes."""
+        message = encodings.message
+        entry, weight = Outgoing(message, 1, False, ()), message.size
+        # Its size already counts more than any form of it takes beside topic and payload.
+        has_room = self._ledger.has_room(message, durable=False)
+        last_id = last_version = sent = 0
+        whole = b""
+        for receiver, qos, _, _ in copies:
+            packet_id = receiver.begin(entry, weight) if qos and has_room else 0
+            if not packet_id:
+                receiver.deliver(encodings, 1 if qos else 0, False, ())
+                continue
+            connection = receiver.connection
+            assert connection is not None
+            version = connection.verbatim
+            if packet_id != last_id or version != last_version:
+                last_id, last_version = packet_id, version
+                head, tail = mine if version == same else encodings.parts((version, 1, False, ()))
+                whole = head + packet_id.to_bytes(2, "big") + tail
+            connection.send(whole)
+            sent += 1
+        if sent:
+            self._ledger.hold(message, sent)
+            self._counters.sent += sent
 
-def _acknowledged(session: ClientSession, data: bytes, start: int, now: float) -> int:
-    """A PUBACK without a reason code, of a delivery under way; where it ends."""
-    if data[start + 1] != 2:
-        return start
-    packet_id = data[start + 2] << 8 | data[start + 3]
-    entry = session.inflight.get(packet_id)
-    if entry is None or entry.qos != 1:
-        return start
-    session.acknowledged(packet_id, now)
-    return start + 4
+
+def _parts(data: bytes, start: int, version: int) -> Parts | None:
+    """The parts of a PUBLISH that has arrived as a whole, of the usual lengths."""
+    length, body = data[start + 1], start + 2
+    if length >= 0x80:
+        high = data[body]
+        if not 0 < high < 0x80:
+            return None
+        length, body = length & 0x7F | high << 7, body + 1
+    end = body + length
+    if end > len(data) or length < 3:
+        return None
+    after_topic = body + 2 + (data[body] << 8 | data[body + 1])
+    payload = properties = after_topic if data[start] == QOS_0 else after_topic + 2
+    if version == 5:
+        if properties >= end or data[properties] >= 0x80:
+            return None
+        payload += 1 + data[properties]
+    return (body, after_topic, properties, payload, end) if payload <= end else None
+
+
+@lru_cache(maxsize=4096)
+def _mark(place: Point) -> bytes:
+    """What tells apart the headings of clients at different places; no topic begins so."""
+    return b"\xff" + location_text(place).encode() + NO_PROPERTIES

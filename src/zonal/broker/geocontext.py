@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 import re
+from difflib import get_close_matches
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -27,6 +28,10 @@ METRES = {"m": 1.0, "km": 1000.0}
 LONGEST_WKT = 1_000_000
 LONGEST_KEPT = 20_000
 LONGEST_LOCATION_KEPT = 100
+LONGEST_NAME = 20
+OWN = (LOCATION, GEOFENCE, AROUND)
+ALIASES = {"fence": GEOFENCE, "position": LOCATION, "latlon": LOCATION, "geo": GEOFENCE}
+"""What others call the same."""
 
 
 class Context(NamedTuple):
@@ -34,25 +39,52 @@ class Context(NamedTuple):
 
     location: Point | None = None
     geofence: Area | None = None
+    unread: str = ""
+    """Why a property called `location` is taken for an ordinary one."""
+    hint: str = ""
+    """What the client may have meant by a property that looks like one of ours."""
 
 
 NOWHERE = Context()
 
 
-def read(properties: Sequence[tuple[str, str]], maximum_vertices: int = 10_000) -> Context:
-    """The geo-context in a packet's user properties; raises `GeometryError` for a bad one."""
+def read(
+    properties: Sequence[tuple[str, str]], maximum_vertices: int = 10_000, *, strict: bool = False
+) -> Context:
+    """The geo-context in a packet's user properties; raises `GeometryError` for a bad geofence.
+
+    A `location` that cannot be read is an ordinary property of somebody else's, unless `strict`.
+    """
     location: Point | None = None
     geofence: Area | None = None
+    unread = hint = ""
     for name, value in properties:
         if name == LOCATION:
+            try:
+                found = read_location(value)
+            except GeometryError as error:
+                if strict:
+                    raise
+                unread = str(error)
+                continue
             _once(name, location)
-            location = read_location(value)
+            location = found
         elif name in {GEOFENCE, AROUND}:
             _once("geofence", geofence)
             geofence = _geofence(value, maximum_vertices) if name == GEOFENCE else _around(value)
-    if location is None and geofence is None:
+        else:
+            hint = hint or _hint(name[:LONGEST_NAME])
+    if location is None and geofence is None and not unread and not hint:
         return NOWHERE
-    return Context(location, geofence)
+    return Context(location, geofence, unread, hint)
+
+
+@lru_cache(maxsize=1024)
+def _hint(name: str) -> str:
+    """What to say about a property whose name is nearly one of ours."""
+    plain = name.strip().lower().replace("-", "").replace("_", "")
+    meant = ALIASES.get(plain) or next(iter(get_close_matches(plain, OWN, 1, 0.85)), None)
+    return f"user property {name!r} is not read here; did you mean {meant!r}?" if meant else ""
 
 
 def _once(name: str, known: object) -> None:
@@ -109,15 +141,18 @@ def _read_geofence(text: str) -> Area:
 
 @lru_cache(maxsize=1024)
 def _around(text: str) -> Circle:
-    found = LENGTH.fullmatch(text.strip())
-    if found is None:
-        raise GeometryError(
-            f"user property around: {shorten(text)} is no distance such as '500m' or '2km'"
-        )
     try:
-        return Circle(radius_m=float(found[1]) * METRES[found[2]])
+        return Circle(radius_m=read_length(text))
     except GeometryError as error:
         raise GeometryError(f"user property around: {error}") from error
+
+
+def read_length(text: str) -> float:
+    """A distance such as `500m` or `2km`, in metres."""
+    found = LENGTH.fullmatch(text.strip())
+    if found is None:
+        raise GeometryError(f"{shorten(text)} is no distance such as '500m' or '2km'")
+    return float(found[1]) * METRES[found[2]]
 
 
 def follows(area: Area | None) -> bool:
@@ -136,4 +171,9 @@ def with_location(
     """User properties for receivers: the producer's location is added where it was not named."""
     if location is None or context.location is not None:
         return properties
-    return [*properties, (LOCATION, f"{location.lat!r},{location.lon!r}")]
+    return [*properties, (LOCATION, location_text(location))]
+
+
+def location_text(location: Point) -> str:
+    """A location as `lat,lon`."""
+    return f"{location.lat!r},{location.lon!r}"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import mqtt5
 
 from zonal.broker import reason_codes
+from zonal.broker.authentication import on_auth
 from zonal.broker.outgoing import RELEASED
 from zonal.broker.publishing import on_publish, on_pubrel
 from zonal.broker.reason_codes import protocol_error
@@ -81,6 +82,7 @@ def _on_disconnect(broker: BrokerState, connection: Connection, session: ClientS
         if session.expiry == 0 and expiry != 0:
             raise protocol_error("a session that ends with its connection cannot be kept")
         session.expiry = min(expiry, broker.settings.session_expiry)
+    broker.diary.left(connection, f"DISCONNECT 0x{code:02x}", now)
     broker.leave(connection, now, keep_will=code != reason_codes.SUCCESS)
     connection.close()
 
@@ -97,4 +99,5 @@ HANDLERS: dict[type, Callable[[BrokerState, Connection, ClientSession, Any, floa
     mqtt5.UnsubscribePacket: on_unsubscribe,
     mqtt5.PingReqPacket: lambda _, connection, *_rest: connection.send(b"\xd0\x00"),
     mqtt5.DisconnectPacket: _on_disconnect,
+    mqtt5.AuthPacket: on_auth,
 }

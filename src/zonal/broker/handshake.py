@@ -7,20 +7,25 @@ from typing import TYPE_CHECKING
 
 import mqtt5
 
-from zonal.broker import geocontext, reason_codes, version_311
+from zonal.broker import authentication, geocontext, reason_codes, scram, version_311
 from zonal.broker.connection import UNLIMITED, Connection, Stage
-from zonal.broker.publishing import check_properties
+from zonal.broker.publishing import check_offered, check_properties
 from zonal.broker.reason_codes import protocol_error
-from zonal.broker.topics import valid_topic
+from zonal.broker.state import BrokerState, Claim
+from zonal.broker.topics import OWN_PREFIXES, valid_topic
+from zonal.broker.version_311 import QOS
 from zonal.broker.will import Will
 from zonal.errors import GeometryError, MqttError
+from zonal.geo import Circle
 
 if TYPE_CHECKING:
     from zonal.broker.access import User
     from zonal.broker.geocontext import Context
+    from zonal.broker.packet_reader import PacketReader
     from zonal.broker.session import ClientSession
     from zonal.broker.settings import Limits
-    from zonal.broker.state import BrokerState
+
+PRECISION = "precision"
 
 
 def on_connect(
@@ -29,9 +34,14 @@ def on_connect(
     """Checks a CONNECT, and has its credentials checked."""
     connection.version = connection.reader.version
     connection.maximum_packet = packet.max_packet_size or UNLIMITED
-    _check(broker, packet, connection.version)
+    _check(broker, packet, connection.version, connection.reader)
     connection.connect = packet
     connection.stage = Stage.PROVING
+    if packet.authentication_method is not None:
+        authentication.begin(broker, connection, packet.authentication_data, now)
+        connection.has_method = True
+        connection.stage = Stage.EXCHANGING
+        return
     user = broker.access.recall(packet.username, packet.password, connection.peer)
     if user is not None:
         admit(broker, connection, user, now)
@@ -39,14 +49,17 @@ def on_connect(
         broker.proving.append(connection)
 
 
-def _check(broker: BrokerState, packet: mqtt5.ConnectPacket, version: int) -> None:
-    if packet.authentication_method is not None:
+def _check(
+    broker: BrokerState, packet: mqtt5.ConnectPacket, version: int, reader: PacketReader
+) -> None:
+    method = packet.authentication_method
+    if method is not None and method != scram.METHOD:
         raise MqttError(
-            reason_codes.BAD_AUTHENTICATION_METHOD, "no authentication method is offered here"
+            reason_codes.BAD_AUTHENTICATION_METHOD, f"{method[:80]!r} is not offered here"
         )
-    if packet.authentication_data is not None:
+    if method is None and packet.authentication_data is not None:
         raise protocol_error("authentication data without a method")
-    if version == 4 and not packet.client_id and not packet.clean_start:
+    if version == 4 and not packet.client_id and (reader.is_31 or not packet.clean_start):
         raise MqttError(
             reason_codes.CLIENT_ID_NOT_VALID, "a session to keep needs a client identifier"
         )
@@ -57,19 +70,34 @@ def _check(broker: BrokerState, packet: mqtt5.ConnectPacket, version: int) -> No
 
 
 def _check_will(will: mqtt5.Will, limits: Limits) -> None:
-    if not valid_topic(will.topic, limits.maximum_levels) or will.topic.startswith("$SYS/"):
+    if not valid_topic(will.topic, limits.maximum_levels) or will.topic.startswith(OWN_PREFIXES):
         raise MqttError(
             reason_codes.TOPIC_INVALID, f"no message can be published to {will.topic!r}"
         )
     check_properties(will, limits)
+    check_offered(int(will.qos), will.retain, limits)
 
 
-def admit(broker: BrokerState, connection: Connection, user: User, now: float) -> None:
+def on_auth(broker: BrokerState, connection: Connection, packet: mqtt5.Packet, now: float) -> None:
+    """The last message of an exchange that CONNECT began; nothing else may come meanwhile."""
+    if isinstance(packet, mqtt5.DisconnectPacket):
+        connection.close()
+        return
+    if not isinstance(packet, mqtt5.AuthPacket):
+        raise protocol_error("AUTH or DISCONNECT must follow")
+    user, proof = authentication.finish(broker, connection, packet, now)
+    if user is None:
+        raise MqttError(reason_codes.NOT_AUTHORIZED, "user name or password is wrong")
+    admit(broker, connection, user, now, proof)
+
+
+def admit(broker: BrokerState, connection: Connection, user: User, now: float,
+          proof: bytes | None = None, *, claimed: bool = False) -> None:  # fmt: skip
     """Opens the session of a client whose credentials were checked."""
     packet = connection.connect
     assert packet is not None
-    connection.connect = None
     context = _context(broker, packet.user_properties, "")
+    precision_m = _precision(broker, packet)
     will = None
     if packet.will is not None:
         will = Will(packet.will, _context(broker, packet.will.user_properties, "in the will: "))
@@ -77,19 +105,27 @@ def admit(broker: BrokerState, connection: Connection, user: User, now: float) -
             raise MqttError(
                 reason_codes.IMPLEMENTATION_SPECIFIC, "in the will: around belongs to SUBSCRIBE"
             )
+    connection.connect = None
     _configure(broker, connection, packet, user)
+    if broker.is_shared and not claimed and connection.client_id not in broker.sessions:
+        connection.connect = packet
+        connection.stage = Stage.PROVING
+        broker.claiming.append(Claim(connection, user, proof))
+        return
     connection.allowances = broker.allowances(user, now)
     session, present = _session(broker, connection, packet, now)
     session.will = will
+    session.precision_m = precision_m
     if context.location is not None:
         broker.matching.locate(session, context.location)
     broker.journal.session(session)
-    welcome = _welcome(broker, connection, session, packet, present=present)
+    welcome = _welcome(broker, connection, session, packet, proof, context.hint, present=present)
     if len(welcome) > connection.maximum_packet:
         # Nothing may be said before CONNACK, and nothing longer than the client takes.
         broker.leave(connection, now, keep_will=False)
         connection.close()
         return
+    broker.diary.came(connection, now, present=present)
     connection.send(welcome)
     broker.watch(connection, now)
     session.resume(now)
@@ -102,17 +138,27 @@ def _context(broker: BrokerState, properties: list[tuple[str, str]], where: str)
         raise MqttError(reason_codes.IMPLEMENTATION_SPECIFIC, f"{where}{error}") from error
 
 
+def _precision(broker: BrokerState, packet: mqtt5.ConnectPacket) -> float | None:
+    """How finely a client wants its location told to others, as in `precision=1km`."""
+    for name, text in packet.user_properties:
+        if name == PRECISION and broker.settings.geo:
+            circle = _context(broker, [(geocontext.AROUND, text)], "precision: ").geofence
+            return circle.radius_m if isinstance(circle, Circle) else None
+    return None
+
+
 def _configure(
     broker: BrokerState, connection: Connection, packet: mqtt5.ConnectPacket, user: User
 ) -> None:
     """What CONNECT says about this connection alone."""
     settings = broker.settings
     connection.user = user
-    connection.client_id = packet.client_id or f"zonal-{secrets.token_hex(10)}"
+    assigned = connection.client_id or f"zonal-{secrets.token_hex(10)}"
+    connection.client_id = packet.client_id or assigned
     connection.reader.limit = settings.limits.maximum_packet_size
     connection.quota = min(packet.receive_max, settings.limits.maximum_inflight)
     connection.topic_alias_maximum = packet.topic_alias_max
-    connection.verbatim = connection.version == 5 and packet.topic_alias_max == 0
+    connection.verbatim = 0 if packet.topic_alias_max else connection.version
     connection.problem_information = packet.request_problem_info
     keep_alive = packet.keep_alive
     if settings.keep_alive and not 0 < keep_alive <= settings.keep_alive:
@@ -153,10 +199,12 @@ def _session(
 
 
 def _welcome(broker: BrokerState, connection: Connection, session: ClientSession,
-             packet: mqtt5.ConnectPacket, *, present: bool) -> bytes:  # fmt: skip
+             packet: mqtt5.ConnectPacket, proof: bytes | None, hint: str, *,
+             present: bool) -> bytes:  # fmt: skip
     """CONNACK, with what this server does differently from what the client asked for."""
     if connection.version == 4:
-        return version_311.connack(reason_codes.SUCCESS, session_present=present)
+        told = present and not connection.reader.is_31
+        return version_311.connack(reason_codes.SUCCESS, session_present=told)
     limits = broker.settings.limits
     changed_expiry = session.expiry != packet.session_expiry_interval
     changed_keep_alive = connection.keep_alive != packet.keep_alive
@@ -168,4 +216,9 @@ def _welcome(broker: BrokerState, connection: Connection, session: ClientSession
         receive_max=limits.receive_maximum,
         topic_alias_max=limits.topic_alias_maximum,
         max_packet_size=limits.maximum_packet_size,
+        reason_str=hint or None,
+        max_qos=QOS[limits.maximum_qos],
+        retain_available=limits.retain_available,
+        authentication_method=None if proof is None else scram.METHOD,
+        authentication_data=proof,
     ).write()

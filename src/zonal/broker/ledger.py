@@ -12,10 +12,21 @@ if TYPE_CHECKING:
 class Ledger:
     """Counts messages that wait for sessions, each once, and subscriptions."""
 
-    __slots__ = ("limits", "messages", "oldest_first", "store_is_full", "subscriptions")
+    __slots__ = (
+        "limits",
+        "messages",
+        "oldest_first",
+        "queues_qos_0",
+        "store_is_full",
+        "subscriptions",
+    )
 
-    def __init__(self, limits: Limits, *, oldest_first: bool = False) -> None:
+    def __init__(
+        self, limits: Limits, *, oldest_first: bool = False, queues_qos_0: bool = False
+    ) -> None:
         self.limits = limits
+        self.queues_qos_0 = queues_qos_0
+        """Whether messages of QoS 0 wait for absent clients."""
         self.oldest_first = oldest_first
         """Whether a full queue loses its oldest message, not the new one."""
         self.messages = 0
@@ -30,11 +41,11 @@ class Ledger:
             return False
         return message.holders > 0 or self.messages + message.size <= self.limits.queued_bytes
 
-    def hold(self, message: Message) -> None:
-        """A session holds a message."""
+    def hold(self, message: Message, sessions: int = 1) -> None:
+        """So many sessions more hold a message."""
         if message.holders == 0:
             self.messages += message.size
-        message.holders += 1
+        message.holders += sessions
 
     def let_go(self, message: Message) -> None:
         """A session holds it no longer."""

@@ -24,6 +24,10 @@ logger = logging.getLogger(__name__)
 
 LAST_WORDS = 5.0
 """Seconds a closed connection has to take its last bytes."""
+LINGER = 1.0
+"""Seconds in which a client whose connection is closed may still read why."""
+MOST_IGNORED = 1024 * 1024
+"""Bytes of it that are ignored meanwhile."""
 SMALLEST_SLICE, SLICE, LARGEST_SLICE = 1024, 16 * 1024, 64 * 1024
 """Bytes of a client that are looked at before the time is: fewer where they took long."""
 
@@ -62,6 +66,8 @@ class ClientLink(asyncio.Protocol):
         self._transport: asyncio.Transport
         self.connection: Connection
         self._closing = False
+        self._ignored = 0
+        self._has_spoken = False
         self._holds = Hold.NOTHING
         self._rest = b""
         self._at = 0
@@ -87,6 +93,11 @@ class ClientLink(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Bytes from the client: processed at once, or in turns where they are many."""
+        if self._closing:
+            self._ignored += len(data)
+            if self._ignored > MOST_IGNORED:
+                self.abort()
+            return
         if self._holds or len(data) > self._slice_size:
             self._rest, self._at = self._rest[self._at :] + data, 0
             self.hold(Hold.TURN)
@@ -151,6 +162,8 @@ class ClientLink(asyncio.Protocol):
 
     def hold(self, why: Hold) -> None:
         """Reads nothing for now."""
+        if self._closing:
+            return
         if not self._holds and not self._transport.is_closing():
             self._transport.pause_reading()
         if why is Hold.TURN and not self._holds & Hold.TURN:
@@ -159,6 +172,8 @@ class ClientLink(asyncio.Protocol):
 
     def release(self, why: Hold) -> None:
         """One reason less not to read; what waited is processed first."""
+        if self._closing:
+            return
         before, self._holds = self._holds, self._holds & ~why
         if self._holds or not before & why or self._transport.is_closing():
             return
@@ -182,6 +197,7 @@ class ClientLink(asyncio.Protocol):
 
     def write(self, data: bytes) -> None:
         """MQTT bytes to the client; they are lost if it has just gone."""
+        self._has_spoken = True
         if not self._transport.is_closing():
             self._transport.write(data)
         if not self.connection.writable:
@@ -190,17 +206,42 @@ class ClientLink(asyncio.Protocol):
                 self.hold(Hold.STUFFED)
 
     @property
+    def unsent(self) -> int:
+        """Bytes that the client has not taken yet."""
+        return self._transport.get_write_buffer_size()
+
+    @property
     def buffered(self) -> int:
         """Bytes held for this connection: unsent, unprocessed, or of an unfinished packet."""
-        unsent = self._transport.get_write_buffer_size()
-        return unsent + len(self._rest) - self._at + self.connection.reader.buffered
+        return self.unsent + len(self._rest) - self._at + self.connection.reader.buffered
 
     def close(self) -> None:
-        """Closes when the last bytes are out, at the latest after `LAST_WORDS` seconds."""
-        if not self._closing:
-            self._closing = True
+        """Closes when the client has read the last bytes and closed, or has had time to.
+
+        Closing a socket that has unread bytes makes the other end lose what it has not read yet:
+        so our side alone is closed first, and what the client still sends is read and ignored.
+        """
+        if self._closing:
+            return
+        self._closing = True
+        self._rest, self._at = b"", 0
+        if self._transport.is_closing():
+            return
+        if not self._has_spoken:
             self._transport.close()
-            asyncio.get_running_loop().call_later(LAST_WORDS, self.abort)
+            return
+        try:
+            if self._transport.can_write_eof():
+                self._transport.write_eof()
+        except OSError:  # it is gone already
+            self.abort()
+            return
+        if self._holds:
+            self._holds = Hold.NOTHING
+            self._transport.resume_reading()
+        loop = asyncio.get_running_loop()
+        loop.call_later(LINGER, self._transport.close)
+        loop.call_later(LAST_WORDS, self.abort)
 
     def abort(self) -> None:
         """Closes at once."""
@@ -211,10 +252,11 @@ class WebSocketLink(ClientLink):
     """One WebSocket connection: MQTT bytes in binary frames (MQTT 5, section 6)."""
 
     def __init__(
-        self, broker: Broker, turns: Turns, clock: Callable[[], float], links: set[ClientLink]
-    ) -> None:
+        self, broker: Broker, turns: Turns, clock: Callable[[], float], links: set[ClientLink],
+        allows: Callable[[str], bool],
+    ) -> None:  # fmt: skip
         super().__init__(broker, turns, clock, links)
-        self._socket = WebSocket(broker.settings.limits.connect_packet_size)
+        self._socket = WebSocket(broker.settings.limits.connect_packet_size, allows)
 
     def _receive(self, data: bytes) -> float | None:
         """Frames from the client; before its CONNECT is accepted, only small ones."""

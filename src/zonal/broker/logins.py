@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import heapq
-import ipaddress
 import logging
 import os
 from concurrent.futures import ThreadPoolExecutor
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from zonal.broker import reason_codes
 from zonal.broker.connection import Connection, Stage
+from zonal.broker.throttle import Throttle, neighbourhood
 from zonal.errors import MqttError
 
 if TYPE_CHECKING:
@@ -24,53 +24,6 @@ logger = logging.getLogger(__name__)
 THREADS = max(1, min(4, (os.cpu_count() or 1) // 2))
 WAITING = 100
 """Connections whose credentials wait to be checked; more are told that the server is busy."""
-OF_ADDRESS, OF_USER = 10, 50
-"""Wrong passwords that an address and a user name have in hand."""
-RECOVERY = 2.0
-"""Seconds until one more is."""
-REMEMBERED = 50_000
-"""Addresses and user names whose wrong passwords are remembered."""
-
-
-class Throttle:
-    """Counts wrong passwords by address and user name; time passes when it is told."""
-
-    def __init__(self) -> None:
-        self._wrong: dict[tuple[str, str], tuple[float, float]] = {}
-
-    def wrong(self, key: tuple[str, str], now: float) -> float:
-        """How many wrong passwords count against an address or a name now."""
-        count, at = self._wrong.get(key, (0.0, now))
-        return max(0.0, count - max(0.0, now - at) / RECOVERY)
-
-    def count(self, address: str, name: str, now: float) -> None:
-        """A wrong password came."""
-        for key in (("address", address), ("name", name)):
-            count = self.wrong(key, now) + 1
-            self._wrong.pop(key, None)  # to the end: what was seen last is remembered longest
-            self._wrong[key] = (count, now)
-        while len(self._wrong) > REMEMBERED:
-            del self._wrong[next(iter(self._wrong))]
-
-    def allows(self, address: str, name: str, now: float) -> bool:
-        """Whether another try is looked at."""
-        return (
-            self.wrong(("address", address), now) <= OF_ADDRESS - 1
-            and self.wrong(("name", name), now) <= OF_USER - 1
-        )
-
-
-def neighbourhood(address: str) -> str:
-    """What counts as one address: an IPv4 address, or the 64-bit network of an IPv6 address."""
-    try:
-        parsed = ipaddress.ip_address(address.partition("%")[0])
-    except ValueError:
-        return address
-    if isinstance(parsed, ipaddress.IPv6Address):
-        if parsed.ipv4_mapped is not None:
-            return str(parsed.ipv4_mapped)
-        return str(ipaddress.ip_network((parsed, 64), strict=False))
-    return str(parsed)
 
 
 class Logins:
@@ -82,18 +35,19 @@ class Logins:
 
     Args:
         access: checks.
+        throttle: counts wrong passwords.
         clock: seconds since the epoch.
         decided: is told who a connection's client is, or why it is refused.
     """
 
     def __init__(
-        self, access: Access, clock: Callable[[], float],
+        self, access: Access, throttle: Throttle, clock: Callable[[], float],
         decided: Callable[[Connection, User | MqttError], None],
     ) -> None:  # fmt: skip
         self._access = access
         self._clock = clock
         self._decided = decided
-        self.throttle = Throttle()
+        self._throttle = throttle
         self._row: list[tuple[float, int, Connection]] = []
         self._count = 0
         self._running = 0
@@ -113,12 +67,12 @@ class Logins:
             self._decided(connection, MqttError(reason_codes.SERVER_BUSY, reason))
             return
         self._count += 1
-        wrong = self.throttle.wrong(("address", _who(connection)[0]), self._clock())
+        wrong = self._throttle.wrong(("address", _who(connection)[0]), self._clock())
         heapq.heappush(self._row, (wrong, self._count, connection))
         self._next()
 
     def _is_refused(self, connection: Connection) -> bool:
-        if self.throttle.allows(*_who(connection), self._clock()):
+        if self._throttle.allows(*_who(connection), self._clock()):
             return False
         reason = "too many wrong passwords came from this address or for this user"
         self._decided(connection, MqttError(reason_codes.CONNECTION_RATE_EXCEEDED, reason))
@@ -157,7 +111,7 @@ class Logins:
         packet = connection.connect
         if packet is None or (packet.username is None and packet.password is None):
             return MqttError(reason_codes.NOT_AUTHORIZED, "who are you?")
-        self.throttle.count(*_who(connection), self._clock())
+        self._throttle.count(*_who(connection), self._clock())
         return MqttError(reason_codes.BAD_CREDENTIALS, "user name or password is wrong")
 
 

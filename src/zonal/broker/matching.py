@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Protocol
 from zonal.index import SubscriptionIndex, Syntax
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from zonal.broker.message import Message
     from zonal.broker.session import ClientSession, ClientSubscription
     from zonal.geo import Area, Point
@@ -95,6 +97,11 @@ class Matching:
         for watcher in self.watchers:
             watcher.moved(session)
 
+    @property
+    def has_fences(self) -> bool:
+        """Whether some subscription wants only what comes from somewhere."""
+        return len(self._placed) > 0
+
     def has_places(self, message: Message) -> bool:
         """Whether places decide who gets a message."""
         return message.geofence is not None or (
@@ -102,11 +109,17 @@ class Matching:
         )
 
     def find(
-        self, topic: str, location: Point | None, geofence: Area | None
+        self, topic: str, location: Point | None, geofence: Area | None = None
     ) -> list[ClientSubscription]:
         """The subscriptions that pass content check, consumer and producer geo check."""
         # As rows: otherwise the index would keep the answer too, and once is enough.
         found = self._plain.values(self._plain.match_rows(topic, None, geofence))
-        if location is not None and len(self._placed):
-            found += self._placed.match(topic, location, geofence)
+        if location is not None:
+            found += self.fenced(topic, location, geofence)
         return found
+
+    def fenced(
+        self, topic: str, location: Point, geofence: Area | None = None
+    ) -> Sequence[ClientSubscription]:
+        """Of these the ones with a geofence."""
+        return self._placed.match(topic, location, geofence) if len(self._placed) else ()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, Protocol
 
 import mqtt5
 
@@ -40,6 +41,8 @@ class Message:
     """When it became its topic's retained message."""
     references = 0
     """How many durable queues hold it."""
+    serial = 0
+    """Its number at the broker where it was published; 0 where that has none."""
     holders = 0
     """How many sessions hold it, waiting or under way."""
     extra = 0
@@ -72,7 +75,7 @@ class Message:
             message.extra += len(name) + len(value)
         return message
 
-    @property
+    @cached_property
     def size(self) -> int:
         """About how many bytes of memory it takes."""
         return len(self.payload) + len(self.topic) + self.extra + OVERHEAD
@@ -107,7 +110,13 @@ class Message:
 
 Form = tuple[int, int, bool, tuple[int, ...]]
 """Version, QoS, retain, subscription identifiers: what makes receivers' bytes differ."""
-AS_SENT: Form = (5, 1, False, ())
+
+
+class Front(Protocol):
+    """Knows the bytes of a message in front of its payload."""
+
+    def front(self, version: int, qos: int, payload: int) -> tuple[bytes, bytes]:
+        """Those before and after the packet identifier, for a payload of so many bytes."""
 
 
 class Encodings:
@@ -117,16 +126,13 @@ class Encodings:
     as the bytes before and after it.
     """
 
-    __slots__ = ("_forms", "message", "now")
+    __slots__ = ("_forms", "_front", "message", "now")
 
-    def __init__(self, message: Message, now: float) -> None:
+    def __init__(self, message: Message, now: float, front: Front | None = None) -> None:
         self.message = message
         self.now = now
+        self._front = front
         self._forms: dict[Form, tuple[bytes, bytes]] = {}
-
-    def know(self, head: bytes, tail: bytes) -> None:
-        """Takes the bytes of a version 5 PUBLISH at QoS 1, as its sender has encoded it."""
-        self._forms[AS_SENT] = (head, tail)
 
     def parts(self, form: Form) -> tuple[bytes, bytes]:
         """The bytes before and after the packet identifier (QoS 0: all of them, and none)."""
@@ -139,6 +145,10 @@ class Encodings:
         self, version: int, qos: int, retain: bool, identifiers: tuple[int, ...]
     ) -> tuple[bytes, bytes]:
         message = self.message
+        if self._front is not None and not retain and not identifiers:
+            before, after = self._front.front(version, qos, len(message.payload))
+            after += message.payload
+            return (before, after) if qos else (before + after, b"")
         if version == 4:
             head = version_311.publish_head(
                 message.topic.encode(), message.payload, qos, retain=retain

@@ -203,6 +203,6 @@ def check_acknowledgement(data: bytes, start: int, end: int) -> None:
 
 
 def check_disconnect(data: bytes, start: int, end: int) -> None:
-    """The body of a DISCONNECT: code, properties."""
+    """The body of a DISCONNECT or an AUTH: code, properties."""
     if end - start > 1:
         Fields(data, start + 1, end).properties()

@@ -27,18 +27,21 @@ CHECKS: dict[int, Callable[[bytes, int, int], None]] = {
     8: packet_fields.check_subscribe,
     10: packet_fields.check_unsubscribe,
     14: packet_fields.check_disconnect,
+    15: packet_fields.check_disconnect,
 }
 
 
 class PacketReader:
     """One connection's incoming bytes: `feed` what arrives, `next` until it returns None."""
 
-    __slots__ = ("_chunks", "_missing", "data", "limit", "position", "version")
+    __slots__ = ("_chunks", "_missing", "data", "is_31", "limit", "position", "version")
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self.version = 0
-        """0 before CONNECT, then 4 (3.1.1) or 5."""
+        """0 before CONNECT, then 4 (3.1.1 and 3.1) or 5."""
+        self.is_31 = False
+        """Whether it is version 3.1 that is spoken."""
         self.data = b""
         """What arrived, from `position` on not yet read; never with the start of it missing."""
         self.position = 0
@@ -141,7 +144,7 @@ class PacketReader:
     def _decode(self, data: bytes, start: int, body: int, end: int) -> mqtt5.Packet:
         first = data[start]
         if not self.version:
-            self.version = sniff_version(data, body, end)
+            self._sniff_version(data, body, end)
         if self.version == 4:
             return version_311.decode(data, first, body, end)
         kind = first >> 4
@@ -149,11 +152,27 @@ class PacketReader:
             self._check_publish(data, first, body, end)
         elif first == PLAIN_PUBACK and end - body == 2:
             return mqtt5.PubAckPacket(data[body] << 8 | data[body + 1])
-        elif kind == AUTH:
-            raise protocol_error("no authentication exchange was agreed")
+        elif kind == AUTH and end == body:
+            return mqtt5.AuthPacket()  # the codec does not know that all of it may be left out
         elif kind in CHECKS:
             CHECKS[kind](data, body, end)
         return read(data, start, end)
+
+    def _sniff_version(self, data: bytes, body: int, end: int) -> None:
+        """Finds out which protocol version a CONNECT asks for, and refuses those not served."""
+        fields = packet_fields.Fields(data, body, end)
+        name = fields.binary()
+        level = fields.byte()
+        if name not in {b"MQTT", b"MQIsdp"}:
+            raise MqttError(reason_codes.UNSUPPORTED_VERSION, "the protocol name must be MQTT")
+        # A client of a version that is not served is answered in the nearest that is.
+        self.is_31 = name == b"MQIsdp"
+        self.version = 5 if level >= 5 and not self.is_31 else 4
+        if level != (3 if self.is_31 else self.version):
+            raise MqttError(
+                reason_codes.UNSUPPORTED_VERSION,
+                f"protocol version {level} is not served; 3, 4 and 5 are",
+            )
 
     @staticmethod
     def _check_publish(data: bytes, first: int, body: int, end: int) -> None:
@@ -181,17 +200,3 @@ def read(data: bytes, start: int, end: int) -> mqtt5.Packet:
     except BaseException as error:
         raise malformed("the packet cannot be read") from error
     return packet
-
-
-def sniff_version(data: bytes, body: int, end: int) -> int:
-    """The protocol version a CONNECT asks for, where it is one that is served."""
-    reader = packet_fields.Fields(data, body, end)
-    name = reader.binary()
-    level = reader.byte()
-    if name == b"MQTT" and level in {4, 5}:
-        return level
-    if name in {b"MQTT", b"MQIsdp"}:
-        raise MqttError(
-            reason_codes.UNSUPPORTED_VERSION, f"protocol version {level} is not served; 4 and 5 are"
-        )
-    raise MqttError(reason_codes.UNSUPPORTED_VERSION, "the protocol name must be MQTT")

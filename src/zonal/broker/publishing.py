@@ -9,7 +9,7 @@ import mqtt5
 from zonal.broker import geocontext, reason_codes
 from zonal.broker.message import Message, is_text
 from zonal.broker.reason_codes import Refused, malformed, protocol_error
-from zonal.broker.topics import OWN_PREFIXES, valid_topic
+from zonal.broker.topics import GEO, OWN_PREFIXES, valid_topic
 from zonal.errors import GeometryError, MqttError
 
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from zonal.broker.session import ClientSession
     from zonal.broker.settings import Limits
     from zonal.broker.state import BrokerState
+    from zonal.geo import Point
 
 
 def on_publish(broker: BrokerState, connection: Connection, session: ClientSession,
@@ -30,15 +31,16 @@ def on_publish(broker: BrokerState, connection: Connection, session: ClientSessi
     if packet.subscription_ids:
         raise protocol_error("subscription identifiers are the server's to set")
     check_properties(packet, limits)
+    check_offered(qos, packet.retain, limits)
     broker.counters.received += 1
     if qos == 2 and _seen_before(connection, session, packet_id, limits):
         return
-    code, reason = 0, None
     try:
-        code = _accept(broker, connection, session, packet, topic, now)
+        code, reason = _accept(broker, connection, session, packet, topic, now)
     except Refused as refused:
         broker.counters.refused += 1
         code, reason = refused.code, str(refused)
+        broker.diary.denied(session.client_id, "publication", code, reason, now)
     if qos == 1:
         connection.acknowledge(mqtt5.PubAckPacket, packet_id, code, reason)
     elif qos == 2:
@@ -78,6 +80,16 @@ def check_properties(packet: mqtt5.PublishPacket | mqtt5.Will, limits: Limits) -
         raise protocol_error("a response topic is a topic without wildcards")
 
 
+def check_offered(qos: int, retain: bool, limits: Limits) -> None:
+    """What CONNACK said is not offered here (3.2.2.3.4, 3.2.2.3.5)."""
+    if qos > limits.maximum_qos:
+        raise MqttError(
+            reason_codes.QOS_NOT_SUPPORTED, f"QoS {qos} exceeds the maximum of {limits.maximum_qos}"
+        )
+    if retain and not limits.retain_available:
+        raise MqttError(reason_codes.RETAIN_NOT_SUPPORTED, "messages are not retained here")
+
+
 def _seen_before(
     connection: Connection, session: ClientSession, packet_id: int, limits: Limits
 ) -> bool:
@@ -86,7 +98,8 @@ def _seen_before(
     if code is not None:
         connection.acknowledge(mqtt5.PubRecPacket, packet_id, code)
         return True
-    if len(session.incoming) >= limits.receive_maximum:
+    # Version 3.1.1 has no way to be told the maximum.
+    if connection.version == 5 and len(session.incoming) >= limits.receive_maximum:
         raise MqttError(
             reason_codes.RECEIVE_MAXIMUM_EXCEEDED,
             f"more than {limits.receive_maximum} QoS 2 messages under way",
@@ -95,34 +108,77 @@ def _seen_before(
 
 
 def _accept(broker: BrokerState, connection: Connection, session: ClientSession,
-            packet: mqtt5.PublishPacket, topic: str, now: float) -> int:  # fmt: skip
-    """Publishes the message; the code to acknowledge it with."""
-    user = connection.user
-    if user is not None and not user.unlimited:
-        # A client may always say where it is: no rule is needed for that.
-        own = topic == geocontext.LOCATION_TOPIC
-        if not own and not user.may_publish(topic, session.client_id):
-            raise Refused(reason_codes.NOT_AUTHORIZED, f"not allowed to publish to {topic[:80]!r}")
+            packet: mqtt5.PublishPacket, topic: str, now: float) -> tuple[int, str]:  # fmt: skip
+    """Publishes the message; the code to acknowledge it with, and what to tell the client."""
     properties = packet.user_properties
     context = _context(broker, properties) if properties else geocontext.NOWHERE
+    written = context
+    if topic.startswith(GEO) and broker.settings.geo:
+        topic, context = _addressed(broker, session, topic, context)
+    _check_rights(connection, session, topic)
     if topic[0] == "$" and topic.startswith(OWN_PREFIXES):
         _special(broker, session, packet, topic, context)
-        return 0
+        return 0, context.hint
     if packet.payload_format_indicator and not is_text(packet.payload):
         raise Refused(reason_codes.PAYLOAD_FORMAT_INVALID, "the payload is not UTF-8")
     message = Message.from_packet(packet, topic, packet.payload, now)
     if packet.retain and not broker.has_room_to_retain(message):
         raise Refused(reason_codes.QUOTA_EXCEEDED, "no room for more retained messages")
     message.source = session.client_id
-    location = context.location or session.location
+    location = context.location
+    if location is None:
+        location = _place_in(broker, session, message) or session.told_location
     if location is not None:
         message.location = location
-        message.user_properties = geocontext.with_location(properties, context, location)
+        message.user_properties = geocontext.with_location(properties, written, location)
     message.geofence = context.geofence
     receivers = broker.distributor.publish(message, now)
     if receivers or broker.distributor.on_publish is not None or connection.version == 4:
-        return 0
-    return reason_codes.NO_MATCHING_SUBSCRIBERS
+        return 0, context.hint
+    if broker.matching.has_places(message):
+        return 0, context.hint  # whether somebody is at a place is not told
+    return reason_codes.NO_MATCHING_SUBSCRIBERS, context.hint
+
+
+def _check_rights(connection: Connection, session: ClientSession, topic: str) -> None:
+    """Refuses a topic that no rule allows; to say where it is, a client needs none."""
+    user = connection.user
+    if user is None or user.unlimited or topic == geocontext.LOCATION_TOPIC:
+        return
+    if not user.may_publish(topic, session.client_id):
+        raise Refused(reason_codes.NOT_AUTHORIZED, f"not allowed to publish to {topic[:80]!r}")
+
+
+def _place_in(broker: BrokerState, session: ClientSession, message: Message) -> Point | None:
+    """The place that a payload says, by a rule for its topic; the client's may follow it."""
+    if not broker.settings.geo:
+        return None
+    rules = broker.settings.locations
+    found = rules.find(message.topic, message.payload, broker.counters)
+    if found is None:
+        return None
+    if found.moves_client:
+        broker.move(session, found.location)
+        return session.told_location
+    return found.location
+
+
+def _addressed(
+    broker: BrokerState, session: ClientSession, topic: str, context: geocontext.Context
+) -> tuple[str, geocontext.Context]:
+    """The plain topic behind `$geo/<place>/`, and the context with that place."""
+    try:
+        address = broker.geotopics.address(topic, context.location or session.location)
+    except GeometryError as error:
+        raise Refused(reason_codes.TOPIC_INVALID, str(error)) from error
+    if (address.location and context.location) or (address.geofence and context.geofence):
+        raise Refused(reason_codes.IMPLEMENTATION_SPECIFIC, "a place in topic and properties")
+    if not valid_topic(address.topic, broker.settings.limits.maximum_levels):
+        raise Refused(reason_codes.TOPIC_INVALID, f"{address.topic[:80]!r} is no topic")
+    return address.topic, context._replace(
+        location=address.location or context.location,
+        geofence=address.geofence or context.geofence,
+    )
 
 
 def _context(broker: BrokerState, properties: list[tuple[str, str]]) -> geocontext.Context:

@@ -20,8 +20,10 @@ class Receivers(NamedTuple):
     """The members of each shared group; one of them gets it."""
     alike: bool
     """Whether all get the same bytes, whoever publishes."""
-    selective: Sequence[ClientSubscription] = ()
-    """All subscriptions, where some want nothing of their own client's (no local)."""
+    subscriptions: Sequence[ClientSubscription]
+    """All of them, whosever they are."""
+    selective: bool = False
+    """Whether some want nothing of their own client's (no local)."""
 
 
 def receivers_of(
@@ -40,7 +42,8 @@ def receivers_of(
         if subscription.plain and len(subscription.session.subscriptions) == 1
     ]
     if len(copies) == len(subscriptions):
-        return Receivers(copies, [], not any(copy.identifiers for copy in copies))
+        alike = not any(copy.identifiers for copy in copies)
+        return Receivers(copies, [], alike, subscriptions)
     chosen: dict[ClientSession, Copy] = {}
     groups: dict[tuple[str, str], list[ClientSubscription]] = {}
     no_local = False
@@ -56,7 +59,7 @@ def receivers_of(
             chosen[session] = _widened(chosen.get(session), subscription.copy)
     copies = list(chosen.values())
     alike = not groups and not no_local and not any(copy.identifiers for copy in copies)
-    return Receivers(copies, list(groups.values()), alike, subscriptions if no_local else ())
+    return Receivers(copies, list(groups.values()), alike, subscriptions, no_local)
 
 
 def _widened(copy: Copy | None, other: Copy) -> Copy:

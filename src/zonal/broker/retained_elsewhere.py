@@ -142,5 +142,6 @@ def _message(sample: zenoh.Sample, now: float) -> Message | None:
     if envelope is None:
         return None
     message = opened(envelope, sample.payload.to_bytes(), now)
-    message.location, message.geofence = geocontext.read(message.user_properties)
+    context = geocontext.read(message.user_properties)
+    message.location, message.geofence = context.location, context.geofence
     return message

@@ -14,6 +14,7 @@ from zonal.broker.connection import Connection, Stage
 from zonal.broker.link import LAST_WORDS, ClientLink, Hold, WebSocketLink
 from zonal.broker.logins import Logins
 from zonal.broker.turns import Turns
+from zonal.broker.websocket import is_local
 from zonal.errors import BrokerError
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     from zonal.broker.access import User
     from zonal.broker.core import Broker
+    from zonal.broker.sharing import Sharing
     from zonal.errors import MqttError
 
 logger = logging.getLogger(__name__)
@@ -30,6 +32,8 @@ TICK = 0.1
 """Seconds between looks at the deadlines."""
 TLS_HANDSHAKE = 10.0
 """Seconds a client has for the TLS handshake."""
+GOODBYE = 0.2
+"""Seconds in which clients may read that the server stops."""
 LOOKS = 10
 """Ticks between looks at what all connections hold."""
 
@@ -54,7 +58,7 @@ class Server:
         self._servers: list[asyncio.Server] = []
         self.links: set[ClientLink] = set()
         """The connections that are there."""
-        self._logins = Logins(broker.access, clock, self._decided)
+        self._logins = Logins(broker.access, broker.throttle, clock, self._decided)
         self._ticking: asyncio.Task[None] | None = None
         self._loop = asyncio.get_running_loop()
         self._turns = Turns(self._loop, self._write)
@@ -62,6 +66,8 @@ class Server:
         """Has everything written before the event loop waits again."""
         self.flush = self._turns.flush
         """Has the store commit, and then everything written."""
+        self.sharing: Sharing | None = None
+        """Shares sessions with other brokers."""
         self.failed: asyncio.Future[None] = self._loop.create_future()
         """Raises when the broker cannot go on."""
 
@@ -73,12 +79,16 @@ class Server:
         await self.close()
 
     async def listen(
-        self, host: str, port: int, *, tls: ssl.SSLContext | None = None, websocket: bool = False
-    ) -> int:
-        """Opens a listener and returns its port (of interest where 0 was asked for)."""
-        kind = WebSocketLink if websocket else ClientLink
+        self, host: str, port: int, *, tls: ssl.SSLContext | None = None, websocket: bool = False,
+        allows: Callable[[str], bool] = is_local,
+    ) -> int:  # fmt: skip
+        """Opens a listener and returns its port (of interest where 0 was asked for).
+
+        Pages of other origins than `allows` says cannot connect to a WebSocket.
+        """
+        parts = (self.broker, self._turns, self.clock, self.links)
         server = await self._loop.create_server(
-            lambda: kind(self.broker, self._turns, self.clock, self.links),
+            lambda: WebSocketLink(*parts, allows) if websocket else ClientLink(*parts),
             host,
             port,
             ssl=tls,
@@ -101,10 +111,13 @@ class Server:
             self.broker.shut_down(self.clock())
             self.flush()
             self.failed.cancel()
-        deadline = self.clock() + LAST_WORDS
-        while self.links and self.clock() < deadline:
-            for link in list(self.links):
-                link.close()
+        for link in list(self.links):
+            link.close()
+        now = self.clock()
+        read, written = now + GOODBYE, now + LAST_WORDS
+        while self.links and self.clock() < written:
+            if self.clock() > read and not any(link.unsent for link in self.links):
+                break
             await asyncio.sleep(0.01)
         self._abort()
         self._logins.close()
@@ -125,6 +138,8 @@ class Server:
                 link.write(data)
             if connection.stage is Stage.CLOSED:
                 link.close()
+        if broker.claiming and self.sharing is not None:
+            self._share(lambda sharing: sharing.claim(self.clock()))
         if broker.proving:
             waiting, broker.proving = broker.proving, []
             for connection in waiting:
@@ -141,6 +156,24 @@ class Server:
         if not self.failed.done():
             self.failed.set_exception(BrokerError(f"the store cannot be written: {error}"))
 
+    def _share(self, job: Callable[[Sharing], None]) -> None:
+        """Does something with the database that brokers share; without it none can go on."""
+        if self.sharing is None or self.failed.done():
+            return
+        before = [claim.connection for claim in self.broker.claiming]
+        try:
+            job(self.sharing)
+        except Exception as error:  # noqa: BLE001 - whatever the database raises
+            self._give_up(error)
+            return
+        waiting = {claim.connection for claim in self.broker.claiming}
+        for connection in before:
+            if connection not in waiting:
+                cast("ClientLink", connection.rim).release(Hold.PROVING)
+        for connection in waiting:
+            cast("ClientLink", connection.rim).hold(Hold.PROVING)
+        self.schedule()
+
     def _abort(self) -> None:
         for link in list(self.links):
             link.abort()
@@ -156,6 +189,7 @@ class Server:
             await asyncio.sleep(TICK)
             try:
                 self.broker.tick(self.clock())
+                self._share(lambda sharing: sharing.tick(self.clock()))
                 if number % LOOKS == 0:
                     self._make_room()
             except Exception:

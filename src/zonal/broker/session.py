@@ -10,7 +10,8 @@ import mqtt5
 
 from zonal.broker.message import Encodings
 from zonal.broker.outgoing import QUEUED, RELEASED, SENT, Outgoing, OutgoingJournal
-from zonal.geo import Circle
+from zonal.geo import Cell, Circle
+from zonal.session import blurred
 
 if TYPE_CHECKING:
     from zonal.broker.access import User
@@ -25,6 +26,10 @@ if TYPE_CHECKING:
 
 SUBSCRIPTION, LEVEL = 1000, 300
 """Bytes that a subscription takes, and each level of its filter."""
+
+
+NOTHING: deque[Outgoing] = deque(maxlen=0)
+"""The queue of all sessions that have none: an empty one takes 760 bytes."""
 
 
 class Copy(NamedTuple):
@@ -69,6 +74,11 @@ class ClientSubscription:
         self.copy = Copy(self.session, self.qos, identifiers, self.retain_as_published)
         self.plain = self.group is None and not self.no_local
 
+    @property
+    def shared_as(self) -> str | None:
+        """What all members of its group subscribe to, wherever they listen."""
+        return None if self.group is None else f"$share/{self.group}/{self.filter}"
+
     def passes_geo(self, message: Message) -> bool:
         """Consumer and producer geo check, for a message that was retained."""
         area, here = self.area, self.session.location
@@ -108,21 +118,31 @@ class ClientSession:
     expires_at: float | None = None
     subscriptions: dict[str, ClientSubscription] = field(default_factory=dict)
     """By pattern."""
-    queue: deque[Outgoing] = field(default_factory=deque)
+    queue: deque[Outgoing] = field(default_factory=lambda: NOTHING)
     inflight: dict[int, Outgoing] = field(default_factory=dict)
     """Sent and not yet acknowledged, by packet identifier."""
     incoming: dict[int, int] = field(default_factory=dict)
     """Reason codes of QoS 2 messages received and not yet released, by packet identifier."""
     location: Point | None = None
+    precision_m: float | None = None
+    """How finely its location is told to others; None: as it is known."""
     will: Will | None = None
     will_at: float | None = None
     end_deadline: Deadline | None = None
     will_deadline: Deadline | None = None
     held: int = 0
     """Bytes of its messages, waiting and under way, and of its subscriptions."""
-    _resend: deque[Outgoing] = field(default_factory=deque)
+    _resend: deque[Outgoing] = field(default_factory=lambda: NOTHING)
     _next_packet_id: int = 0
     _next_number: int = 0
+
+    @property
+    def told_location(self) -> Point | None:
+        """Its location, as finely as others may know it."""
+        if self.location is None or self.precision_m is None:
+            return self.location
+        place = blurred(self.location, self.precision_m)
+        return place.center if isinstance(place, Cell) else place
 
     def deliver(self, encodings: Encodings, qos: int, retain: bool, identifiers: tuple[int, ...],
                 share: str | None = None) -> None:  # fmt: skip
@@ -130,12 +150,14 @@ class ClientSession:
         connection = self.connection
         if qos == 0:
             if connection is None:
-                return
-            if connection.writable and connection.publish(encodings, 0, retain, identifiers):
+                if not self.ledger.queues_qos_0:
+                    return
+            elif connection.writable and connection.publish(encodings, 0, retain, identifiers):
                 self.counters.sent += 1
+                return
             else:
                 self.counters.dropped += 1
-            return
+                return
         entry = Outgoing(encodings.message, qos, retain, identifiers, share)
         if not self._hold(entry.message):
             self.counters.dropped += 1
@@ -143,7 +165,36 @@ class ClientSession:
             self._send(connection, entry, encodings)
         else:
             self._keep(entry)
-            self.queue.append(entry)
+            self._enqueue(entry)
+
+    def begin(self, entry: Outgoing, weight: int) -> int:
+        """Counts a QoS 1 message of so many bytes in all as sent, and gives its packet identifier.
+
+        0 where it has to wait, is kept in the store or differs from others' copies: `deliver` it.
+        Sessions share the entry: without a store nothing in it is a session's own. The caller
+        enters the message into the ledger.
+        """
+        connection = self.connection
+        held = self.held + weight
+        if (
+            connection is None
+            or self.durable
+            or self.queue
+            or not connection.quota
+            or not connection.writable
+            or not connection.verbatim
+            or weight > connection.maximum_packet
+            or held > self.ledger.limits.session_bytes
+        ):
+            return 0
+        self.held = held
+        packet_id = self._next_packet_id % 65535 + 1
+        if packet_id in self.inflight:
+            packet_id = self._free_packet_id()
+        self._next_packet_id = packet_id
+        self.inflight[packet_id] = entry
+        connection.quota -= 1
+        return packet_id
 
     def _hold(self, message: Message) -> bool:
         """Makes room for a message; False where there is none."""
@@ -161,6 +212,11 @@ class ClientSession:
         ledger.hold(message)
         return True
 
+    def _enqueue(self, entry: Outgoing) -> None:
+        if self.queue is NOTHING:
+            self.queue = deque()
+        self.queue.append(entry)
+
     def _keep(self, entry: Outgoing) -> None:
         if self.durable:
             self._next_number += 1
@@ -168,6 +224,12 @@ class ClientSession:
             self.journal.keep(self.client_id, entry)
 
     def _send(self, connection: Connection, entry: Outgoing, encodings: Encodings) -> None:
+        if entry.qos == 0:  # it had waited for its client
+            sent = connection.publish(encodings, 0, entry.retain, entry.identifiers)
+            self.counters.sent += sent
+            self.counters.dropped += not sent
+            self._forget(entry)
+            return
         packet_id = self._free_packet_id()
         if not connection.publish(encodings, entry.qos, entry.retain, entry.identifiers, packet_id):
             self._forget(entry)
@@ -201,6 +263,14 @@ class ClientSession:
             if entry.number:
                 self.journal.forget(self.client_id, entry)
                 entry.number = 0
+
+    def hand_off(self) -> None:
+        """Holds nothing any more, though the store still has it: another broker goes on."""
+        for entry in self.outstanding():
+            if entry.number:
+                entry.message.references -= 1
+                entry.number = 0
+        self.clear()
 
     def clear(self) -> None:
         """The session is over: it holds nothing any more."""
@@ -252,7 +322,7 @@ class ClientSession:
 
     def resume(self, now: float) -> None:
         """Continues on a new connection: what was under way is sent again, in order (4.4)."""
-        self._resend = deque(self.inflight.values())
+        self._resend = deque(self.inflight.values()) if self.inflight else NOTHING
         self.pump(now)
 
     def _send_again(self, connection: Connection, entry: Outgoing, now: float) -> None:
@@ -263,9 +333,14 @@ class ClientSession:
             connection.acknowledge(mqtt5.PubRelPacket, entry.packet_id)
             return
         encodings = Encodings(entry.message, now)
-        connection.publish(
+        sent = connection.publish(
             encodings, entry.qos, entry.retain, entry.identifiers, entry.packet_id, duplicate=True
         )
+        if not sent:  # as if it were complete (MQTT-3.1.2-25): nobody will acknowledge it
+            connection.quota += 1
+            del self.inflight[entry.packet_id]
+            self._forget(entry)
+            self.counters.dropped += 1
 
     def acknowledged(self, packet_id: int, now: float) -> None:
         """A delivery is complete (PUBACK, PUBCOMP) or refused (PUBREC with an error)."""
@@ -275,6 +350,32 @@ class ClientSession:
             self.connection.quota += 1
         if self.queue or self._resend:
             self.pump(now)
+
+    def acknowledged_in(self, data: bytes, position: int, now: float) -> int:
+        """The PUBACKs in a row at a place in a client's bytes; where others begin.
+
+        They are plain ones, without a reason code, of deliveries of QoS 1 under way.
+        """
+        inflight, let_go, start = self.inflight, self.ledger.let_go, position
+        last = len(data) - 4
+        while position <= last and data[position] == 0x40 and data[position + 1] == 2:
+            packet_id = data[position + 2] << 8 | data[position + 3]
+            entry = inflight.get(packet_id)
+            if entry is None or entry.qos != 1:
+                break
+            del inflight[packet_id]
+            if entry.number:
+                self._forget(entry)
+            else:
+                self.held -= entry.message.size
+                let_go(entry.message)
+            position += 4
+        if position != start:
+            if self.connection is not None:
+                self.connection.quota += (position - start) >> 2
+            if self.queue or self._resend:
+                self.pump(now)
+        return position
 
     def released(self, packet_id: int) -> None:
         """The client has the QoS 2 message (PUBREC): only its identifier matters from here on."""
@@ -290,7 +391,7 @@ class ClientSession:
         self.ledger.hold(entry.message)
         self._next_number = max(self._next_number, entry.number)
         if entry.state == QUEUED:
-            self.queue.append(entry)
+            self._enqueue(entry)
         else:
             self.inflight[entry.packet_id] = entry
             self._next_packet_id = max(self._next_packet_id, entry.packet_id)

@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any
+
+from zonal.broker.location_rules import LocationRules
+from zonal.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from zonal.geo import Area
 
 MIB = 1024 * 1024
 NEVER = 0xFFFFFFFF
@@ -28,6 +38,8 @@ class Rates:
 class Limits:
     """What clients may use; beyond it they are refused, sent away, or messages are dropped."""
 
+    maximum_qos: int = 2
+    retain_available: bool = True
     maximum_packet_size: int = 8 * MIB
     connect_packet_size: int = 128 * 1024
     """Bytes of a packet before CONNECT was accepted."""
@@ -84,7 +96,53 @@ class Settings:
     """The longest session expiry interval, in seconds."""
     drop_oldest: bool = False
     """Whether a full queue loses its oldest message; by default the new one is dropped."""
+    queue_qos_0: bool = False
+    """Whether messages of QoS 0 wait for absent clients too."""
     sys_interval: float = 10.0
     """Seconds between `$SYS` figures; 0 switches them off."""
     geo: bool = True
     """Off: user properties are never read, and the broker is an ordinary one."""
+    zones: Mapping[str, Area] = field(default_factory=dict)
+    """The areas that `$geo/zone:<name>/…` speaks of."""
+    locations: LocationRules = field(default_factory=LocationRules)
+    """How payloads say places."""
+    strict: bool = False
+    """Refuse messages and connections whose `location` is none; else it is passed on unread."""
+
+
+UNITS = {"": 1, "KiB": 1024, "MiB": MIB, "GiB": 1024 * MIB}
+WRITTEN = re.compile(r"(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>KiB|MiB|GiB|)")
+
+
+def read_limits(written: Iterable[str]) -> Limits:
+    """Limits from `name=value`: numbers, perhaps with KiB, MiB or GiB; `yes` and `no`.
+
+    Rates have a dot: `client_rates.messages=100`.
+    """
+    changed: dict[str, Any] = {}
+    for each in written:
+        name, equals, text = each.partition("=")
+        name, part = name.strip().replace("-", "_").partition(".")[::2]
+        known = getattr(Limits(), name, None) if equals else None
+        if isinstance(known, Rates) and hasattr(known, part):
+            rates = changed.get(name, known)
+            changed[name] = replace(rates, **{part: float(_value(each, text, 0.0))})
+        elif known is None or isinstance(known, Rates) or part:
+            names = ", ".join(sorted(f.name for f in fields(Limits)))
+            raise ConfigurationError(f"{each!r} sets no limit; these can be set: {names}")
+        else:
+            changed[name] = _value(each, text, known)
+    return Limits(**changed)
+
+
+def _value(written: str, text: str, known: float | bool) -> float | bool:
+    """A value of the same kind as the one it replaces."""
+    text = text.strip()
+    if isinstance(known, bool):
+        if text in {"yes", "no"}:
+            return text == "yes"
+        raise ConfigurationError(f"{written!r}: the value must be yes or no")
+    found = WRITTEN.fullmatch(text)
+    if found is None:
+        raise ConfigurationError(f"{written!r}: the value must be a number, as in 100 or 8MiB")
+    return type(known)(float(found["number"]) * UNITS[found["unit"]])

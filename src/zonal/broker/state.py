@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import logging
+from typing import TYPE_CHECKING, NamedTuple
 
 from zonal.broker import geocontext, reason_codes
 from zonal.broker.access import Access, OpenAccess
+from zonal.broker.connection import Stage
 from zonal.broker.counters import BrokerCounters
+from zonal.broker.diary import Diary
 from zonal.broker.distribution import Distributor
+from zonal.broker.geotopics import GeoTopics
 from zonal.broker.journal import Journal
 from zonal.broker.ledger import Ledger
 from zonal.broker.matching import Matching
@@ -15,6 +19,7 @@ from zonal.broker.rates import Allowance
 from zonal.broker.retained import Retained
 from zonal.broker.session import ClientSession
 from zonal.broker.settings import NEVER, Settings
+from zonal.broker.throttle import Throttle
 from zonal.broker.timers import Timers
 
 if TYPE_CHECKING:
@@ -28,6 +33,17 @@ if TYPE_CHECKING:
     from zonal.geo import Point
 
 
+logger = logging.getLogger(__name__)
+
+
+class Claim(NamedTuple):
+    """A client that was let in, whose session another broker may hold."""
+
+    connection: Connection
+    user: User
+    proof: bytes | None
+
+
 class BrokerState:
     """The sessions of all clients, and how they come to an end; handlers of packets work on it."""
 
@@ -38,30 +54,47 @@ class BrokerState:
         self.access: Access = access or OpenAccess()
         self.journal = journal or Journal()
         self.counters = BrokerCounters(started_at=now)
-        self.ledger = Ledger(self.settings.limits, oldest_first=self.settings.drop_oldest)
+        self.ledger = Ledger(
+            self.settings.limits,
+            oldest_first=self.settings.drop_oldest,
+            queues_qos_0=self.settings.queue_qos_0,
+        )
         self.sessions: dict[str, ClientSession] = {}
         """By client identifier."""
         self.attached: dict[Connection, ClientSession] = {}
         """The sessions whose clients are connected, by connection."""
         self.retained = Retained(self.journal)
         self.matching = Matching()
+        self.geotopics = GeoTopics(self.settings.zones)
         self.distributor = Distributor(
             self.matching, self.retained, self.settings.limits.maximum_levels
         )
         self.timers = Timers()
+        self.throttle = Throttle()
+        self.diary = Diary()
         self._of_users: dict[str, Allowance] = {}
         self.outbox: list[Connection] = []
         """Connections that have bytes to write, or must close."""
         self.proving: list[Connection] = []
         """Connections whose credentials the rim has to check."""
+        self.is_shared = False
+        """Whether other brokers serve the same sessions: they must be claimed first."""
+        self.claiming: list[Claim] = []
+        """Clients whose sessions the rim has to claim."""
         self.on_retained_wanted: Callable[[ClientSubscription], None] | None = None
         """Called with every subscription that wants what is retained."""
 
-    def context(self, properties: Sequence[tuple[str, str]]) -> Context:
+    def context(self, properties: Sequence[tuple[str, str]], *, counted: bool = True) -> Context:
         """The geo-context in user properties; raises `GeometryError` for a bad one."""
         if not self.settings.geo or not properties:
             return geocontext.NOWHERE
-        return geocontext.read(properties, self.settings.limits.maximum_vertices)
+        context = geocontext.read(
+            properties, self.settings.limits.maximum_vertices, strict=self.settings.strict
+        )
+        if context.unread and counted:
+            self.counters.unread_locations += 1
+            logger.debug("passed on as an ordinary property: %s", context.unread)
+        return context
 
     def allowances(self, user: User, now: float) -> tuple[Allowance, ...]:
         """What a new connection may use: its own share, and what it shares with its user's."""
@@ -79,10 +112,16 @@ class BrokerState:
         """A session of a client that has none, nor subscriptions or messages."""
         session = ClientSession(client_id, user_name, self.counters, self.journal, self.ledger)
         self.sessions[client_id] = session
+        self.journal.begin(session)
         return session
 
     def drop(self, connection: Connection, code: int, reason: str, now: float) -> None:
         """Closes a connection for a reason that the client is told; its will applies."""
+        if connection in self.attached:
+            self.diary.sent_away(connection, code, reason, now)
+        elif connection.stage is not Stage.CLOSED:
+            self.counters.connections_refused += 1
+            self.diary.refused(connection, code, reason, now)
         connection.disconnect(code, reason)
         self.leave(connection, now)
 
@@ -134,8 +173,12 @@ class BrokerState:
     def _schedule_end(self, session: ClientSession) -> None:
         if session.expires_at is not None:
             session.end_deadline = self.timers.at(
-                session.expires_at, lambda now: self.end(session, now)
+                session.expires_at, lambda now: self._expire(session, now)
             )
+
+    def _expire(self, session: ClientSession, now: float) -> None:
+        self.counters.sessions_expired += 1
+        self.end(session, now)
 
     def resume_deadlines(self, session: ClientSession, now: float, *, was_connected: bool) -> None:
         """A session came back from the store without its client: time runs on for it."""
@@ -153,7 +196,7 @@ class BrokerState:
             return
         user = session.user
         if user is None or user.may_publish(will.topic, session.client_id):
-            message = will.message(session.client_id, session.location, now)
+            message = will.message(session.client_id, session.told_location, now)
             if message.retain and not self.has_room_to_retain(message):
                 self.counters.unretained += 1
                 message.retain = False
@@ -178,6 +221,22 @@ class BrokerState:
         return not message.payload or (
             self.retained.has_room(message, self.settings.limits) and not self.ledger.store_is_full
         )
+
+    def give_away(self, client_id: str, now: float) -> None:
+        """A client's session goes on at another broker: here it is gone, in the store it is not."""
+        session = self.sessions.get(client_id)
+        if session is None:
+            return
+        if session.connection is not None:
+            reason = "the client connected to another broker"
+            self.drop(session.connection, reason_codes.SESSION_TAKEN_OVER, reason, now)
+        if self.sessions.get(client_id) is not session:
+            return  # it was over with its connection
+        del self.sessions[client_id]
+        self.matching.leave(session)
+        self.timers.cancel(session.end_deadline)
+        self.timers.cancel(session.will_deadline)
+        session.hand_off()
 
     def set_durable(self, session: ClientSession, *, durable: bool) -> None:
         """Has the store keep a session from now on, or no longer."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from zonal.broker import geocontext, reason_codes
+from zonal.broker.geocontext import LOCATION_TOPIC
 from zonal.broker.reason_codes import Refused, protocol_error
 from zonal.broker.session import ClientSession, ClientSubscription, weight_of
 from zonal.broker.topics import SHARE, Pattern, parse_pattern
@@ -24,31 +25,34 @@ def on_subscribe(broker: BrokerState, connection: Connection, session: ClientSes
     _check(packet)
     broker.counters.subscribed += len(packet.topic_filters)
     try:
-        area = _area(broker, packet)
+        area, hint = _area(broker, session, packet)
     except GeometryError as error:
         codes = [reason_codes.IMPLEMENTATION_SPECIFIC] * len(packet.topic_filters)
         connection.acknowledge_subscribe(packet.packet_id, codes, str(error))
         return
-    codes, problems, fresh = [], [], []
+    codes, problems, fresh = [], [hint] if hint else [], []
     for asked in packet.topic_filters:
         try:
             parsed = _judge(broker, connection, session, asked.pattern)
+            place = area if parsed.place is None else _place(broker, parsed.place, area)
             weight = _weigh(broker, session, packet, asked.pattern)
         except Refused as refused:
             codes.append(refused.code)
             problems.append(str(refused))
+            broker.diary.denied(session.client_id, "subscription", refused.code, str(refused), now)
             continue
-        codes.append(int(asked.max_qos))
+        qos = min(int(asked.max_qos), broker.settings.limits.maximum_qos)
+        codes.append(qos)
         subscription = ClientSubscription(
             session,
             asked.pattern,
             parsed.filter,
             group=parsed.group,
-            qos=int(asked.max_qos),
+            qos=qos,
             no_local=asked.no_local,
             retain_as_published=asked.retain_as_published,
             identifier=packet.subscription_id,
-            area=area,
+            area=place,
             weight=weight,
         )
         replaced = _put(broker, session, subscription)
@@ -71,13 +75,31 @@ def _check(packet: mqtt5.SubscribePacket) -> None:
         raise protocol_error("no-local on a shared subscription")
 
 
-def _area(broker: BrokerState, packet: mqtt5.SubscribePacket) -> Area | None:
+def _area(
+    broker: BrokerState, session: ClientSession, packet: mqtt5.SubscribePacket
+) -> tuple[Area | None, str]:
+    """The geofence of a SUBSCRIBE, and what to tell the client about its properties."""
     context = broker.context(packet.user_properties)
+    hint = context.hint
     if context.location is not None:
-        raise GeometryError(
-            f"user property location: belongs to CONNECT, PUBLISH or {geocontext.LOCATION_TOPIC}"
-        )
-    return context.geofence
+        hint = f"user property location: belongs to CONNECT, PUBLISH or {LOCATION_TOPIC}"
+        if broker.settings.strict:
+            raise GeometryError(hint)
+    elif geocontext.follows(context.geofence) and session.location is None:
+        hint = f"nothing is around you until you say where you are, on {LOCATION_TOPIC}"
+    return context.geofence, hint
+
+
+def _place(broker: BrokerState, place: str, area: Area | None) -> Area:
+    """The area that a filter names itself."""
+    if area is not None:
+        raise Refused(reason_codes.IMPLEMENTATION_SPECIFIC, "a place in filter and properties")
+    if not broker.settings.geo:
+        raise Refused(reason_codes.FILTER_INVALID, "places are switched off here")
+    try:
+        return broker.geotopics.area(place)
+    except GeometryError as error:
+        raise Refused(reason_codes.FILTER_INVALID, str(error)) from error
 
 
 def _judge(

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from typing import NamedTuple
 
 SHARE = "$share/"
-OWN_PREFIXES = ("$SYS/", "$zonal/")
+GEO = "$geo/"
+OWN_PREFIXES = ("$SYS/", "$zonal/", GEO)
 """What the broker's own topics begin with; clients' messages are not distributed there."""
 
 LONGEST_REMEMBERED = 512
+CONTROL = re.compile("[\0-\x1f\x7f-\x9f\ufdd0-\ufdef\ufffe\uffff]")
+"""Control characters and non-characters."""
 
 
 def valid_topic(topic: str, maximum_levels: int) -> bool:
@@ -25,9 +29,14 @@ def _valid_topic(topic: str, maximum_levels: int) -> bool:
         bool(topic)
         and "+" not in topic
         and "#" not in topic
-        and "\0" not in topic
+        and not has_control(topic)
         and topic.count("/") < maximum_levels
     )
+
+
+def has_control(text: str) -> bool:
+    """Whether a text has characters that MQTT allows brokers to refuse, as others do (1.5.4)."""
+    return CONTROL.search(text) is not None
 
 
 def is_literal(topic_filter: str) -> bool:
@@ -37,7 +46,7 @@ def is_literal(topic_filter: str) -> bool:
 
 def valid_filter(pattern: str, maximum_levels: int) -> bool:
     """Whether wildcards stand alone in their level, and `#` last."""
-    if not pattern or "\0" in pattern or pattern.count("/") >= maximum_levels:
+    if not pattern or has_control(pattern) or pattern.count("/") >= maximum_levels:
         return False
     if is_literal(pattern):
         return True
@@ -52,20 +61,29 @@ def valid_filter(pattern: str, maximum_levels: int) -> bool:
 
 
 class Pattern(NamedTuple):
-    """What a SUBSCRIBE names: a topic filter, and perhaps the group that shares it."""
+    """What a SUBSCRIBE names: a topic filter, and perhaps the group that shares it and a place."""
 
     filter: str
     group: str | None
+    place: str | None = None
 
 
 def parse_pattern(pattern: str, maximum_levels: int) -> Pattern | None:
-    """The parts of `filter` or `$share/group/filter`; None where it is not valid (4.8.2)."""
-    if not pattern.startswith(SHARE):
-        return Pattern(pattern, None) if valid_filter(pattern, maximum_levels) else None
-    group, slash, topic_filter = pattern[len(SHARE) :].partition("/")
-    if not group or not slash or "+" in group or "#" in group:
-        return None
-    return Pattern(topic_filter, group) if valid_filter(topic_filter, maximum_levels) else None
+    """The parts of `filter`, `$geo/place/filter` or either behind `$share/group/`.
+
+    None where it is not valid (4.8.2).
+    """
+    group: str | None = None
+    place: str | None = None
+    if pattern.startswith(SHARE):
+        group, _, pattern = pattern[len(SHARE) :].partition("/")
+        if not group or "+" in group or "#" in group:
+            return None
+    if pattern.startswith(GEO):
+        place, _, pattern = pattern[len(GEO) :].partition("/")
+        if not place or "+" in place or "#" in place:
+            return None
+    return Pattern(pattern, group, place) if valid_filter(pattern, maximum_levels) else None
 
 
 def matches(topic_filter: str, topic: str) -> bool:

@@ -1,6 +1,8 @@
-"""MQTT 3.1.1 on the wire, read into and written from the packets of version 5.
+"""MQTT 3.1.1 and 3.1 on the wire, read into and written from the packets of version 5.
 
-Version 3.1.1 has no properties and fewer codes; everything behind this module speaks version 5.
+They have no properties and fewer codes; everything behind this module speaks version 5. On the wire
+version 3.1 is 3.1.1 under another protocol name, but for two things: a user name or password that
+is announced may be missing, and CONNACK never says that a session is present.
 """
 
 from __future__ import annotations
@@ -13,11 +15,14 @@ from zonal.broker import reason_codes
 from zonal.broker.packet_fields import Fields, check_connect_flags
 from zonal.broker.reason_codes import malformed, protocol_error
 from zonal.broker.settings import NEVER
+from zonal.broker.topics import valid_filter
 from zonal.errors import MqttError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+LEVELS = 1 << 16
+"""More than a filter can have: how many are taken is decided later."""
 QOS = (mqtt5.QoS.AT_MOST_ONCE, mqtt5.QoS.AT_LEAST_ONCE, mqtt5.QoS.EXACTLY_ONCE)
 
 # CONNACK return codes (3.1.1, table 3.1) for version 5's reason codes.
@@ -28,6 +33,15 @@ RETURN_CODES = {
     reason_codes.BAD_CREDENTIALS: 4,
     reason_codes.NOT_AUTHORIZED: 5,
 }
+
+
+UNANSWERED = {
+    reason_codes.MALFORMED,
+    reason_codes.PROTOCOL_ERROR,
+    reason_codes.TOPIC_INVALID,
+    reason_codes.PACKET_TOO_LARGE,
+}
+"""A CONNECT that breaks the protocol is not answered: the connection is closed."""
 
 
 def decode(data: bytes, first: int, body: int, end: int) -> mqtt5.Packet:
@@ -49,7 +63,7 @@ def decode(data: bytes, first: int, body: int, end: int) -> mqtt5.Packet:
 
 
 def _connect(fields: Fields, _: int) -> mqtt5.Packet:
-    fields.text()
+    is_old = fields.text() == "MQIsdp"
     fields.byte()
     flags = fields.byte()
     check_connect_flags(flags)
@@ -68,13 +82,18 @@ def _connect(fields: Fields, _: int) -> mqtt5.Packet:
     clean = bool(flags & 0x02)
     return mqtt5.ConnectPacket(
         client_id,
-        username=fields.text() if flags & 0x80 else None,
-        password=fields.binary() if flags & 0x40 else None,
+        username=fields.text() if _has(fields, flags & 0x80, is_old=is_old) else None,
+        password=fields.binary() if _has(fields, flags & 0x40, is_old=is_old) else None,
         clean_start=clean,
         will=will,
         keep_alive=keep_alive,
         session_expiry_interval=0 if clean else NEVER,
     )
+
+
+def _has(fields: Fields, flag: int, *, is_old: bool) -> bool:
+    """Whether a field is there: in 3.1 the packet's length says so, more than its flag."""
+    return bool(flag) and not (is_old and fields.position == fields.end)
 
 
 def _publish(fields: Fields, first: int) -> mqtt5.Packet:
@@ -97,11 +116,19 @@ def _publish(fields: Fields, first: int) -> mqtt5.Packet:
     )
 
 
+def _pattern(fields: Fields) -> str:
+    """A topic filter; one that breaks the rules closes the connection (3.1.1, 4.7 and 4.8)."""
+    pattern = fields.text()
+    if not valid_filter(pattern, LEVELS):
+        raise malformed(f"{pattern[:80]!r} is no topic filter")
+    return pattern
+
+
 def _subscribe(fields: Fields, _: int) -> mqtt5.Packet:
     packet_id = fields.two()
     filters = []
     while fields.position < fields.end:
-        pattern, options = fields.text(), fields.byte()
+        pattern, options = _pattern(fields), fields.byte()
         if options > 2:
             raise malformed("the requested QoS must be 0, 1 or 2")
         filters.append(mqtt5.TopicFilter(pattern, max_qos=QOS[options], retain_as_published=False))
@@ -112,7 +139,7 @@ def _unsubscribe(fields: Fields, _: int) -> mqtt5.Packet:
     packet_id = fields.two()
     patterns = []
     while fields.position < fields.end:
-        patterns.append(fields.text())
+        patterns.append(_pattern(fields))
     return mqtt5.UnsubscribePacket(packet_id, patterns)
 
 
@@ -133,6 +160,11 @@ DECODERS: dict[int, Callable[[Fields, int], mqtt5.Packet]] = {
 def connack(code: int, *, session_present: bool) -> bytes:
     """CONNACK with the nearest return code; 3 (server unavailable) where there is none."""
     return bytes((0x20, 2, session_present, RETURN_CODES.get(code, 3)))
+
+
+def refusal(code: int) -> bytes:
+    """CONNACK for a client that is not let in; none where its CONNECT was no good (3.1.4)."""
+    return b"" if code in UNANSWERED else connack(code, session_present=False)
 
 
 def suback(packet_id: int, codes: list[int]) -> bytes:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from websockets.exceptions import InvalidState
 from websockets.frames import Frame, Opcode
@@ -11,20 +13,28 @@ from websockets.protocol import State
 from websockets.server import ServerProtocol
 from websockets.typing import Subprotocol
 
+from zonal.runtime import is_loopback
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 UNACCEPTABLE_DATA = 1003
 NORMAL = 1000
 
 
 class WebSocket:
-    """The server's side of one WebSocket with the subprotocol `mqtt`."""
+    """The server's side of one WebSocket with the subprotocol `mqtt`.
 
-    __slots__ = ("_frames", "finished")
+    Args:
+        maximum_size: of a message, in bytes.
+        allows: whether pages of an origin may connect; whoever is no browser names none.
+    """
 
-    def __init__(self, maximum_size: int) -> None:
+    __slots__ = ("_allows", "_frames", "finished")
+
+    def __init__(self, maximum_size: int, allows: Callable[[str], bool]) -> None:
         self._frames = ServerProtocol(subprotocols=[Subprotocol("mqtt")], max_size=maximum_size)
+        self._allows = allows
         self.finished = False
 
     def limit(self, maximum_size: int) -> None:
@@ -41,7 +51,11 @@ class WebSocket:
                 yield from self._payload(event)
 
     def _answer(self, request: Request) -> None:
-        response = self._frames.accept(request)
+        origin = request.headers.get("Origin")
+        if origin is None or self._allows(origin):
+            response = self._frames.accept(request)
+        else:
+            response = self._frames.reject(HTTPStatus.FORBIDDEN, "This origin is not allowed.\n")
         self._frames.send_response(response)
         if self._frames.state is not State.OPEN:
             self.finished = True
@@ -72,3 +86,9 @@ class WebSocket:
         if b"" in chunks:
             self.finished = True
         return b"".join(chunks)
+
+
+def is_local(origin: str) -> bool:
+    """Whether a page comes from this machine."""
+    host = urlsplit(origin).hostname or ""
+    return host == "localhost" or is_loopback(host)

@@ -41,7 +41,12 @@ ConfigFile = Annotated[
 ZenohMode = Literal["client", "peer", "router"]
 Area = Annotated[str | None, typer.Option("--area", "-a", help=f"{AREA_HELP} Without it: all.")]
 Encoding = Annotated[
-    str, typer.Option("--encoding", help="How places are written into keys: s2, mgrs, bloom, json.")
+    str,
+    typer.Option(
+        "--encoding",
+        help="How places are written into keys: s2, mgrs, bloom, json, or a Bloom domain by its "
+        "numbers (bloom:45.3,9.0,45.6,9.3,20x20,0.25).",
+    ),
 ]
 Position = Annotated[
     str | None,
@@ -52,6 +57,17 @@ Position = Annotated[
 Precision = Annotated[
     str | None,
     typer.Option("--precision", help="Give the place only to a cell of this size, such as 1km."),
+]
+Message = Annotated[
+    str | None, typer.Argument(help="The message; without it, one a line from standard input.")
+]
+Geofence = Annotated[
+    str | None, typer.Option("--geofence", "-g", help=f"Only those inside hear it. {AREA_HELP}")
+]
+Pattern = Annotated[str, typer.Argument(help="The topic; * and ** are wildcards.")]
+Fenced = Annotated[bool, typer.Option(help="Hear all messages with a geofence too.")]
+Most = Annotated[
+    int | None, typer.Option("--count", "-n", min=1, help="Stop after so many messages.")
 ]
 LOCAL_ROUTER = [DEFAULT_ENDPOINT]
 """Where `zonal router` listens unless told otherwise."""

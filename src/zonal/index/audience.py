@@ -72,12 +72,14 @@ class Audience:
             assert self._fences is not None
             self._fences.remove(row)
 
-    def listening_at(self, point: Point) -> Rows:
-        """The rows that want what happens at a place."""
+    def listening_at(self, point: Point) -> Rows | list[int]:
+        """The rows that want what happens at a place; a list where they are few."""
         if self._fences is None:
             return self._all_open()
         inside = self._fences.containing(point)
-        return np.concatenate([self._all_open(), inside]) if self._open else inside
+        if not self._open:
+            return inside
+        return np.concatenate([self._all_open(), np.asarray(inside, dtype=np.intp)])
 
     def _all_open(self) -> Rows:
         if self._open_rows is None:

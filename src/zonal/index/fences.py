@@ -32,5 +32,5 @@ class Fences(Protocol):
     def remove(self, row: int) -> None:
         """Remove a row."""
 
-    def containing(self, point: Point) -> Rows:
+    def containing(self, point: Point) -> Rows | list[int]:
         """The rows whose geofence contains the point, each once, in any order."""

@@ -133,8 +133,8 @@ class Raster:
             del self._layers[layer.kind, layer.granularity]
             self._nearest.clear()
 
-    def containing(self, point: Point) -> Rows:
-        """The rows of the geofences that contain the point."""
+    def containing(self, point: Point) -> Rows | list[int]:
+        """The rows of the geofences that contain the point; a list where they are few."""
         lat, lon = point.lat, point.lon
         question: PointQuestion | None = None
         found: list[Rows | list[int]] = []
@@ -180,10 +180,12 @@ class Raster:
         return best
 
 
-def _joined(found: list[Rows | list[int]]) -> Rows:
+def _joined(found: list[Rows | list[int]]) -> Rows | list[int]:
     if len(found) == 1:
-        only = found[0]
-        return np.array(only, dtype=np.intp) if isinstance(only, list) else only
-    if not found:
-        return np.empty(0, dtype=np.intp)
-    return np.concatenate([np.asarray(part, dtype=np.intp) for part in found])
+        return found[0]
+    few: list[int] = []
+    for part in found:
+        if not isinstance(part, list):
+            return np.concatenate([np.asarray(part, dtype=np.intp) for part in found])
+        few += part
+    return few

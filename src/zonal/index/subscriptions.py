@@ -209,7 +209,13 @@ class SubscriptionIndex(Generic[V]):
         if location is None and geofence is None:
             return self._match_topic(topic, syntax or self._syntax)
         with self._lock:
-            rows = self._match_rows(topic, location, geofence, syntax)
+            if geofence is None and location is not None:
+                rows = _listening(self._routes.find(topic, syntax or self._syntax), location)
+                if isinstance(rows, list):
+                    values = self._roster.values
+                    return [values[row] for row in rows]
+            else:
+                rows = self._match_rows(topic, location, geofence, syntax)
             return cast("list[V]", self._roster.values[rows].tolist())
 
     def match_rows(
@@ -254,7 +260,10 @@ class SubscriptionIndex(Generic[V]):
         self, topic: str, location: Point | None, geofence: Area | None, syntax: Syntax | None
     ) -> Rows:
         route = self._routes.find(topic, syntax or self._syntax)
-        rows = _everyone(route) if location is None else _listening(route, location)
+        if location is None:
+            rows = _everyone(route)
+        else:
+            rows = np.asarray(_listening(route, location), dtype=np.intp)
         if geofence is None or not len(rows):
             return rows
         inside = self._clients.inside(self._roster.seats[rows], geofence)
@@ -293,10 +302,12 @@ def _everyone(route: Route) -> Rows:
     return np.array(rows, dtype=np.intp)
 
 
-def _listening(route: Route, location: Point) -> Rows:
+def _listening(route: Route, location: Point) -> Rows | list[int]:
+    """The rows that want what happens at a place; a list where they are few."""
     audiences = route.audiences
     if len(audiences) == 1:
         return audiences[0].listening_at(location)
     if not audiences:
-        return np.empty(0, dtype=np.intp)
-    return np.concatenate([audience.listening_at(location) for audience in audiences])
+        return []
+    parts = [audience.listening_at(location) for audience in audiences]
+    return np.concatenate([np.asarray(part, dtype=np.intp) for part in parts])

@@ -8,10 +8,12 @@ A parameter that `vocabulary` does not know is refused: a misspelt fence would t
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from zonal.errors import GeometryError
+from zonal.border import BorderPlan
+from zonal.errors import FenceError, GeometryError
 from zonal.geo import Area, Box, Circle, Point, area_from_wkt
 from zonal.keys import encoding_named
 from zonal.web.problem import Problem
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 
 _TECHNIQUES = {"POINT": None, "MGRS": "mgrs", "BLOOM_FILTER": "bloom"}
 """The precisions of Visotto 2023 (4.2.1): a point is what every encoding has, by default."""
+_BETWEEN_NAMES = re.compile(r",(?=[^-+.\d])")  # a Bloom domain's name has numbers behind commas
 _FORMATS = ("", "json", "geojson", "html")
 _TRUE, _FALSE = frozenset({"", "1", "true", "yes"}), frozenset({"0", "false", "no"})
 
@@ -39,6 +42,10 @@ class Parameters:
     precision_m: float | None = None
     fenced: bool = False
     counters: bool = False
+    detect: BorderPlan | None = None
+    """Which events at the border of the area are wanted, instead of messages."""
+    nearest: int | None = None
+    within_m: float | None = None
     timeout: float | None = None
     raw: bool = False
     format: str = ""
@@ -79,11 +86,38 @@ def read_parameters(query: bytes, operation: Operation, limits: WebLimits) -> Pa
         precision_m=precision_m,
         fenced=_flag(given, "fenced"),
         counters=_flag(given, "counters"),
+        detect=_detect(given),
+        nearest=_nearest(given, location, limits),
+        within_m=_positive(given, "within", math.inf, "metres"),
         timeout=_positive(given, "timeout", limits.query_seconds, "seconds"),
         raw=_flag(given, "_raw"),
         format=_format(given),
         selector=_selector(given),
     )
+
+
+def _detect(given: Mapping[str, str]) -> BorderPlan | None:
+    if "detect" not in given:
+        return None
+    if "shape" not in given:
+        raise Problem(400, "parameter 'detect' needs `shape`: whose border is watched?")
+    try:
+        return BorderPlan.read(given["detect"])
+    except FenceError as error:
+        raise Problem(400, f"detect: {error}") from error
+
+
+def _nearest(given: Mapping[str, str], location: Point | None, limits: WebLimits) -> int | None:
+    if "nearest" not in given:
+        if "within" in given:
+            raise Problem(400, "parameter 'within' needs `nearest`")
+        return None
+    if location is None or "shape" in given:
+        raise Problem(400, "`nearest` needs a place, `lat` and `long`, and no `shape`")
+    count = _number(given, "nearest")
+    if not (1 <= count <= limits.replies and count == int(count)):
+        raise Problem(400, f"parameter 'nearest' is a whole number from 1 to {limits.replies}")
+    return int(count)
 
 
 def _number(given: Mapping[str, str], name: str) -> float:
@@ -165,7 +199,7 @@ def _wkt(text: str, name: str, limits: WebLimits) -> Area:
 def _encodings(given: Mapping[str, str], technique: str | None) -> tuple[str, ...]:
     if "encoding" not in given:
         return (technique,) if technique else ()
-    names = tuple(filter(None, given["encoding"].split(",")))
+    names = tuple(filter(None, _BETWEEN_NAMES.split(given["encoding"])))
     if not names:
         raise Problem(400, "encoding is empty; name one, such as s2, or several: s2,mgrs")
     for name in names:

@@ -13,16 +13,22 @@ from zonal_lab.experiment import Experiment, Results, Trial, numbers, words
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from zonal_lab.experiment import Claim
+
 
 def _trial(
     *,
     quick: Annotated[bool, typer.Option(help="few clients, a few seconds: some minutes")] = False,
-    seconds: Annotated[float, typer.Option(help="length of a case")] = 1500.0,
+    rounds: Annotated[int, typer.Option(help="runs of every case")] = 5,
+    seconds: Annotated[float, typer.Option(help="length of a case")] = 300.0,
     clients: Annotated[str, typer.Option(help="comma-separated")] = "250,500,750,1000",
     systems: Annotated[
         str, typer.Option(help="comma-separated")
     ] = "geo,no-geo,mosquitto,federated",
     ramp: Annotated[float, typer.Option(help="seconds until all clients travel")] = 10.0,
+    speed: Annotated[
+        float, typer.Option(help="travel so many times as fast as recorded, to provoke overload")
+    ] = 1.0,
     processes: Annotated[int, typer.Option(help="processes that carry the clients")] = 1,
     teleport: Annotated[
         str, typer.Option(help="numbers of teleporting clients, comma-separated; '' for none")
@@ -31,6 +37,9 @@ def _trial(
     index_seconds: Annotated[
         float, typer.Option(help="for each point of figures 7 and 8 (the index); 0: without")
     ] = 0.4,
+    workload_scale: Annotated[
+        float, typer.Option(help="share of the index workload's 110,000 operations; 0: without")
+    ] = 1.0,
     matching_seconds: Annotated[
         float, typer.Option(help="for each of five rounds of 'everything matches'; 0: without")
     ] = 60.0,
@@ -50,20 +59,23 @@ def _trial(
     from zonal_lab.geobroker.trial import GeobrokerTrial
 
     plan = GeobrokerPlan(
+        rounds=rounds,
         seconds=seconds,
         clients=numbers(clients),
         systems=words(systems),  # type: ignore[arg-type] # the plan checks
         ramp_s=ramp,
+        speed=speed,
         processes=processes,
         teleport=numbers(teleport),
         teleport_seconds=teleport_seconds,
         index_seconds=index_seconds,
+        workload_scale=workload_scale,
         matching_seconds=matching_seconds,
     )
     if quick:
         plan = replace(
-            plan, seconds=8.0, clients=(50, 100), teleport=(50,), teleport_seconds=3.0,
-            index_seconds=0.02, matching_seconds=3.0,
+            plan, rounds=1, seconds=8.0, clients=(50, 100), teleport=(50,), teleport_seconds=3.0,
+            index_seconds=0.02, workload_scale=0.01, matching_seconds=3.0,
         )  # fmt: skip
     return GeobrokerTrial(plan, geolife, spark=spark)
 
@@ -74,4 +86,10 @@ def _page(results: Results, folder: Path, name: str) -> Iterable[str]:
     return page(results, folder, name)
 
 
-EXPERIMENT = Experiment("geobroker", "GeoBroker's evaluation", _trial, _page)
+def _claims(results: Results) -> Iterable[Claim]:
+    from zonal_lab.geobroker.claims import claims
+
+    return claims(results)
+
+
+EXPERIMENT = Experiment("geobroker", "GeoBroker's evaluation", _trial, _page, _claims)

@@ -19,10 +19,9 @@ from zonal_lab.geobroker.samples import LATENCIES, figures_of, latency_table
 from zonal_lab.geobroker.travel import run_use_case
 from zonal_lab.index import (
     WAYS,
-    geo_claims,
-    granularity_claims,
     sweep_clients,
     sweep_granularity,
+    time_workload,
 )
 from zonal_lab.systems import mosquitto_version
 
@@ -37,6 +36,7 @@ if TYPE_CHECKING:
     from zonal_lab.geobroker.oracle import Agreement
     from zonal_lab.geobroker.plan import GeobrokerPlan, UseCase
     from zonal_lab.geobroker.travel import Travelled
+    from zonal_lab.index import Trajectory
 
 # How long a move may take to be known at the other broker: its declarations go out twenty times a
 # second, and wait where teleporting clients leave no processor idle.
@@ -94,6 +94,14 @@ class GeobrokerTrial(Trial[GeobrokerCase]):
         new.replace(kept)
         return trace
 
+    def seconds_of(self, case: GeobrokerCase) -> float:
+        """A use case with connecting, draining and checking; sweeps by their points."""
+        if isinstance(case, IndexCase):
+            return self._plan.index_seconds * 170 + self._plan.workload_scale * 40
+        if isinstance(case, MatchingCase):
+            return 2 * self._plan.rounds * (self._plan.matching_seconds + 3)
+        return self._plan.length_s(case) + 10
+
     @contextlib.contextmanager
     def stage(self, case: GeobrokerCase) -> Iterator[Callable[[GeobrokerCase], Outcome]]:
         """Nothing is shared: every case starts its own brokers."""
@@ -116,16 +124,18 @@ class GeobrokerTrial(Trial[GeobrokerCase]):
         seconds = self._plan.index_seconds
         granularity = {n: sweep_granularity(ways, n, seconds) for n in (10, 1000)}
         geo = {way: sweep_clients(ways, seconds, remembers=WAYS[way]) for way in WAYS}
-        claims = [each for n, table in granularity.items() for each in granularity_claims(table, n)]
-        claims += [each for way, factors in geo.items() for each in geo_claims(factors, way)]
         return {
             "granularity": {f"clients {n}": table for n, table in granularity.items()},
             "geo or not": geo,
-            "claims": [asdict(each) for each in claims],
+            "workload": self._workload(ways),
         }
 
+    def _workload(self, ways: list[Trajectory]) -> dict[str, float]:
+        scale = self._plan.workload_scale
+        return time_workload(ways, scale) if scale else {}
+
     def _matching(self) -> dict[str, Any]:
-        seconds, rounds = self._plan.matching_seconds, self._plan.matching_rounds
+        seconds, rounds = self._plan.matching_seconds, self._plan.rounds
         return {
             name: asdict(measure_overhead(seconds, rounds, moving=moving))
             for name, moving in (("resting", False), ("moving", True))

@@ -7,6 +7,7 @@
 - gold → network: `alerting`.
 - `stream` is the job that does it all, batch by batch (`interruption` when it is stopped), with
   the lake's `tables` (Delta).
+- `fencing`: events at the border of zones, as a fence of a session tells them.
 - `delivery_join` says who would have got which message.
 """
 
@@ -27,6 +28,7 @@ from zonal.pipeline.jobs.delivery_join import (
     subscriptions_from_csv,
 )
 from zonal.pipeline.jobs.doubles import deduplicate
+from zonal.pipeline.jobs.fencing import fence_events
 from zonal.pipeline.jobs.gold import WindowPlan, tracks, windows
 from zonal.pipeline.jobs.packages import delta_packages, package_conf
 from zonal.pipeline.jobs.silver import SilverPlan, join_zones, refine
@@ -51,6 +53,7 @@ __all__ = [
     "delivery_counts",
     "delta_packages",
     "excess",
+    "fence_events",
     "join_zones",
     "log_messages",
     "open_spark",
