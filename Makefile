@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 DEMO_READY := $(VENV)/.demo-ready
-EXTRAS := broker,pipeline,web,demo,dev
+EXTRAS := broker,pipeline,web,feeds,demo,docs,dev
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
 # Processes that share the tests; without a number, a few more than there are cores.
@@ -14,7 +14,7 @@ N ?= auto
 unexport PYTHONDONTWRITEBYTECODE
 PYTEST := $(BIN)/python -m pytest --numprocesses $(N) --dist loadscope --no-loadscope-reorder --durations 10
 
-.PHONY: help setup demo check test test-slow conformance format clean
+.PHONY: help setup demo docs check test test-slow conformance format clean
 
 help:  ## show this list
 	@grep -hE '^[a-z-]+%?:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -35,6 +35,10 @@ $(DEMO_READY): pyproject.toml constraints.txt
 demo: $(if $(wildcard $(READY)),$(READY),$(DEMO_READY))  ## a whole city on this machine, with its map
 	tools/system-packages java
 	$(BIN)/zonal demo $(DEMO)
+
+docs: $(READY)  ## the documentation as a site, in out/site; a broken link is an error
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+	@echo "out/site/index.html"
 
 check: $(READY)  ## ruff, formatting, mypy --strict, import layers, the rules of the house
 	$(BIN)/ruff check .

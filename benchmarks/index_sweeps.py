@@ -10,8 +10,6 @@ from rich.table import Table
 from zonal_lab.index import (
     WAYS,
     break_even,
-    geo_claims,
-    granularity_claims,
     sweep_clients,
     sweep_granularity,
 )
@@ -19,7 +17,6 @@ from zonal_lab.index import (
 if TYPE_CHECKING:
     import argparse
 
-    from zonal_lab.experiment import Verdict
     from zonal_lab.index import Trajectory
 
 Result = dict[str, Any]
@@ -27,24 +24,22 @@ Result = dict[str, Any]
 
 def bench_granularity(trajectories: list[Trajectory], args: argparse.Namespace) -> Result:
     seconds = args.seconds / 4 if args.quick else args.seconds
-    result: Result = {"claims": {}}
+    result: Result = {}
     for clients in (10, 1000):
         table = sweep_granularity(trajectories, clients, seconds)
         print(f"\nFigure 7: operations a second for {clients} clients, by granularity and ratio")
         print_table(table)
-        result["claims"] |= print_claims(granularity_claims(table, clients))
         result[f"clients {clients}"] = table
     return result
 
 
 def bench_geo_or_not(trajectories: list[Trajectory], args: argparse.Namespace) -> Result:
     seconds = args.seconds / 4 if args.quick else args.seconds
-    result: Result = {"claims": {}}
+    result: Result = {}
     for title, remembers in WAYS.items():
         factors = sweep_clients(trajectories, seconds, remembers=remembers)
         print(f"\nFigure 8, {title}: throughput with geofences (granularity 25) over without")
         print_table(factors, digits=2)
-        result["claims"] |= print_claims(geo_claims(factors, title))
         result[title] = factors
     result["break-even"] = break_even(trajectories)
     print("  with remembered answers: {told}".format(**result["break-even"]))
@@ -59,13 +54,3 @@ def print_table(table: dict[str, dict[str, float]], digits: int = 0) -> None:
     for name, row in table.items():
         shown.add_row(name, *(f"{row[column]:,.{digits}f}" for column in columns))
     Console(width=100).print(shown)
-
-
-def print_claims(claims: list[Verdict]) -> dict[str, str]:
-    told = {
-        each.claim: f"{'holds' if each.holds else 'does not hold'}: {each.because}"
-        for each in claims
-    }
-    for claim, answer in told.items():
-        print(f"  {claim}: {answer}")
-    return told

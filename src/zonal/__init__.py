@@ -8,17 +8,20 @@ with zonal.open(position=(45.4642, 9.19)) as session:
 ```
 """
 
+from zonal.border import FenceEvent
 from zonal.errors import (
     AttachmentError,
     ClosedError,
     ConfigurationError,
     ContentEncodingError,
     EncodingError,
+    FenceError,
     GeometryError,
     LocationKeyError,
     NetworkError,
     PayloadError,
     PositionError,
+    StoreError,
     TopicError,
     ZonalError,
 )
@@ -35,6 +38,7 @@ from zonal.session import (
     config,
     open,  # noqa: A004
 )
+from zonal.store import Store
 
 __version__ = "0.1.0"
 
@@ -50,6 +54,8 @@ __all__ = [
     "ContentEncodingError",
     "EncodingError",
     "Everywhere",
+    "FenceError",
+    "FenceEvent",
     "GeometryError",
     "LocationKeyError",
     "Memory",
@@ -64,6 +70,8 @@ __all__ = [
     "Router",
     "Sample",
     "Session",
+    "Store",
+    "StoreError",
     "Subscriber",
     "TopicError",
     "ZonalError",

@@ -12,6 +12,8 @@ ZonalError
 ├── ConfigurationError (ValueError)   a configuration or endpoint that Zenoh cannot use
 ├── NetworkError (OSError)            Zenoh cannot reach, listen or do what it was asked for
 ├── SubscriptionError (LookupError)   a subscription that is not in an index, or is already
+├── FenceError (ValueError)           zones, or events at their border, that cannot be
+├── StoreError (RuntimeError)         a store of newest values that cannot be opened or written
 ├── AttachmentError (ValueError)      a geo-context on the wire that cannot be read
 ├── ClosedError (RuntimeError)        a session, subscriber or publisher used after close
 ├── MqttError (ValueError)            bytes from an MQTT client that break the protocol's rules
@@ -26,6 +28,7 @@ ZonalError
 │   ├── LakeError (OSError)           a table of the lake that cannot be read or changed
 │   ├── DeclarationError (ValueError) a schema, zone file, option or time range that is wrong
 │   └── SparkError (RuntimeError)     Spark cannot start here: no Java, or no PySpark
+├── FeedError (ValueError)            a feed that cannot be reached or read
 ├── CommandError (LookupError)        a command that is not installed, or cannot be loaded
 └── WebError (ValueError)             a web server that cannot be set up so, or a bad request
 ```
@@ -72,6 +75,14 @@ class EncodingError(ZonalError, LookupError):
 
 class SubscriptionError(ZonalError, LookupError):
     """A subscription that is not in the index, or that is already."""
+
+
+class FenceError(ZonalError, ValueError):
+    """Zones that cannot be watched, or events at their border that there are not."""
+
+
+class StoreError(ZonalError, RuntimeError):
+    """A store of newest values that cannot be opened or written, or is asked for nonsense."""
 
 
 class AttachmentError(ZonalError, ValueError):
@@ -136,6 +147,10 @@ class DeclarationError(PipelineError, ValueError):
 
 class SparkError(PipelineError, RuntimeError):
     """Spark cannot start here (the message says how to mend that), or failed in a batch."""
+
+
+class FeedError(ZonalError, ValueError):
+    """A feed of real data that cannot be reached, or whose data is not what it should be."""
 
 
 class CommandError(ZonalError, LookupError):

@@ -15,13 +15,14 @@ from broker_bench import Bench
 from zonal.broker.message import Message
 from zonal.broker.recovery import recover
 from zonal.broker.settings import Settings
-from zonal.broker.store import KEYS, Store
+from zonal.broker.sql_journal import KEYS
+from zonal.broker.store import StoredJournal
 
 TABLES = list(KEYS)
 
 
-def opened(folder: Path) -> tuple[Bench, Store]:
-    store = Store(folder)
+def opened(folder: Path) -> tuple[Bench, StoredJournal]:
+    store = StoredJournal(folder)
     bench = Bench(Settings(sys_interval=0), journal=store)
     recover(bench.broker, store, bench.now)
     bench.flush()

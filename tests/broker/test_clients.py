@@ -77,11 +77,10 @@ def test_figures_are_there_to_see(broker: BrokerProcess) -> None:
 
 
 @mosquitto
-def test_mqtt_31_is_refused_as_specified(broker: BrokerProcess) -> None:
-    done = run(
-        "mosquitto_pub", "-p", str(broker.port), "-V", "31", "-t", "a", "-m", "b", check=False
-    )
-    assert done.returncode != 0
+def test_mqtt_31_is_served(broker: BrokerProcess) -> None:
+    listening = Listening(broker.port, "-V", "31", "-i", "older", "-t", "old/31", "-C", "1")
+    run("mosquitto_pub", "-p", str(broker.port), "-V", "31", "-t", "old/31", "-m", "b", "-q", "1")
+    assert listening.finish() == ["b"]
 
 
 def paho_client(name: str, **options: object) -> paho.Client:

@@ -270,6 +270,28 @@ async def test_zenoh_clients_and_mqtt_clients_talk(routers: list[zonal.Router]) 
             await asyncio.to_thread(session.close)
 
 
+async def test_a_broker_hears_a_bloom_domain_that_an_option_names(
+    routers: list[zonal.Router],
+) -> None:
+    domain = "bloom:45.2,9.0,45.6,9.4,8x8,0.1"
+    endpoint = routers[0].endpoints[0]
+    options = Options(port=0, connect=(endpoint,), encodings=(domain,))
+    config = zonal.config("client", connect=[endpoint])
+    async with Service(options) as broker, Phone(broker, "m", DUOMO) as phone:
+        session = await asyncio.to_thread(zonal.open, config, encoding=domain)
+        try:
+            await phone.subscribe("city/#", geofence=MILANO)
+            async with asyncio.timeout(15):
+                while not phone.heard:
+                    far, near = zonal.Point(45.21, 9.01), zonal.Point(45.4650, 9.1905)
+                    await asyncio.to_thread(session.put, "city/air", "far", location=far)
+                    await asyncio.to_thread(session.put, "city/air", "near", location=near)
+                    await asyncio.sleep(0.05)
+            assert set(phone.payloads()) == {"near"}
+        finally:
+            await asyncio.to_thread(session.close)
+
+
 @pytest.mark.parametrize(
     ("content_type", "is_text", "encoding"),
     [
@@ -431,3 +453,32 @@ async def test_brokers_can_do_without_routers() -> None:
         await a.subscribe("u")
         await linked(a, b, "t")
         await linked(b, a, "u")
+
+
+async def test_a_group_with_members_at_several_brokers_gets_each_message_once(
+    routers: list[zonal.Router],
+) -> None:
+    async with (
+        brokers(routers) as (one, two), Phone(one, "m1") as first, Phone(two, "m2") as second,
+        Phone(one, "w1") as writer, Phone(two, "w2") as other, Phone(two, "all") as everything,
+        Phone(one, "all1") as everything_too,
+    ):  # fmt: skip
+        await first.subscribe("$share/g/jobs")
+        await second.subscribe("$share/g/jobs")
+        await everything.subscribe("jobs")
+        await everything_too.subscribe("jobs")
+        await until(lambda: all(s.broker.distributor.groups.elsewhere for s in (one, two)))  # type: ignore[union-attr]
+        await linked(writer, everything, "jobs")
+        await linked(other, everything_too, "jobs")
+        await asyncio.sleep(0.2)
+        for phone in (first, second, everything):
+            phone.heard.clear()
+        for number in range(20):
+            await writer.publish("jobs", f"a{number}")
+            await other.publish("jobs", f"b{number}")
+        await until(lambda: len(everything.heard) >= 40)
+        await until(lambda: len(first.heard) + len(second.heard) >= 40)
+        await asyncio.sleep(0.2)
+        done = first.payloads() + second.payloads()
+        assert sorted(done) == sorted(everything.payloads())
+        assert min(len(first.heard), len(second.heard)) > 5

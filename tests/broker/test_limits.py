@@ -14,7 +14,7 @@ from zonal.broker.access import ANYONE, RemoteEnd, User
 from zonal.broker.rates import Allowance, Use
 from zonal.broker.recovery import recover
 from zonal.broker.settings import Limits, Rates, Settings, read_limits
-from zonal.broker.store import Store
+from zonal.broker.store import StoredJournal
 from zonal.errors import ConfigurationError
 
 KIB = 1024
@@ -133,7 +133,7 @@ def test_a_geofence_is_bounded_in_vertices() -> None:
 
 
 def test_a_full_store_keeps_nothing_more_and_the_broker_goes_on(tmp_path: Path) -> None:
-    store = Store(tmp_path)
+    store = StoredJournal(tmp_path)
     limits = Limits(store_bytes=store.size() + 200 * KIB)
     bench = Bench(Settings(limits=limits, sys_interval=0), journal=store)
     recover(bench.broker, store, bench.now)

@@ -10,13 +10,13 @@ import pytest
 from broker_bench import Bench
 from zonal.broker.recovery import recover
 from zonal.broker.settings import Settings
-from zonal.broker.store import Store
+from zonal.broker.store import StoredJournal
 from zonal.errors import BrokerError, StoreInUseError
 
 
-def opened(folder: Path, now: float | None = None) -> tuple[Bench, Store]:
+def opened(folder: Path, now: float | None = None) -> tuple[Bench, StoredJournal]:
     """A broker on a store; time may have passed since."""
-    store = Store(folder)
+    store = StoredJournal(folder)
     bench = Bench(Settings(sys_interval=0), journal=store)
     if now is not None:
         bench.now = now
@@ -25,7 +25,7 @@ def opened(folder: Path, now: float | None = None) -> tuple[Bench, Store]:
     return bench, store
 
 
-def crash(store: Store) -> None:
+def crash(store: StoredJournal) -> None:
     """The process is gone: nothing is committed on the way out."""
     store._changes.clear()
     store._database.close()
@@ -196,23 +196,23 @@ def test_places_survive(tmp_path: Path) -> None:
 
 
 def test_two_brokers_cannot_share_a_directory(tmp_path: Path) -> None:
-    store = Store(tmp_path)
+    store = StoredJournal(tmp_path)
     with pytest.raises(StoreInUseError, match="in use by another broker"):
-        Store(tmp_path)
+        StoredJournal(tmp_path)
     store.close()
-    Store(tmp_path).close()
+    StoredJournal(tmp_path).close()
 
 
 def test_a_file_that_is_no_store_is_refused_and_kept(tmp_path: Path) -> None:
     (tmp_path / "broker.sqlite").write_bytes(b"something else entirely" * 100)
     with pytest.raises(BrokerError):
-        Store(tmp_path)
+        StoredJournal(tmp_path)
     assert (tmp_path / "broker.sqlite").read_bytes().startswith(b"something else")
 
 
 def test_a_store_of_another_format_is_refused(tmp_path: Path) -> None:
-    store = Store(tmp_path)
+    store = StoredJournal(tmp_path)
     store._database.execute("PRAGMA user_version = 99")
     store.close()
     with pytest.raises(BrokerError, match="format 99"):
-        Store(tmp_path)
+        StoredJournal(tmp_path)

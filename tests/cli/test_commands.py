@@ -11,7 +11,7 @@ import pytest
 
 from command_line import line_with, running_zonal
 from command_line import run_zonal as run
-from network import LOOPBACK, client, eventually
+from network import LOOPBACK, client, collect, eventually, wait_until_declared
 from zonal.cli.notation import parse_area, parse_length, parse_point
 from zonal.errors import GeometryError, LocationKeyError
 from zonal.geo import Box, Circle, Everywhere, Point, Polygon
@@ -89,7 +89,22 @@ def test_get_asks_the_admin_space(router: Router) -> None:
 def test_encode_as_json_has_every_encoding() -> None:
     record = json.loads(run("encode", "circle:45.46,9.19,2km", "--json").stdout)
     assert {"s2", "mgrs", "bloom", "json"} <= record["keys"].keys()
-    assert len(record["cover"]) <= 8
+    assert len(record["cover"]) <= 48
+
+
+def test_a_bloom_domain_is_named_by_its_numbers(router: Router) -> None:
+    domain = "bloom:45.3,9.0,45.6,9.3,20x20,0.25"
+    with client(router) as session:
+        subscriber = session.declare_subscriber(
+            "t", area=Circle(DUOMO, radius_m=500), encoding=domain
+        )
+        wait_until_declared(session, subscriber)
+        where = ["--encoding", domain, "-e", router.endpoints[0]]
+        run("pub", "t", "far", "--at", "45.55,9.25", *where)
+        run("pub", "t", "near", "--at", "45.4642,9.19", *where)
+        (sample,) = collect(subscriber, 1)
+        assert sample.text == "near"
+        assert subscriber.counters.received == 1
 
 
 @pytest.mark.parametrize(

@@ -159,6 +159,7 @@ ARGUMENTS = {
 @pytest.mark.parametrize("command", EXTRAS)
 def test_a_command_without_its_packages_says_what_to_install(command: str, tmp_path: Path) -> None:
     names = {"mqtt5", "uvloop", "uvicorn", "starlette", "pyarrow", "pyspark", "google", "httpx"}
+    (tmp_path / "x.pb").touch()
     (tmp_path / "sitecustomize.py").write_text(NOT_THERE.format(names=names))
     done = run_zonal(*ARGUMENTS.get(command, [command]), paths=[tmp_path], cwd=tmp_path)
     assert done.returncode == 1

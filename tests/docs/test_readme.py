@@ -84,7 +84,7 @@ def test_the_commands_work_in_their_order(router: Router) -> None:
         eventually(published, timeout=60)
         output, _ = listening.communicate(timeout=20)
     assert output == 'city/airquality  45.46420, 9.19000  {"pm10": 21}\n'
-    assert "@s2/2/3/c" in run_zonal(*commands[4][1:]).stdout
+    assert "@s2/2/03/30" in run_zonal(*commands[4][1:]).stdout
 
 
 @pytest.mark.parametrize(

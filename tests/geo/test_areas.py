@@ -12,6 +12,7 @@ from hypothesis import given
 from places import areas, areas_with_points, points
 from zonal.errors import GeometryError, ZonalError
 from zonal.geo import (
+    EARTH_RADIUS_M,
     Area,
     Box,
     Circle,
@@ -244,3 +245,12 @@ def test_an_area_with_a_place_stays_there(area: Area) -> None:
 def test_everywhere_contains_every_point() -> None:
     assert Everywhere().contains(Point(-90, 0))
     assert Everywhere().contains_many([1, 2], [3, 4]).all()
+
+
+def test_the_sphere_is_off_by_what_the_manual_says() -> None:
+    """Along a meridian a degree has the radius of its curvature: b²/a to a²/b."""
+    a, flattening = 6_378_137.0, 1 / 298.257223563
+    b = a * (1 - flattening)
+    least, most = b * b / a, a * a / b
+    assert round((EARTH_RADIUS_M / least - 1) * 100, 2) == 0.56
+    assert round((EARTH_RADIUS_M / most - 1) * 100, 2) == -0.45

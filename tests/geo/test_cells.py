@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import math
+import random
+
 import numpy as np
 import pytest
 import s2geometry as s2
@@ -9,6 +12,7 @@ from hypothesis import strategies as st
 from places import areas, areas_with_points, points
 from zonal.errors import GeometryError
 from zonal.geo import (
+    EARTH_RADIUS_M,
     Area,
     Box,
     Cell,
@@ -22,6 +26,7 @@ from zonal.geo import (
     cell_intersects,
     cell_of,
     cover,
+    destination,
     level_for_size,
 )
 
@@ -75,13 +80,14 @@ def test_a_hundred_thousand_random_cells_agree_with_s2() -> None:
 
 
 @given(areas_with_points(), st.sampled_from([6, 8, 20]), st.sampled_from([20, 30]))
-def test_a_cover_contains_the_area_with_a_bounded_number_of_even_cells(
+def test_a_cover_contains_the_area_with_a_bounded_number_of_cells(
     case: tuple[Area, Point], max_cells: int, max_level: int
 ) -> None:
     area, point = case
     cells = cover(area, max_cells, max_level=max_level)
     assert 1 <= len(cells) <= max_cells
-    assert all(cell.level % 2 == 0 and cell.level <= max_level for cell in cells)
+    assert all(cell.level <= max_level for cell in cells)
+    assert all(cell.level % 2 == 0 for cell in cover(area, max_cells, step=2))
     if area.contains(point):
         leaf = cell_of(point)
         assert any(cell.contains(leaf) for cell in cells)
@@ -108,6 +114,64 @@ def test_a_cover_of_small_areas_is_tight() -> None:
     for area in (circle, box, Polygon(ring)):
         width = sum(4.0**-cell.level for cell in cover(area)) * 4 * np.pi * 6371.0**2 / 6
         assert width < 12 * 4**2  # square kilometres, against 16 of the box
+
+
+def surplus(cells: tuple[Cell, ...], wanted_m2: float) -> float:
+    """Declared area over wanted area."""
+    area = sum(s2.S2Cell(s2.S2CellId(cell.id)).ExactArea() for cell in cells)
+    return float(area) * EARTH_RADIUS_M**2 / wanted_m2
+
+
+@pytest.mark.parametrize("margin", [0.0, 1 / 32])
+def test_covers_of_circles_fit(margin: float) -> None:
+    source = random.Random(1)
+    ratios = []
+    for _ in range(200):
+        center = Point(math.degrees(math.asin(source.uniform(-1, 1))), source.uniform(-180, 180))
+        radius_m = math.exp(source.uniform(math.log(100), math.log(50_000)))
+        cells = cover(Circle(center, radius_m=radius_m * (1 + margin)), max_level=20)
+        ratios.append(surplus(cells, math.pi * radius_m**2))
+    assert np.median(ratios) <= 1.4
+    assert np.quantile(ratios, 0.9) <= 1.6
+
+
+def star(source: random.Random) -> Polygon:
+    """An irregular polygon of 1 to 100 km, like a district or a country."""
+    center = Point(source.uniform(-60, 60), source.uniform(-180, 180))
+    size_m = math.exp(source.uniform(math.log(1_000), math.log(100_000)))
+    reaches = [size_m * source.uniform(0.6, 1.4) for _ in range(24)]
+    return Polygon(
+        tuple(destination(center, 15.0 * n, reach_m) for n, reach_m in enumerate(reaches))
+    )
+
+
+def size_m2(polygon: Polygon) -> float:
+    scale = math.cos(math.radians(polygon.planar.centroid.y))
+    return float(polygon.planar.area) * math.radians(EARTH_RADIUS_M) ** 2 * scale
+
+
+def test_covers_of_polygons_fit() -> None:
+    source = random.Random(2)
+    polygons = [
+        polygon
+        for polygon in (star(source) for _ in range(60))
+        if polygon.bounds.width_deg < 10  # not around the globe
+    ]
+    ratios = [surplus(cover(each, max_level=20), size_m2(each)) for each in polygons]
+    assert np.median(ratios) <= 1.4
+    assert np.quantile(ratios, 0.9) <= 1.6
+
+
+def test_a_circle_that_moves_a_little_keeps_most_of_its_cells() -> None:
+    changed = total = 0
+    for step in range(40):
+        here, there = (
+            set(cover(Circle(Point(45.4 + number * 0.0006, 9.19), radius_m=2000), max_level=20))
+            for number in (step, step + 1)
+        )
+        changed += len(there - here)
+        total += len(there)
+    assert changed < 0.25 * total
 
 
 def test_parts_that_are_apart_get_cells_of_their_own() -> None:

@@ -5,9 +5,19 @@ import hashlib
 import pytest
 
 from zonal.errors import EncodingError, LocationKeyError
-from zonal.geo import Box, Circle, Grid, GridCell, Point
-from zonal.keys import BloomDomain, BloomEncoding, LocationKey, Role, encode_area
+from zonal.geo import Box, Circle, Grid, GridCell, Point, cell_of
+from zonal.keys import (
+    BloomDomain,
+    BloomEncoding,
+    LocationKey,
+    Role,
+    encode_area,
+    encoding_named,
+    message_keys,
+    register_encoding,
+)
 from zonal.keys.bloom import filters_match
+from zonal.keys.grammar import MAX_PUTS
 
 # Visotto 2023, 7.8: a domain of 5 × 5 units in fields of half a unit, and subscribers
 # that expect 6, 6, 4, 4, 1 and 3 messages. Only S9's range is printed (1.5–2.5, 2.5–3.5); the
@@ -81,9 +91,48 @@ def test_publishing_outside_the_domain_says_so() -> None:
         BloomEncoding(domain_at(0.1)).place_expressions(Point(6, 0))
 
 
-def test_an_area_outside_the_domain_declares_nothing() -> None:
-    encoding = BloomEncoding(domain_at(0.1))
-    assert encoding.area_expressions(Circle(Point(45, 9), radius_m=5), Role.SUBSCRIBER) == ()
+def test_an_area_outside_the_domain_is_an_error_that_names_the_domain() -> None:
+    register_encoding(BloomEncoding(domain_at(0.1)))
+    with pytest.raises(LocationKeyError, match="outside the domain 'thesis"):
+        encode_area(Circle(Point(45, 9), radius_m=5), "bloom:thesis-0.1")
+
+
+def test_a_domain_is_named_by_its_numbers() -> None:
+    encoding = encoding_named("bloom:45.3,9.0,45.6,9.3,20x20,0.25")
+    assert encoding is encoding_named("bloom:45.3,9.0,45.6,9.3,20x20,0.25")
+    assert isinstance(encoding, BloomEncoding)
+    assert encoding.domain.grid == Grid(Box(45.3, 9.0, 45.6, 9.3), 20, 20)
+    assert encoding == encoding_named("bloom:45.30,9,45.60,9.30,20x20,0.250")
+    assert encoding == encoding_named(encoding.name)
+
+
+@pytest.mark.parametrize("text", ["1,2,3,x,4x4,0.1", "95,0,96,1,4x4,0.1", "0,0,1,1,900x900,0.1"])
+def test_a_domain_that_cannot_be_is_refused(text: str) -> None:
+    with pytest.raises((EncodingError, LocationKeyError)):
+        encoding_named(f"bloom:{text}")
+
+
+def test_a_question_about_few_fields_asks_only_those() -> None:
+    encoding = BloomEncoding(domain_at(0.25))
+    here, there = Circle(Point(1.2, 1.2), radius_m=9), Circle(Point(4.2, 4.2), radius_m=9)
+    (asked,) = encoding.area_expressions(here, Role.GET)
+    assert "*" not in asked
+    get = LocationKey(asked, Role.GET)
+    offers = [
+        LocationKey(encoding.area_expressions(area, Role.QUERYABLE)[0], Role.QUERYABLE)
+        for area in (here, there)
+    ]
+    assert [encoding.match(get, offer) for offer in offers] == [True, False]
+    assert encoding.area_expressions(GRID.domain, Role.GET) == (f"{encoding.prefix}/**",)
+
+
+def test_a_blurred_place_becomes_a_bounded_number_of_puts() -> None:
+    encoding = BloomEncoding(BloomDomain("city", Grid(Box(45.3, 9.0, 45.6, 9.3), 20, 20)))
+    fence = Circle(Point(45.45, 9.15), radius_m=2000)
+    near, wide = (cell_of(Point(45.45, 9.15), level) for level in (13, 8))
+    assert 1 < len(message_keys("t", near, fence, encoding)) <= MAX_PUTS
+    with pytest.raises(LocationKeyError, match="at most 64 times"):
+        message_keys("t", wide, fence, encoding)
 
 
 @pytest.mark.parametrize("probability", [0.0, 1.0, -0.1])

@@ -11,6 +11,7 @@ from places import areas, areas_with_points, points
 from zonal.errors import EncodingError, LocationKeyError
 from zonal.geo import Area, Box, Cell, Grid, Point, cell_intersects, cell_of
 from zonal.keys import (
+    DEFAULT_MAX_EXPRESSIONS,
     BloomDomain,
     BloomEncoding,
     LocationKey,
@@ -44,7 +45,7 @@ def test_a_point_in_an_area_always_matches(name: str, case: tuple[Area, Point]) 
         return
     (sent,) = encode_place(point, name)
     declared = encode_area(area, name)
-    assert len(declared) <= 8
+    assert len(declared) <= DEFAULT_MAX_EXPRESSIONS
     assert any(match(sent, key) for key in declared)
     if name in ROUTED:
         assert any(intersect(sent, key) for key in declared)

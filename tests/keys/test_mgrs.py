@@ -1,13 +1,17 @@
 from __future__ import annotations
 
+import math
+import random
+
+import numpy as np
 import pytest
 import zenoh
 from hypothesis import given
 
 from places import points
 from zonal.errors import LocationKeyError
-from zonal.geo import Circle, Point
-from zonal.keys import encode_area, encode_place
+from zonal.geo import EARTH_RADIUS_M, Box, Circle, Point
+from zonal.keys import encode_area, encode_place, match
 from zonal.keys.mgrs_grid import (
     area_of_reference,
     path_of_reference,
@@ -85,5 +89,53 @@ def test_a_square_as_an_area_contains_its_points_and_not_its_neighbours() -> Non
 def test_odd_zones_bands_and_poles_lose_nobody(point: Point) -> None:
     (sent,) = encode_place(point, "mgrs")
     for radius in (0.5, 30, 3_000, 400_000):
-        keys = [str(key) for key in encode_area(Circle(point, radius_m=radius), "mgrs")]
-        assert any(str(sent).startswith(key.removesuffix("**")) for key in keys)
+        keys = encode_area(Circle(point, radius_m=radius), "mgrs")
+        assert any(match(sent, key) for key in keys)
+
+
+def test_strips_beside_the_limits_of_the_grid_lose_nobody() -> None:
+    for area, point in (
+        (Box(-85, 0, -80.000001, 10), Point(-80.000005, 5)),
+        (Box(84.000001, 0, 85, 10), Point(84.000005, 5)),
+        (Box(-0.00002, -11, -0.000001, -10.9), Point(-0.000001, -10.95)),
+    ):
+        (sent,) = encode_place(point, "mgrs")
+        assert any(match(sent, key) for key in encode_area(area, "mgrs"))
+
+
+def test_squares_south_of_the_equator_decode() -> None:
+    for key in encode_area(Box(-0.02, -11, 0, -10.99), "mgrs"):
+        key.decode()
+
+
+@pytest.mark.parametrize("zone", ["32X", "34X", "36X"])
+def test_zones_that_are_on_no_map_are_refused(zone: str) -> None:
+    with pytest.raises(LocationKeyError, match="no zone"):
+        path_of_reference(f"{zone}NR12")
+
+
+def test_covers_of_circles_fit_and_miss_nobody() -> None:
+    source = random.Random(1)
+    ratios = []
+    for _ in range(200):
+        center = Point(source.uniform(-75, 75), source.uniform(-180, 180))
+        radius_m = math.exp(source.uniform(math.log(100), math.log(50_000)))
+        keys = encode_area(Circle(center, radius_m=radius_m), "mgrs")
+        declared = sum(_size_m2(str(key)) for key in keys)
+        ratios.append(declared / (math.pi * radius_m**2))
+        for bearing in range(0, 360, 30):
+            turn = math.radians(bearing)
+            north = math.degrees(0.99 * radius_m / EARTH_RADIUS_M) * math.cos(turn)
+            east = math.degrees(0.99 * radius_m / EARTH_RADIUS_M) * math.sin(turn)
+            lon = center.lon + east / math.cos(math.radians(center.lat))
+            rim = Point(center.lat + north, (lon + 180) % 360 - 180)
+            if Circle(center, radius_m=radius_m).contains(rim):
+                (sent,) = encode_place(rim, "mgrs")
+                assert any(match(sent, key) for key in keys)
+    assert np.median(ratios) <= 2.0
+
+
+def _size_m2(key: str) -> float:
+    """The area of a square, or of a column of ten; of a whole zone, a lot."""
+    pairs = key.count("/") - 3
+    return (1e5 / 10**pairs) ** 2 * (10 if "$*" in key else 1) if pairs >= 0 else 1e12

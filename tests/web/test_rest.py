@@ -41,6 +41,17 @@ def test_put_and_post_use_the_encoding_that_is_asked_for(web: Web, encoding: str
     assert web.metric(f'zonal_published_total{{topic="city/air",encoding="{encoding}"}}') == 1
 
 
+def test_a_bloom_domain_is_named_by_its_numbers(web: Web) -> None:
+    domain = "bloom:45.3,9.0,45.6,9.3,20x20,0.25"
+    with web.sensor.declare_subscriber("city/air", area=CENTRE, encoding=domain) as inside:
+        wait_until_declared(web.session, inside)
+        for lat, text in ((45.35, b"far"), (45.4642, b"near")):
+            url = f"/city/air?lat={lat}&long=9.19&encoding={domain}"
+            assert web.http.post(url, content=text).status_code == 200
+        (sample,) = collect(inside, 1)
+        assert sample.text == "near"
+
+
 def test_put_without_a_place_is_a_plain_message(web: Web) -> None:
     with web.sensor.zenoh.declare_subscriber("city/air") as plain:
         wait_for_match(web.session.zenoh, "city/air")

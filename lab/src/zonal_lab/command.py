@@ -7,8 +7,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from zonal_lab import capture, discovery, geobroker, latency, location, psvr, reliability
-from zonal_lab.experiment import report_command, run_command
+from zonal_lab import capture, discovery, geobroker, latency, location, psvr, reliability, scale
+from zonal_lab.everything import run_all_command
+from zonal_lab.experiment import (
+    EVALUATION,
+    Results,
+    differences,
+    keep,
+    report_command,
+    run_command,
+    write_pages,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -23,6 +32,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     capture.EXPERIMENT,
     geobroker.EXPERIMENT,
     psvr.EXPERIMENT,
+    scale.EXPERIMENT,
 )
 """The one list of experiments; each is a package with an `EXPERIMENT` in its face."""
 
@@ -36,8 +46,10 @@ app.add_typer(_report, name="report")
 for _experiment in EXPERIMENTS:
     _run.command(_experiment.name)(run_command(_experiment))
     _report.command(_experiment.name)(report_command(_experiment))
+_run.command("all")(run_all_command(EXPERIMENTS))
 app.add_typer(psvr.app, name="psvr")
 
+Pages = Annotated[Path, typer.Option(help="The folder of committed pages.")]
 Master = Annotated[
     str | None, typer.Option(help="Spark's master; else that of spark-submit, else local[*].")
 ]
@@ -72,6 +84,42 @@ def clean() -> None:
         f"removed {removed.runs} dead runs, {removed.processes} processes, "
         f"{removed.groups} control groups"
     )
+
+
+@app.command("keep")
+def keep_results(
+    folder: Annotated[Path, typer.Argument(help="A folder of results.")],
+    name: Annotated[str | None, typer.Option(help="The page's (else the experiment's).")] = None,
+    pages: Pages = EVALUATION,
+) -> None:
+    """Keep the data of a run among the committed pages, and make the pages anew."""
+    results = Results(folder)
+    wanted = results.manifest()["experiment"]
+    (experiment,) = (each for each in EXPERIMENTS if each.name == wanted)
+    typer.echo(f"kept: {keep(results, experiment, pages, name)}")
+    _write(pages)
+
+
+@app.command("pages")
+def make_pages(pages: Pages = EVALUATION) -> None:
+    """Make every committed page anew from the data beside it, and the one with all verdicts."""
+    _write(pages)
+
+
+@app.command()
+def verify(pages: Pages = EVALUATION) -> None:
+    """Compute every committed page from its data; fails if a number on it differs."""
+    found = list(differences(pages, EXPERIMENTS))
+    for each in found:
+        typer.echo(each)
+    typer.echo("every page says what its data says" if not found else f"{len(found)} differ")
+    if found:
+        raise typer.Exit(1)
+
+
+def _write(pages: Path) -> None:
+    for page in write_pages(pages, EXPERIMENTS):
+        typer.echo(f"page: {page}")
 
 
 @app.command()
@@ -109,7 +157,7 @@ def summary(
     from zonal_lab.jobs import draw_summary, from_lab, summarize
 
     frame = open_spark(master).read.parquet(str(samples))
-    numbers = summarize(from_lab(frame) if "sent_ns" in frame.columns else frame)
+    numbers = summarize(from_lab(frame) if "sent_us" in frame.columns else frame)
     if picture:
         draw_summary(numbers, picture)
     _finish(numbers, output, overwrite=overwrite)

@@ -78,7 +78,22 @@ def test_mistakes_are_named(text: str, says: str) -> None:
 
 
 def test_an_unknown_layout_lists_the_known(tmp_path: Path) -> None:
-    with pytest.raises(TopologyError, match="far-field, near-field, pair, zoning"):
+    with pytest.raises(TopologyError, match="far-field, near-field, pair, spread, zoning"):
         layout("ring")
     with pytest.raises(TopologyError, match="cannot be read"):
         load_topology(tmp_path / "none.toml")
+
+
+def test_a_publisher_that_roams_is_wanted_in_part() -> None:
+    spread = layout("spread")
+    roaming = spread[13]
+    assert len(roaming.places) == 64
+    shares = {s.id: sum(spread.wanted(s, roaming)) for s in spread.with_role("subscriber")}
+    assert all(2 <= each <= 16 for each in shares.values()), shares
+    areas = [node.area for node in spread.with_role("subscriber")]
+    assert len(set(areas)) == len(areas), "every subscriber has an area of its own"
+    nowhere = sum(
+        not any(spread.wanted(s, roaming)[each] for s in spread.with_role("subscriber"))
+        for each in range(64)
+    )
+    assert nowhere > 16, "the publisher is around the areas as well"

@@ -23,6 +23,8 @@ def test_a_run_takes_its_options_and_ends_with_its_page(tmp_path: Path) -> None:
     assert page.startswith("# Doubled numbers\n\nRun on 20")
     assert "- Numbers: made up.\n" in page
     assert "\ndoubled\n0, 2, 4, 0, 2, 4\n## How it was run\n" in page
+    assert "## The claims of Toy 1999" in page
+    assert "| numbers double | 1 | × 2 | × 2.00 (4 rounds, no interval) | cannot be told |" in page
     assert (tmp_path / "toy.txt").exists()
 
 

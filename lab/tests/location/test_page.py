@@ -6,16 +6,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from zonal.errors import ZonalError
+from zonal.pipeline.jobs import check_java
 from zonal_lab.emulation import Topology, layout
-from zonal_lab.experiment import Outcome, Results
+from zonal_lab.experiment import Outcome, Results, Ruling, judge
 from zonal_lab.location import EXPERIMENT
-from zonal_lab.location.claims import Judge
+from zonal_lab.location.claims import claims
 from zonal_lab.location.false_positives import EXPECTED, FalsePositives
 from zonal_lab.location.page import grade
 from zonal_lab.location.plan import FalsePositivesCase, LocationCase, LocationPlan
 from zonal_lab.location.samples import NODES, SAMPLES, node_table, sample_table
 from zonal_lab.location.scene import SceneRun
-from zonal_lab.location.spark_summary import spark_is_there, summarize_by_spark
+from zonal_lab.location.spark_summary import summarize_by_spark
 from zonal_lab.location.summary import (
     Condition,
     SubscriberFigures,
@@ -25,7 +27,7 @@ from zonal_lab.location.summary import (
 )
 from zonal_lab.location.techniques import BASELINES, TECHNIQUES
 
-PLAN = LocationPlan(rounds=2, seconds=1.0, transports=("tcp",), cpu_percents=(100,))
+PLAN = LocationPlan(rounds=5, seconds=1.0, transports=("tcp",), cpu_percents=(100,))
 # Latencies in milliseconds, so that what the report should say is known.
 LATENCY = {"TOPIC": 100.0, "PAYLOAD": 60.0, "json": 5.0, "mgrs": 4.0, "bloom": 4.5, "s2": 3.0}
 
@@ -39,8 +41,9 @@ def outcome(case: LocationCase, topology: Topology, lost: int = 0, doubled: int 
         rows = [
             (publisher.id, number, number * 1_000_000, number * 1_000_000 + latency_ns)
             for publisher in topology.with_role("publisher")
-            if topology.wants(subscriber, publisher)
+            for wanted in [topology.wanted(subscriber, publisher)]
             for number in range(sent[publisher.id] - lost)
+            if wanted[number % len(wanted)]
         ]
         rows += rows[:doubled]
         messages[subscriber.id] = np.array(rows, dtype=np.int64).reshape(-1, 4)
@@ -93,8 +96,8 @@ def test_the_summary_gives_back_known_latencies(results: Results) -> None:
             assert totals.busiest_mbit == pytest.approx(5.0)
     near = summary.totals(Condition("near-field", "tcp", 100), "PAYLOAD")
     assert near is not None
-    # Three sessions that want nothing receive all 3,200 messages, in both rounds.
-    assert near.unwanted == 3 * 3200 * 2
+    # Three sessions that want nothing receive all 3,200 messages, in all rounds.
+    assert near.unwanted == 3 * 3200 * 5
     # Equation 7.2 divides the number of messages by the time from the first to the last.
     assert near.throughput_hz == pytest.approx(3200 / 3.199)
 
@@ -113,12 +116,13 @@ def test_loss_and_doubles_are_counted(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_sparks_figures_are_the_same(results: Results) -> None:
-    if not spark_is_there():
-        pytest.skip("no pipeline, or no Java for it")
-    for first_s in (None, 0.5):
-        both = summarize(results, first_s), summarize_by_spark(results, first_s)
-        assert greatest_difference_ms(*both) < 1e-3
-        assert_alike(both[0].rows, both[1].rows)
+    try:
+        check_java()
+    except ZonalError:
+        pytest.skip("no Java for Spark")
+    both = summarize(results), summarize_by_spark(results)
+    assert greatest_difference_ms(*both) < 1e-3
+    assert_alike(both[0].rows, both[1].rows)
 
 
 def assert_alike(ours: list[SubscriberFigures], theirs: list[SubscriberFigures]) -> None:
@@ -132,30 +136,23 @@ def assert_alike(ours: list[SubscriberFigures], theirs: list[SubscriberFigures])
             assert vars(spark)[name] == pytest.approx(value, abs=1e-3), (order(mine), name)
 
 
-def test_the_first_seconds_of_a_run_count_its_first_messages(results: Results) -> None:
-    whole, half = summarize(results), summarize(results, first_s=0.5)
-    share = 0.5 / PLAN.seconds
-    assert [row.expected for row in half.rows] == [
-        round(row.expected * share) for row in whole.rows
-    ]
-    assert sum(row.messages for row in half.rows) == pytest.approx(
-        share * sum(row.messages for row in whole.rows), rel=0.02
-    )
-
-
 def test_verdicts_follow_the_numbers(results: Results) -> None:
-    judge = Judge(summarize(results))
-    figures = {verdict.claim: verdict.holds for verdict in judge.figures()}
-    assert len(figures) == 4
-    assert all(figures.values())
-    claims = {verdict.claim: verdict for verdict in judge.verdicts()}
-    assert claims["Near-field: location-aware latency is higher, up to +70 %"].holds is False
-    assert (
-        "json 5.0 ms (−92 %)"
-        in claims["Zoning: location-aware latency about 50 % below both baselines"].because
-    )
-    # Claims about UDP and slow routers are left out: nothing of the kind was run.
-    assert not any("UDP" in claim for claim in claims)
+    verdicts = {(each.claim.where, each.claim.text): each for each in judge(claims(results))}
+
+    def found(where: str) -> str:
+        (one,) = (each for (place, _), each in verdicts.items() if place == where)
+        return f"{one.words}: {one.ours}"
+
+    # The slowest encoding takes 5 ms, the better baseline 60 ms, in each of five rounds.
+    assert found("7.3, figure 7.2") == "holds: −91.7 % (−91.7 % to −91.7 %; 5 rounds)"
+    assert found("zoning").startswith("holds")
+    assert found("7.4, figure 7.6").startswith("does not hold: −93.3 %")
+    # MGRS is faster than the other two, by a tenth and not by 40 %.
+    assert found("7.4, figure 7.7").startswith("does not hold (its direction does): −11.1 %")
+    # Claims about UDP and slow routers are there, though nothing of the kind was run.
+    assert found("7.7, figure 7.25") == "cannot be told: not measured"
+    assert found("7.6, figure 7.17") == "cannot be told: not measured"
+    assert sum(each.ruling is Ruling.OPEN for each in verdicts.values()) >= 12
 
 
 def test_it_is_one_page_with_its_pictures(results: Results, tmp_path: Path) -> None:

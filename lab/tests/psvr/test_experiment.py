@@ -27,8 +27,8 @@ def run(folder: Path, *arguments: str) -> str:
         ("messages", "below 8 % more messages"),
         ("delivery", "close to identical"),
         ("routes", "a shorter mean route"),
-        ("density", "the denser the network"),
-        ("recovery", "0 without recovery"),
+        ("density", "where the network is densest"),
+        ("recovery", "no corrupted state from which"),
         ("channels", "beacons know nothing of channels"),
         ("rest", "| every 4 s | 90"),  # 900 beacons an hour
     ],

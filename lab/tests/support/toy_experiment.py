@@ -12,7 +12,7 @@ import pyarrow as pa
 import typer
 
 from zonal_lab.errors import EmulationError
-from zonal_lab.experiment import Experiment, Outcome, Results, Trial
+from zonal_lab.experiment import Claim, Experiment, Outcome, Results, Trial, Unit
 
 
 @dataclass(frozen=True)
@@ -86,4 +86,14 @@ def _page(
     yield ", ".join(str(record.figures["doubled"]) for record in results.records())
 
 
-TOY = Experiment("toy", "Doubled numbers", _trial, _page)
+def _claims(results: Results) -> Iterator[Claim]:
+    ratios = [
+        record.figures["doubled"] / record.case["number"]
+        for record in results.records()
+        if record.case["number"]
+    ]
+    yield Claim("Toy 1999", "1", "numbers double", "× 2", Unit.TIMES,
+                lambda draw: draw(ratios), least=2, most=2)  # fmt: skip
+
+
+TOY = Experiment("toy", "Doubled numbers", _trial, _page, _claims)

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import mqtt5
 
-from zonal import __version__
 from zonal.broker import handlers, handshake, reason_codes
 from zonal.broker.connection import Connection, Stage
 from zonal.broker.express import Express
+from zonal.broker.figures import Figures
 from zonal.broker.message import Message
 from zonal.broker.packet_reader import PacketReader
 from zonal.broker.rates import Use
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from zonal.broker.access import Access, RemoteEnd, User
     from zonal.broker.journal import Journal
     from zonal.broker.settings import Settings
+    from zonal.broker.state import Claim
 
 
 READING = frozenset({Stage.NEW, Stage.EXCHANGING, Stage.OPEN})
@@ -42,6 +43,7 @@ class Broker(BrokerState):
                  journal: Journal | None = None, now: float = 0.0) -> None:  # fmt: skip
         super().__init__(settings, access, journal, now)
         self.express = Express(self)
+        self.figures = Figures(self, now)
         self.timers.at(now, self._measure)
         if self.settings.sys_interval > 0:
             self.timers.at(now, self._publish_counters)
@@ -129,11 +131,21 @@ class Broker(BrokerState):
         except MqttError as error:
             self.drop(connection, error.reason_code, str(error), now)
 
+    def claimed(self, claim: Claim, now: float) -> None:
+        """The session of a client that was let in can go on here, or begin."""
+        connection, user, proof = claim
+        try:
+            handshake.admit(self, connection, user, now, proof, claimed=True)
+        except MqttError as error:
+            self.drop(connection, error.reason_code, str(error), now)
+
     def lost(self, connection: Connection, now: float) -> None:
         """The network connection is gone."""
         self.counters.connections -= 1
         connection.stage = Stage.CLOSED
         self.timers.cancel(connection.deadline)
+        if connection in self.attached:
+            self.diary.left(connection, "the connection was lost", now)
         self.leave(connection, now)
 
     def writable(self, connection: Connection, now: float) -> None:
@@ -167,11 +179,7 @@ class Broker(BrokerState):
 
     def _publish_counters(self, now: float) -> None:
         """Publishes the `$SYS` topics whose values have changed, and comes back in a while."""
-        counters = self.counters.topics(
-            now, sessions=len(self.sessions), subscriptions=len(self.matching),
-            retained=len(self.retained), version=__version__,
-        )  # fmt: skip
-        for topic, text in counters:
+        for topic, text in self.figures.topics(now):
             known = self.retained.get(topic)
             if known is None or known.payload != text.encode():
                 message = Message(topic, text.encode(), retain=True)

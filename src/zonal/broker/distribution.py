@@ -9,8 +9,9 @@ from zonal.broker.receivers import Receivers, receivers_of
 from zonal.broker.topics import OWN_PREFIXES, is_literal, valid_topic
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
+    from zonal.broker.groups import Groups
     from zonal.broker.matching import Matching
     from zonal.broker.outgoing import Outgoing
     from zonal.broker.retained import Retained
@@ -41,6 +42,9 @@ class Distributor:
         """Called with every message that a client of this broker published."""
         self.stamp = 0
         """Counts the changes after which places may find other receivers."""
+        self._serial = 0
+        self.groups: Groups | None = None
+        """Says which groups' messages are delivered by another broker."""
         matching.watchers.append(self)
 
     def publish(self, message: Message, now: float) -> int:
@@ -48,6 +52,9 @@ class Distributor:
 
         Returns how many receive it here.
         """
+        if self.on_publish is not None:
+            self._serial += 1
+            message.serial = self._serial
         if message.retain:
             self._retained.publish(message, now)
         count = self.deliver(message, now)
@@ -55,15 +62,24 @@ class Distributor:
             self.on_publish(message)
         return count
 
-    def deliver(self, message: Message, now: float) -> int:
-        """Hands a message to everyone who wants it; returns how many."""
-        copies, groups, *_ = self._receivers(message)
+    def deliver(
+        self, message: Message, now: float, only: Collection[ClientSession] | None = None
+    ) -> int:
+        """Hands a message to everyone who wants it, or of these sessions; returns how many."""
+        if only is None:
+            copies, groups, *_ = self._receivers(message)
+        else:
+            wanting = self._matching.find(message.topic, message.location, message.geofence)
+            copies, groups, *_ = receivers_of(
+                [each for each in wanting if each.session in only], message.source
+            )
         encodings = Encodings(message, now)
         message_qos, retain = message.qos, message.retain
         for session, qos, identifiers, as_published in copies:
             session.deliver(encodings, min(message_qos, qos), retain and as_published, identifiers)
         for members in groups:
-            self._deliver_shared(members, encodings)
+            if self.groups is None or self.groups.is_ours(members[0], message):
+                self._deliver_shared(members, encodings)
         return len(copies) + len(groups)
 
     def _receivers(self, message: Message) -> Receivers:

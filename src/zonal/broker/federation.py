@@ -22,6 +22,7 @@ import zenoh
 import zonal.session
 from zonal.broker.envelope import opened, seal, unseal
 from zonal.broker.geocontext import NOWHERE, with_location
+from zonal.broker.group_tokens import GroupTokens
 from zonal.broker.interest import ClientsInterest
 from zonal.broker.keymap import fits, key_of_topic, topic_of_key
 from zonal.broker.message import Message
@@ -54,7 +55,6 @@ class Federation:
         self._server = server
         self._config = config
         self._id = secrets.randbits(64)
-        self._number = 0
         self.interest = ClientsInterest()
         self._outgoing: queue.Queue[Callable[[], None] | None] = queue.Queue(WAITING_OUT)
         self._arrived: deque[Sample] = deque()
@@ -87,6 +87,7 @@ class Federation:
                 self.interest.added(subscription)
         self._broker.matching.watchers.append(self.interest)
         self._broker.distributor.on_publish = self._publish
+        self._share = GroupTokens(self._broker, self._session.zenoh, self._id, self._in_loop)
         self._retained = RetainedElsewhere(
             self._broker, self._session.zenoh, in_loop=self._in_loop, in_thread=self._in_thread,
             clock=self._server.clock,
@@ -102,6 +103,7 @@ class Federation:
         self._broker.distributor.on_publish = None
         self._broker.on_retained_wanted = None
         self._broker.matching.watchers.remove(self.interest)
+        self._share.close()
         if self._declaring is not None:
             self._declaring.cancel()
             with contextlib.suppress(asyncio.CancelledError):
@@ -118,11 +120,9 @@ class Federation:
         """Called for every message of a client of ours; `$…` and endless topics stay at home."""
         if message.topic.startswith("$") or not fits(key_of_topic(message.topic)):
             return
-        self._number += 1
-        number = self._number
-        if self._in_thread(lambda: self._put(message, number)):
+        if self._in_thread(lambda: self._put(message, message.serial)):
             self._broker.counters.remote_sent += 1
-            if message.retain:
+            if message.retain and not self._broker.is_shared:
                 self._retained.changed(message)
         else:
             self._broker.counters.dropped += 1
@@ -177,6 +177,8 @@ class Federation:
         done = -1
         while True:
             pause = DECLARE_EVERY
+            if changes := self._share.groups.changes():
+                await asyncio.to_thread(self._share.announce, changes)
             if self.interest.changes != done:
                 done = self.interest.changes
                 start = time.perf_counter()
@@ -229,6 +231,7 @@ def message_of(sample: Sample, now: float) -> tuple[Message, tuple[int, int] | N
     if envelope is not None:
         message = opened(envelope, payload, now)
         number: tuple[int, int] | None = (envelope.broker, envelope.number)
+        message.serial = envelope.number
     else:
         message, number = _from_zenoh(sample, payload), None
     message.location, message.geofence = sample.location, sample.geofence

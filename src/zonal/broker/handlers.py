@@ -82,6 +82,7 @@ def _on_disconnect(broker: BrokerState, connection: Connection, session: ClientS
         if session.expiry == 0 and expiry != 0:
             raise protocol_error("a session that ends with its connection cannot be kept")
         session.expiry = min(expiry, broker.settings.session_expiry)
+    broker.diary.left(connection, f"DISCONNECT 0x{code:02x}", now)
     broker.leave(connection, now, keep_will=code != reason_codes.SUCCESS)
     connection.close()
 

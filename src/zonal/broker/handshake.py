@@ -11,6 +11,7 @@ from zonal.broker import authentication, geocontext, reason_codes, scram, versio
 from zonal.broker.connection import UNLIMITED, Connection, Stage
 from zonal.broker.publishing import check_offered, check_properties
 from zonal.broker.reason_codes import protocol_error
+from zonal.broker.state import BrokerState, Claim
 from zonal.broker.topics import OWN_PREFIXES, valid_topic
 from zonal.broker.version_311 import QOS
 from zonal.broker.will import Will
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from zonal.broker.packet_reader import PacketReader
     from zonal.broker.session import ClientSession
     from zonal.broker.settings import Limits
-    from zonal.broker.state import BrokerState
 
 PRECISION = "precision"
 
@@ -92,11 +92,10 @@ def on_auth(broker: BrokerState, connection: Connection, packet: mqtt5.Packet, n
 
 
 def admit(broker: BrokerState, connection: Connection, user: User, now: float,
-          proof: bytes | None = None) -> None:  # fmt: skip
+          proof: bytes | None = None, *, claimed: bool = False) -> None:  # fmt: skip
     """Opens the session of a client whose credentials were checked."""
     packet = connection.connect
     assert packet is not None
-    connection.connect = None
     context = _context(broker, packet.user_properties, "")
     precision_m = _precision(broker, packet)
     will = None
@@ -106,7 +105,13 @@ def admit(broker: BrokerState, connection: Connection, user: User, now: float,
             raise MqttError(
                 reason_codes.IMPLEMENTATION_SPECIFIC, "in the will: around belongs to SUBSCRIBE"
             )
+    connection.connect = None
     _configure(broker, connection, packet, user)
+    if broker.is_shared and not claimed and connection.client_id not in broker.sessions:
+        connection.connect = packet
+        connection.stage = Stage.PROVING
+        broker.claiming.append(Claim(connection, user, proof))
+        return
     connection.allowances = broker.allowances(user, now)
     session, present = _session(broker, connection, packet, now)
     session.will = will
@@ -120,6 +125,7 @@ def admit(broker: BrokerState, connection: Connection, user: User, now: float,
         broker.leave(connection, now, keep_will=False)
         connection.close()
         return
+    broker.diary.came(connection, now, present=present)
     connection.send(welcome)
     broker.watch(connection, now)
     session.resume(now)
@@ -147,7 +153,8 @@ def _configure(
     """What CONNECT says about this connection alone."""
     settings = broker.settings
     connection.user = user
-    connection.client_id = packet.client_id or f"zonal-{secrets.token_hex(10)}"
+    assigned = connection.client_id or f"zonal-{secrets.token_hex(10)}"
+    connection.client_id = packet.client_id or assigned
     connection.reader.limit = settings.limits.maximum_packet_size
     connection.quota = min(packet.receive_max, settings.limits.maximum_inflight)
     connection.topic_alias_maximum = packet.topic_alias_max

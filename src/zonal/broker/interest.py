@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 KEY_BUDGET = 1000
 """Key expressions one broker declares at most."""
-AREA_CELLS = 64
+AREA_CELLS, CELLS_AN_AREA = 64, 8
 PLACE_MARGIN_M = 500.0
 """How far a client moves before its place is declared anew."""
 AREA_MARGIN_M = 50.0
@@ -93,7 +93,9 @@ class ClientsInterest:
 def _interest_in(key: str) -> Interest:
     # Messages of encodings that announce areas go to announced areas only.
     kinds = [encoding for encoding in encodings() if not encoding.announces_areas]
-    return Interest(key, kinds, area_cells=AREA_CELLS, coupled=_COUPLED)
+    return Interest(
+        key, kinds, area_cells=AREA_CELLS, cells_an_area=CELLS_AN_AREA, coupled=_COUPLED
+    )
 
 
 def _id(subscription: ClientSubscription) -> Id:

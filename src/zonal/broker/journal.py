@@ -14,9 +14,12 @@ if TYPE_CHECKING:
 class Journal(OutgoingJournal):
     """Takes changes in the order they happen; nothing is promised to a client before `commit`.
 
-    This one keeps nothing, for a broker without a data directory. `Store` keeps what belongs to
-    durable sessions, and retained messages.
+    This one keeps nothing, for a broker without a data directory. `StoredJournal` keeps what
+    belongs to durable sessions, and retained messages.
     """
+
+    def begin(self, session: ClientSession) -> None:
+        """A session begins, or comes back from the store."""
 
     def session(self, session: ClientSession) -> None:
         """A session was opened, changed or left by its client."""

@@ -41,6 +41,8 @@ class Message:
     """When it became its topic's retained message."""
     references = 0
     """How many durable queues hold it."""
+    serial = 0
+    """Its number at the broker where it was published; 0 where that has none."""
     holders = 0
     """How many sessions hold it, waiting or under way."""
     extra = 0

@@ -40,6 +40,7 @@ def on_publish(broker: BrokerState, connection: Connection, session: ClientSessi
     except Refused as refused:
         broker.counters.refused += 1
         code, reason = refused.code, str(refused)
+        broker.diary.denied(session.client_id, "publication", code, reason, now)
     if qos == 1:
         connection.acknowledge(mqtt5.PubAckPacket, packet_id, code, reason)
     elif qos == 2:

@@ -20,10 +20,10 @@ from zonal.errors import GeometryError, ZonalError
 from zonal.geo import Point, area_from_dict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
+    from zonal.broker.sql_journal import SqlJournal
     from zonal.broker.state import BrokerState
-    from zonal.broker.store import Store
 
 logger = logging.getLogger(__name__)
 
@@ -41,16 +41,21 @@ SHAPES: dict[str, tuple[tuple[type, ...], ...]] = {
 LAST_IDENTIFIER = 268_435_455
 
 
-def recover(broker: BrokerState, store: Store, now: float) -> None:
-    """Fills a new broker from its store; every client counts as disconnected from now on.
+def recover(
+    broker: BrokerState, store: SqlJournal, now: float, clients: Sequence[str] | None = None
+) -> None:
+    """Fills a broker from its store, with these clients' sessions or with everything.
+
+    Every client counts as disconnected from now on.
 
     A client that was connected when the process died lost its connection then: its session expiry
     and its will delay begin now, as the specification has it for lost connections. A row that
     cannot be understood, or belongs to one, is set aside and logged; all others count.
     """
-    reading = StoreReading(broker, store, now)
+    reading = StoreReading(broker, store, now, clients)
     reading.read("message", reading.message)
-    reading.read("retained", reading.retained)
+    if clients is None:
+        reading.read("retained", reading.retained)
     reading.read("session", reading.session)
     reading.read("subscription", reading.subscription)
     reading.read("outgoing", reading.outgoing)
@@ -62,7 +67,10 @@ def recover(broker: BrokerState, store: Store, now: float) -> None:
 class StoreReading:
     """Takes the rows of each table; a method a table."""
 
-    def __init__(self, broker: BrokerState, store: Store, now: float) -> None:
+    def __init__(
+        self, broker: BrokerState, store: SqlJournal, now: float, clients: Sequence[str] | None
+    ) -> None:
+        self._clients = clients
         self._broker = broker
         self._store = store
         self._now = now
@@ -71,7 +79,7 @@ class StoreReading:
 
     def read(self, table: str, take: Callable[..., None]) -> None:
         """Gives every row of a table to its method."""
-        for row in self._store.rows(table):
+        for row in self._store.rows(table, self._clients):
             try:
                 for value, kinds in zip(row, SHAPES[table], strict=True):
                     if not isinstance(value, kinds):
@@ -83,7 +91,7 @@ class StoreReading:
 
     def message(self, key: int, packet: bytes, *rest: Any) -> None:
         """A message that sessions wait for."""
-        self._store.resume_at(key + 1)
+        self._store.resume_after(key)
         message = _message(packet, *rest)
         message.key = key
         self._messages[key] = message
@@ -173,6 +181,17 @@ class StoreReading:
 def _within(what: str, value: int, low: int, high: int) -> None:
     if not low <= value <= high:
         raise ValueError(f"{what} {value} is not between {low} and {high}")
+
+
+def stored_message(
+    packet: bytes, expires_at: float | None, source: str | None, places: str | None
+) -> Message | None:
+    """A message from a database; None where it cannot be read."""
+    try:
+        return _message(packet, expires_at, source, places)
+    except Exception as error:  # noqa: BLE001 - whatever is stored
+        logger.warning("a stored message cannot be read: %s", describe(error))
+        return None
 
 
 def describe(error: Exception) -> str:

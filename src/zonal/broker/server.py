@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from zonal.broker.access import User
     from zonal.broker.core import Broker
+    from zonal.broker.sharing import Sharing
     from zonal.errors import MqttError
 
 logger = logging.getLogger(__name__)
@@ -65,6 +66,8 @@ class Server:
         """Has everything written before the event loop waits again."""
         self.flush = self._turns.flush
         """Has the store commit, and then everything written."""
+        self.sharing: Sharing | None = None
+        """Shares sessions with other brokers."""
         self.failed: asyncio.Future[None] = self._loop.create_future()
         """Raises when the broker cannot go on."""
 
@@ -135,6 +138,8 @@ class Server:
                 link.write(data)
             if connection.stage is Stage.CLOSED:
                 link.close()
+        if broker.claiming and self.sharing is not None:
+            self._share(lambda sharing: sharing.claim(self.clock()))
         if broker.proving:
             waiting, broker.proving = broker.proving, []
             for connection in waiting:
@@ -151,6 +156,24 @@ class Server:
         if not self.failed.done():
             self.failed.set_exception(BrokerError(f"the store cannot be written: {error}"))
 
+    def _share(self, job: Callable[[Sharing], None]) -> None:
+        """Does something with the database that brokers share; without it none can go on."""
+        if self.sharing is None or self.failed.done():
+            return
+        before = [claim.connection for claim in self.broker.claiming]
+        try:
+            job(self.sharing)
+        except Exception as error:  # noqa: BLE001 - whatever the database raises
+            self._give_up(error)
+            return
+        waiting = {claim.connection for claim in self.broker.claiming}
+        for connection in before:
+            if connection not in waiting:
+                cast("ClientLink", connection.rim).release(Hold.PROVING)
+        for connection in waiting:
+            cast("ClientLink", connection.rim).hold(Hold.PROVING)
+        self.schedule()
+
     def _abort(self) -> None:
         for link in list(self.links):
             link.abort()
@@ -166,6 +189,7 @@ class Server:
             await asyncio.sleep(TICK)
             try:
                 self.broker.tick(self.clock())
+                self._share(lambda sharing: sharing.tick(self.clock()))
                 if number % LOOKS == 0:
                     self._make_room()
             except Exception:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import ssl
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
@@ -13,13 +14,17 @@ from zonal.broker.core import Broker
 from zonal.broker.credentials import Credentials, read_passwords, read_rules
 from zonal.broker.federation import Federation
 from zonal.broker.location_rules import read_location_rules
+from zonal.broker.operation import Operation
+from zonal.broker.postgres import PostgresStore
 from zonal.broker.recovery import recover
 from zonal.broker.server import Server, steady_clock
 from zonal.broker.settings import Settings
-from zonal.broker.store import Store
+from zonal.broker.sharing import Sharing
+from zonal.broker.store import StoredJournal
 from zonal.broker.websocket import is_local
 from zonal.broker.zones import read_zones
 from zonal.errors import BrokerError, StoreInUseError
+from zonal.keys import encoding_named
 from zonal.runtime import is_loopback
 from zonal.session import config
 
@@ -27,6 +32,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 STANDBY_POLL = 0.2
+LISTENER = re.compile(
+    r"(?P<kind>mqtts?|wss?)://(?P<host>\[[0-9a-f:.]+\]|[^:/\[\]]+):(?P<port>\d+)/?"
+)
+ENCRYPTED = frozenset({"mqtts", "wss"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +47,12 @@ class Options:
     tls_port: int | None = None
     websocket_port: int | None = None
     secure_websocket_port: int | None = None
+    listeners: tuple[str, ...] = ()
+    """Further listeners: `mqtt://`, `mqtts://`, `ws://` or `wss://`, a host and a port."""
+    metrics_port: int | None = None
+    """Serves figures for Prometheus."""
+    control: Path | None = None
+    """The folder for its control socket, which is named after its first port."""
     certificate: Path | None = None
     key: Path | None = None
     websocket_origins: tuple[str, ...] = ()
@@ -52,6 +67,8 @@ class Options:
     locations: Path | None = None
     """TOML: how payloads say places."""
     data: Path | None = None
+    database: str | None = None
+    """`postgresql://…`: what must last is there, and several brokers share it."""
     synchronous: Literal["normal", "full"] = "normal"
     standby: bool = False
     """Wait for the data directory while another broker uses it."""
@@ -63,7 +80,14 @@ class Options:
     """Join Zenoh also without endpoints, by scouting."""
     zenoh_mode: Literal["client", "peer", "router"] | None = None
     """By default a client of the routers it connects to, else a peer."""
+    encodings: tuple[str, ...] = ()
+    """Encodings of places to hear beside the registered ones: Bloom domains by their numbers."""
     settings: Settings = field(default_factory=Settings)
+
+    @property
+    def is_encrypted(self) -> bool:
+        """Whether a listener needs a certificate."""
+        return any(kind in ENCRYPTED for _, kind, _, _ in listeners_of(self))
 
     @property
     def is_secured(self) -> bool:
@@ -83,6 +107,8 @@ class Service:
         self._options = options
         check(options)
         self.ports: dict[str, int] = {}
+        """By kind of listener, and of further ones by what was asked for."""
+        self.metrics_port: int | None = None
         self.clock = steady_clock()
         self.federation: Federation | None = None
         self.broker: Broker
@@ -93,19 +119,26 @@ class Service:
         """Opens the store, recovers, joins other brokers, and only then listens."""
         options = self._options
         async with AsyncExitStack() as opened:
-            store = None
-            if options.data is not None:
+            store: StoredJournal | PostgresStore | None = None
+            if options.database is not None:
+                store = PostgresStore(options.database)
+            elif options.data is not None:
                 store = await self._open_store(options.data)
+            if store is not None:
                 opened.callback(store.close)
             now = self.clock()
             self.broker = Broker(settings(options), access=access(options), journal=store, now=now)
-            if store is not None:
-                recover(self.broker, store, now)
             self.server = Server(self.broker, self.clock)
+            if isinstance(store, StoredJournal):
+                recover(self.broker, store, now)
+            elif store is not None:
+                self.server.sharing = Sharing(self.broker, store)
+                self.server.sharing.start(now)
             if options.is_federated:
                 self.federation = await opened.enter_async_context(self._federation())
             await opened.enter_async_context(self.server)
             await self._listen()
+            await self._operate(opened)
             self._opened = opened.pop_all()
         return self
 
@@ -113,10 +146,20 @@ class Service:
         """Stops listening, tells the clients, leaves the other brokers, closes the store."""
         await self._opened.aclose()
 
-    async def _open_store(self, directory: Path) -> Store:
+    async def _operate(self, opened: AsyncExitStack) -> None:
+        options = self._options
+        operation = Operation(self.broker, self.server, self.clock)
+        opened.push_async_callback(operation.close)
+        if options.control is not None:
+            first = next(iter(self.ports.values()))
+            await operation.control(options.control / f"{first}.sock")
+        if options.metrics_port is not None:
+            self.metrics_port = await operation.metrics(options.host, options.metrics_port)
+
+    async def _open_store(self, directory: Path) -> StoredJournal:
         while True:
             try:
-                return Store(directory, synchronous=self._options.synchronous)
+                return StoredJournal(directory, synchronous=self._options.synchronous)
             except StoreInUseError:
                 if not self._options.standby:
                     raise
@@ -124,6 +167,8 @@ class Service:
 
     def _federation(self) -> Federation:
         options = self._options
+        for name in options.encodings:
+            encoding_named(name)  # known from now on, so that clients' interest names it
         alone = options.listen or not options.connect
         mode = options.zenoh_mode or ("peer" if alone else "client")
         joining = config(mode, connect=options.connect, listen=options.listen)
@@ -137,39 +182,56 @@ class Service:
 
     async def _listen(self) -> None:
         options = self._options
-        tls = None
-        if options.tls_port is not None or options.secure_websocket_port is not None:
-            tls = tls_context(options)
-        wanted = (
-            ("mqtt", options.port, None, False),
-            ("mqtts", options.tls_port, tls, False),
-            ("ws", options.websocket_port, None, True),
-            ("wss", options.secure_websocket_port, tls, True),
-        )
-        for name, port, context, websocket in wanted:
-            if port is None:
-                continue
+        tls = tls_context(options) if options.is_encrypted else None
+        wanted = listeners_of(options)
+        for name, kind, host, port in wanted:
             try:
                 self.ports[name] = await self.server.listen(
-                    options.host, port, tls=context, websocket=websocket, allows=self._allows
+                    host,
+                    port,
+                    tls=tls if kind in ENCRYPTED else None,
+                    websocket=kind in {"ws", "wss"},
+                    allows=self._allows,
                 )
             except OSError as error:
                 raise BrokerError(
-                    f"cannot listen on {options.host}:{port} for {name}: {error.strerror}"
+                    f"cannot listen on {host}:{port} for {kind}: {error.strerror}"
                 ) from error
+
+
+def listeners_of(options: Options) -> list[tuple[str, str, str, int]]:
+    """Every listener: its name, kind, host and port."""
+    own = {
+        "mqtt": options.port,
+        "mqtts": options.tls_port,
+        "ws": options.websocket_port,
+        "wss": options.secure_websocket_port,
+    }
+    found = [(kind, kind, options.host, port) for kind, port in own.items() if port is not None]
+    for written in options.listeners:
+        matched = LISTENER.fullmatch(written)
+        if matched is None:
+            raise BrokerError(
+                f"{written!r} is no listener such as mqtts://0.0.0.0:8883; "
+                f"there are {', '.join(own)}"
+            )
+        host = matched["host"].strip("[]")
+        found.append((written, matched["kind"], host, int(matched["port"])))
+    return found
 
 
 def check(options: Options) -> None:
     """Refuses what would be unsafe or cannot work, before anything is opened."""
     secured = options.is_secured
-    if not secured and not is_loopback(options.host):
-        raise BrokerError(
-            f"without a password file or client certificates only loopback is served, "
-            f"not {options.host}"
-        )
+    for _, _, host, _ in listeners_of(options):
+        if not secured and not is_loopback(host):
+            raise BrokerError(
+                f"without a password file or client certificates only loopback is served, "
+                f"not {host}"
+            )
     if options.rules is not None and not secured:
         raise BrokerError("rules need users: give a password file or a client CA as well")
-    encrypted = options.tls_port is not None or options.secure_websocket_port is not None
+    encrypted = options.is_encrypted
     if encrypted and (options.certificate is None or options.key is None):
         raise BrokerError("TLS needs a certificate and its key")
     if options.client_ca is not None and not encrypted:

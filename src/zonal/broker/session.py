@@ -264,6 +264,14 @@ class ClientSession:
                 self.journal.forget(self.client_id, entry)
                 entry.number = 0
 
+    def hand_off(self) -> None:
+        """Holds nothing any more, though the store still has it: another broker goes on."""
+        for entry in self.outstanding():
+            if entry.number:
+                entry.message.references -= 1
+                entry.number = 0
+        self.clear()
+
     def clear(self) -> None:
         """The session is over: it holds nothing any more."""
         for entry in self.outstanding():

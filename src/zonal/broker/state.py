@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from zonal.broker import geocontext, reason_codes
 from zonal.broker.access import Access, OpenAccess
+from zonal.broker.connection import Stage
 from zonal.broker.counters import BrokerCounters
+from zonal.broker.diary import Diary
 from zonal.broker.distribution import Distributor
 from zonal.broker.geotopics import GeoTopics
 from zonal.broker.journal import Journal
@@ -32,6 +34,14 @@ if TYPE_CHECKING:
 
 
 logger = logging.getLogger(__name__)
+
+
+class Claim(NamedTuple):
+    """A client that was let in, whose session another broker may hold."""
+
+    connection: Connection
+    user: User
+    proof: bytes | None
 
 
 class BrokerState:
@@ -61,11 +71,16 @@ class BrokerState:
         )
         self.timers = Timers()
         self.throttle = Throttle()
+        self.diary = Diary()
         self._of_users: dict[str, Allowance] = {}
         self.outbox: list[Connection] = []
         """Connections that have bytes to write, or must close."""
         self.proving: list[Connection] = []
         """Connections whose credentials the rim has to check."""
+        self.is_shared = False
+        """Whether other brokers serve the same sessions: they must be claimed first."""
+        self.claiming: list[Claim] = []
+        """Clients whose sessions the rim has to claim."""
         self.on_retained_wanted: Callable[[ClientSubscription], None] | None = None
         """Called with every subscription that wants what is retained."""
 
@@ -97,10 +112,16 @@ class BrokerState:
         """A session of a client that has none, nor subscriptions or messages."""
         session = ClientSession(client_id, user_name, self.counters, self.journal, self.ledger)
         self.sessions[client_id] = session
+        self.journal.begin(session)
         return session
 
     def drop(self, connection: Connection, code: int, reason: str, now: float) -> None:
         """Closes a connection for a reason that the client is told; its will applies."""
+        if connection in self.attached:
+            self.diary.sent_away(connection, code, reason, now)
+        elif connection.stage is not Stage.CLOSED:
+            self.counters.connections_refused += 1
+            self.diary.refused(connection, code, reason, now)
         connection.disconnect(code, reason)
         self.leave(connection, now)
 
@@ -152,8 +173,12 @@ class BrokerState:
     def _schedule_end(self, session: ClientSession) -> None:
         if session.expires_at is not None:
             session.end_deadline = self.timers.at(
-                session.expires_at, lambda now: self.end(session, now)
+                session.expires_at, lambda now: self._expire(session, now)
             )
+
+    def _expire(self, session: ClientSession, now: float) -> None:
+        self.counters.sessions_expired += 1
+        self.end(session, now)
 
     def resume_deadlines(self, session: ClientSession, now: float, *, was_connected: bool) -> None:
         """A session came back from the store without its client: time runs on for it."""
@@ -196,6 +221,22 @@ class BrokerState:
         return not message.payload or (
             self.retained.has_room(message, self.settings.limits) and not self.ledger.store_is_full
         )
+
+    def give_away(self, client_id: str, now: float) -> None:
+        """A client's session goes on at another broker: here it is gone, in the store it is not."""
+        session = self.sessions.get(client_id)
+        if session is None:
+            return
+        if session.connection is not None:
+            reason = "the client connected to another broker"
+            self.drop(session.connection, reason_codes.SESSION_TAKEN_OVER, reason, now)
+        if self.sessions.get(client_id) is not session:
+            return  # it was over with its connection
+        del self.sessions[client_id]
+        self.matching.leave(session)
+        self.timers.cancel(session.end_deadline)
+        self.timers.cancel(session.will_deadline)
+        session.hand_off()
 
     def set_durable(self, session: ClientSession, *, durable: bool) -> None:
         """Has the store keep a session from now on, or no longer."""

@@ -39,6 +39,7 @@ def on_subscribe(broker: BrokerState, connection: Connection, session: ClientSes
         except Refused as refused:
             codes.append(refused.code)
             problems.append(str(refused))
+            broker.diary.denied(session.client_id, "subscription", refused.code, str(refused), now)
             continue
         qos = min(int(asked.max_qos), broker.settings.limits.maximum_qos)
         codes.append(qos)

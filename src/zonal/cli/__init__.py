@@ -1,10 +1,10 @@
 """The command line: `zonal <command>`.
 
-`main` is the root. It asks `commands` for a name: our own commands have a module each (`router`,
-`pub`, `sub`, `get`, `encode`, `serve`, `broker`, `record`, `pipeline`, `history`, `mesh`, `demo`
-with `demo_table`), others come by the entry points of other distributions. What commands share is
-declared once: `connection` has the options by which they find the network, `notation` reads places
-as people type them, `output` writes samples as lines, `stopping` waits for Ctrl-C.
+`main` is the root. It asks `commands` for a name: our own commands have a module each (`demo` also
+has `demo_table` and `demo_feed`, `doctor` has `certificates`), others come by the entry points of
+other distributions. What commands share is declared once: `connection` has the options by which
+they find the network, `notation` reads places as people type them, `output` writes samples as
+lines, `examples` stand under each help, `stopping` waits for Ctrl-C.
 """
 
 from zonal.cli.main import app

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
+import logging
 import signal
-from pathlib import Path  # noqa: TC003  (typer reads the annotations)
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from zonal.cli.connection import JsonLines, check_mode
 from zonal.cli.notation import given
+from zonal.errors import CommandError, ConfigurationError
 
 if TYPE_CHECKING:
     from zonal.broker import Options, Service
@@ -48,7 +51,10 @@ def broker(
     locations: Annotated[
         Path | None, typer.Option(exists=True, help="How payloads say places (TOML).")
     ] = None,
-    data: Annotated[Path | None, typer.Option(help="Directory for what must last.")] = None,
+    data: Annotated[
+        str | None,
+        typer.Option(help="Directory for what must last, or postgresql://… shared with others."),
+    ] = None,
     sync: Annotated[bool, typer.Option(help="Wait for the disk at each commit.")] = False,
     standby: Annotated[bool, typer.Option(help="Wait until the data directory is free.")] = False,
     keep_alive: Annotated[int, typer.Option(help="Longest keep-alive; 0: any.")] = 0,
@@ -66,6 +72,21 @@ def broker(
         str | None,
         typer.Option(help="How to take part: client (of routers), peer or router."),
     ] = None,
+    encoding: Annotated[
+        list[str] | None,
+        typer.Option(help="A Bloom domain to hear, too: bloom:45.3,9.0,45.6,9.3,20x20,0.25."),
+    ] = None,
+    listener: Annotated[
+        list[str] | None,
+        typer.Option(help="One more listener, as in mqtts://0.0.0.0:8883; repeatable."),
+    ] = None,
+    metrics_port: Annotated[int, typer.Option(help="Figures for Prometheus; -1: none.")] = -1,
+    control: Annotated[
+        Path | None, typer.Option(help="Folder for the control socket, for status and kick.")
+    ] = None,
+    log_level: Annotated[
+        str, typer.Option(help="What to log: debug, info, warning or error.")
+    ] = "info",
     limit: Annotated[
         list[str] | None,
         typer.Option(help="A limit, as in maximum_packet_size=1MiB; repeatable."),
@@ -96,8 +117,13 @@ def broker(
         return
     import uvloop
 
-    from zonal.broker import NEVER, Options, Settings, read_limits
+    from zonal.broker import NEVER, Options, Settings, control_folder, read_limits
 
+    logging.basicConfig(
+        level=given(log_level, check_level), format="%(asctime)s %(levelname)s %(message)s"
+    )
+
+    shared = data is not None and data.startswith(("postgresql://", "postgres://"))
     options = Options(
         host=host,
         port=_port(port),
@@ -111,13 +137,18 @@ def broker(
         rules=rules,
         zones=zones,
         locations=locations,
-        data=data,
+        data=None if data is None or shared else Path(data),
+        database=data if shared else None,
         synchronous="full" if sync else "normal",
         standby=standby,
         connect=tuple(connect or ()),
         listen=tuple(listen or ()),
         federate=federate,
         zenoh_mode=given(zenoh_mode, check_mode),
+        encodings=tuple(encoding or ()),
+        listeners=tuple(listener or ()),
+        metrics_port=_port(metrics_port),
+        control=control or control_folder(),
         websocket_origins=tuple(websocket_origin or ()),
         settings=Settings(
             limits=read_limits(limit or ()),
@@ -132,6 +163,16 @@ def broker(
     )
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(_serve(options, json_lines=json_lines))
+
+
+LEVELS = ("debug", "info", "warning", "error")
+
+
+def check_level(name: str) -> str:
+    """A level of the log, as `logging` names it."""
+    if name not in LEVELS:
+        raise ConfigurationError(f"{name!r} is no log level; there are {', '.join(LEVELS)}")
+    return name.upper()
 
 
 def _port(number: int) -> int | None:
@@ -154,7 +195,10 @@ async def _serve(options: Options, *, json_lines: bool) -> None:
         return
     await starting
     try:
-        places = [f"{name}://{options.host}:{n}" for name, n in service.ports.items()]
+        places = [
+            name if "://" in name else f"{name}://{options.host}:{port}"
+            for name, port in service.ports.items()
+        ]
         told = json.dumps({"serving": places})
         typer.echo(told if json_lines else f"zonal broker: serving {', '.join(places)}")
         failed = service.server.failed
@@ -188,3 +232,59 @@ def passwd(
     from zonal.broker import set_password
 
     set_password(file, user, password.encode(), scram=scram)
+
+
+CONTROL = typer.Option(help="The broker's control socket, or the folder it is in.")
+
+
+@app.command()
+def status(control: Annotated[Path | None, CONTROL] = None, json_lines: JsonLines = False) -> None:
+    """Show a running broker's clients, places, queues and drops."""
+    from zonal.broker import ask_broker, control_folder
+    from zonal.cli.broker_status import show
+
+    answer = ask_broker({"do": "status"}, control or control_folder())
+    if json_lines:
+        typer.echo(json.dumps(answer))
+    else:
+        show(answer)
+
+
+@app.command()
+def kick(
+    client: Annotated[str, typer.Argument(help="The client identifier.")],
+    control: Annotated[Path | None, CONTROL] = None,
+) -> None:
+    """Disconnect a client of a running broker, and end its session."""
+    from zonal.broker import ask_broker, control_folder
+
+    answer = ask_broker({"do": "kick", "client": client}, control or control_folder())
+    if not answer.get("kicked"):
+        raise CommandError(f"no client {client!r} is there")
+    typer.echo(f"{client} is disconnected")
+
+
+@app.command()
+def bridge(
+    here: Annotated[str, typer.Argument(help="This broker, as in mqtt://127.0.0.1:1883.")],
+    there: Annotated[str, typer.Argument(help="The other, as in mqtts://user:pass@host:8883.")],
+    topic: Annotated[
+        list[str],
+        typer.Option(help="What is carried, as in 'sensors/# in 1 here/ there/'; repeatable."),
+    ],
+    place: Annotated[
+        list[str] | None,
+        typer.Option(help="A place for messages that say none, filter=lat,lon; repeatable."),
+    ] = None,
+    name: Annotated[str, typer.Option(help="The client identifier at both.")] = "zonal-bridge",
+) -> None:
+    """Carry messages between two MQTT 5 brokers until Ctrl-C."""
+    from zonal.broker import Bridge, Carried, Placed
+
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    carrying = Bridge(
+        here, there, [Carried.read(each) for each in topic],
+        [Placed.read(each) for each in place or ()], name,
+    )  # fmt: skip
+    with contextlib.suppress(KeyboardInterrupt):
+        asyncio.run(carrying.run())

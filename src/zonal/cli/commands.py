@@ -55,6 +55,12 @@ def _get() -> Any:
     return get
 
 
+def _watch() -> Any:
+    from zonal.cli.watch import watch
+
+    return watch
+
+
 def _encode() -> Any:
     from zonal.cli.encode import encode
 
@@ -71,6 +77,12 @@ def _broker() -> Any:
     from zonal.cli.broker import app
 
     return app
+
+
+def _store() -> Any:
+    from zonal.cli.store import store
+
+    return store
 
 
 def _record() -> Any:
@@ -103,6 +115,18 @@ def _demo() -> Any:
     return demo
 
 
+def _feed() -> Any:
+    from zonal.cli.feed import feed
+
+    return feed
+
+
+def _replay() -> Any:
+    from zonal.cli.replay import replay
+
+    return replay
+
+
 def _doctor() -> Any:
     from zonal.cli.doctor import doctor
 
@@ -120,12 +144,16 @@ COMMANDS: dict[str, Callable[[], Any]] = {
     "pub": _pub,
     "sub": _sub,
     "get": _get,
+    "watch": _watch,
     "encode": _encode,
     "serve": _serve,
     "broker": _broker,
+    "store": _store,
     "record": _record,
     "pipeline": _pipeline,
     "history": _history,
+    "replay": _replay,
+    "feed": _feed,
     "mesh": _mesh,
     "demo": _demo,
     "doctor": _doctor,
@@ -140,6 +168,8 @@ EXTRAS = {
     "record": "pipeline",
     "pipeline": "pipeline",
     "history": "pipeline",
+    "replay": "pipeline",
+    "feed": "feeds",
     "demo": "demo",
 }
 """The extra of our distribution that a command needs."""

@@ -41,7 +41,12 @@ ConfigFile = Annotated[
 ZenohMode = Literal["client", "peer", "router"]
 Area = Annotated[str | None, typer.Option("--area", "-a", help=f"{AREA_HELP} Without it: all.")]
 Encoding = Annotated[
-    str, typer.Option("--encoding", help="How places are written into keys: s2, mgrs, bloom, json.")
+    str,
+    typer.Option(
+        "--encoding",
+        help="How places are written into keys: s2, mgrs, bloom, json, or a Bloom domain by its "
+        "numbers (bloom:45.3,9.0,45.6,9.3,20x20,0.25).",
+    ),
 ]
 Position = Annotated[
     str | None,

@@ -18,6 +18,13 @@ def demo(
     mqtt: Annotated[bool, typer.Option(help="Some phones speak MQTT.")] = True,
     pipeline: Annotated[bool, typer.Option(help="Record, and answer about the past.")] = True,
     spark: Annotated[bool, typer.Option(help="Zones and alerts by Spark.")] = True,
+    router_port: Annotated[
+        int, typer.Option(help="Port of the first router; taken: a free one.")
+    ] = 7447,
+    feed: Annotated[
+        str | None,
+        typer.Option(help="Show this instead: KIND:SOURCE as of zonal feed, gtfs:https://…."),
+    ] = None,
     table: Annotated[
         bool, typer.Option("--table", help="No map: a live table of who hears what, nothing else.")
     ] = False,
@@ -28,6 +35,11 @@ def demo(
 
         demo_table(seconds)
         return
+    if feed is not None:
+        from zonal.cli.demo_feed import demo_feed
+
+        demo_feed(feed, host, port, seconds)
+        return
     from zonal.web.demo import Demo, DemoOptions
 
     options = DemoOptions(
@@ -35,6 +47,7 @@ def demo(
         data=data,
         host=host,
         port=port,
+        router_port=router_port,
         mqtt=mqtt,
         pipeline=pipeline,
         spark=spark,

@@ -4,15 +4,26 @@ from __future__ import annotations
 
 import base64
 import json
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TextColumn,
+    TimeRemainingColumn,
+)
 
 from zonal.geo import Cell
-from zonal.session import rfc3339
+from zonal.session import NearSample, rfc3339
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
     from zonal.session import Sample
 
 _ANY_WIDTH = 100_000
@@ -22,6 +33,19 @@ def console(*, stderr: bool = False) -> Console:
     """Where tables go; as wide as the terminal, and never wrapped where there is none."""
     made = Console(stderr=stderr)
     return made if made.is_terminal else Console(stderr=stderr, width=_ANY_WIDTH)
+
+
+@contextmanager
+def counting(what: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
+    """A bar on a terminal's standard error that is told how many are done; silent in a pipe."""
+    shown = console(stderr=True)
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    if not shown.is_terminal:
+        yield lambda _: None
+        return
+    with Progress(*columns, TimeRemainingColumn(), console=shown, transient=True) as bar:
+        task = bar.add_task(what, total=total)
+        yield lambda done: bar.update(task, completed=done)
 
 
 def show(sample: Sample, *, json_lines: bool) -> None:
@@ -35,6 +59,8 @@ def as_line(sample: Sample) -> str:
     where = "nowhere" if place is None else f"{place.lat:.5f}, {place.lon:.5f}"
     if sample.is_blurred:
         where = f"near {where}"
+    if isinstance(sample, NearSample):
+        where = f"{where} ({sample.distance_m:.0f} m)"
     if str(sample.kind).endswith("DELETE"):
         return f"{sample.key}  {where}  (deleted)"
     return f"{sample.key}  {where}  {payload_text(sample.payload.to_bytes())}"
@@ -51,6 +77,8 @@ def as_json(sample: Sample) -> str:
         "encoding": str(sample.content_encoding),
         "timestamp": rfc3339(sample.timestamp),
     }
+    if isinstance(sample, NearSample):
+        record["distance_m"] = round(sample.distance_m, 3)
     if isinstance(sample.place, Cell):
         record["cell"] = sample.place.token
     if sample.geofence is not None:

@@ -20,7 +20,7 @@ from zonal.geo.formats import (
 )
 from zonal.geo.given import GivenArea, GivenPoint, as_area, as_point
 from zonal.geo.grid import Grid, GridCell
-from zonal.geo.planar import EDGE_TOLERANCE_M
+from zonal.geo.planar import EDGE_TOLERANCE_M, figures_intersect
 from zonal.geo.point import (
     EARTH_RADIUS_M,
     HALF_CIRCUMFERENCE_M,
@@ -31,6 +31,9 @@ from zonal.geo.point import (
     unit_vectors,
 )
 from zonal.geo.polygon import MultiPolygon, Polygon, overlap_too_much
+from zonal.geo.polygon_cover import compare_quadrangles
+from zonal.geo.tree_cover import CoverLayer, cheapest
+from zonal.geo.widen import together, widened
 
 __all__ = [
     "DEFAULT_MAX_CELLS",
@@ -42,6 +45,7 @@ __all__ = [
     "Box",
     "Cell",
     "Circle",
+    "CoverLayer",
     "Everywhere",
     "GivenArea",
     "GivenPoint",
@@ -63,14 +67,19 @@ __all__ = [
     "cell_ids_of",
     "cell_intersects",
     "cell_of",
+    "cheapest",
+    "compare_quadrangles",
     "cover",
     "destination",
     "distance_m",
+    "figures_intersect",
     "level_for_size",
     "outline",
     "overlap_too_much",
     "planar_of",
     "point_from_wkt",
+    "together",
     "unit_vector",
     "unit_vectors",
+    "widened",
 ]

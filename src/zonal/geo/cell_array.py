@@ -7,15 +7,17 @@ The projection is S2's quadratic one; the curve is walked four levels at a time 
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from zonal.errors import GeometryError
-from zonal.geo.cell import MAX_LEVEL
+from zonal.geo.cell import MAX_LEVEL, Cell
 from zonal.geo.point import unit_vectors
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import ArrayLike, NDArray
 
 _LEVELS_A_STEP = 4
@@ -32,7 +34,82 @@ def cell_ids_of(lats: ArrayLike, lons: ArrayLike, level: int = MAX_LEVEL) -> NDA
     if not ((np.abs(lat) <= 90.0).all() and (np.abs(lon) <= 180.0).all()):
         raise GeometryError("latitudes must be within ±90 and longitudes within ±180 degrees")
     face, u, v = _face_uv(lat, lon)
-    ids = _walk_curve(face, _st_to_ij(_uv_to_st(u)), _st_to_ij(_uv_to_st(v)))
+    return _parents(_walk_curve(face, _st_to_ij(_uv_to_st(u)), _st_to_ij(_uv_to_st(v))), level)
+
+
+class Squares(NamedTuple):
+    """Cells of one level by face, row and column: the squares of a grid on each face."""
+
+    level: int
+    face: NDArray[np.int64]
+    i: NDArray[np.int64]
+    j: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.face)
+
+    @property
+    def ids(self) -> NDArray[np.uint64]:
+        """Their ids."""
+        shift = MAX_LEVEL - self.level
+        return _parents(_walk_curve(self.face, self.i << shift, self.j << shift), self.level)
+
+    def taken(self, which: NDArray[np.bool_] | NDArray[np.int64]) -> Squares:
+        """Those of them."""
+        return Squares(self.level, self.face[which], self.i[which], self.j[which])
+
+    def parts(self, step: int) -> Squares:
+        """Their descendants so many levels below, those of one cell behind each other."""
+        side = 1 << step
+        across, up = np.divmod(np.arange(side * side), side)
+        return Squares(
+            self.level + step,
+            np.repeat(self.face, side * side),
+            (self.i[:, np.newaxis] * side + across).ravel(),
+            (self.j[:, np.newaxis] * side + up).ravel(),
+        )
+
+    def areas(self) -> NDArray[np.float64]:
+        """How large they are, in steradians: nearly, by what the projection does to the middle."""
+        edges = np.stack([self.i, self.i + 1, self.j, self.j + 1]) / (1 << self.level)
+        west, east, south, north = _st_to_uv(edges)
+        u, v = (west + east) / 2, (south + north) / 2
+        size: NDArray[np.float64] = (east - west) * (north - south) * (1 + u * u + v * v) ** -1.5
+        return size
+
+    def corners(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Latitudes and longitudes in degrees of the four corners of each, counter-clockwise."""
+        across = self.i[:, np.newaxis] + np.array([0, 1, 1, 0])
+        up = self.j[:, np.newaxis] + np.array([0, 0, 1, 1])
+        u, v = (_st_to_uv(each / (1 << self.level)) for each in (across, up))
+        one = np.ones_like(u)
+        xyz = np.empty((3, *u.shape))
+        for number in set(self.face.tolist()):
+            here = self.face == number
+            axes = (
+                (one, u, v),
+                (-u, one, v),
+                (-u, -v, one),
+                (-one, -v, -u),
+                (v, -one, -u),
+                (v, u, -one),
+            )[number]
+            xyz[:, here] = [axis[here] for axis in axes]
+        x, y, z = xyz
+        return np.degrees(np.arctan2(z, np.hypot(x, y))), np.degrees(np.arctan2(y, x))
+
+
+def squares_of_cells(cells: Sequence[Cell], level: int) -> Squares:
+    """Cells of one level as squares."""
+    centers = [cell.center for cell in cells]
+    face, u, v = _face_uv(
+        np.array([center.lat for center in centers]), np.array([center.lon for center in centers])
+    )
+    i, j = (np.floor(_uv_to_st(each) * (1 << level)).astype(np.int64) for each in (u, v))
+    return Squares(level, face, i, j)
+
+
+def _parents(ids: NDArray[np.uint64], level: int) -> NDArray[np.uint64]:
     lowest = np.uint64(1 << 2 * (MAX_LEVEL - level))
     parents: NDArray[np.uint64] = (ids & (~lowest + np.uint64(1))) | lowest
     return parents
@@ -58,6 +135,11 @@ def _uv_to_st(u: NDArray[np.float64]) -> NDArray[np.float64]:
     root = np.sqrt(1 + 3 * np.abs(u))
     st: NDArray[np.float64] = np.where(u >= 0, 0.5 * root, 1 - 0.5 * root)
     return st
+
+
+def _st_to_uv(s: NDArray[np.float64]) -> NDArray[np.float64]:
+    uv: NDArray[np.float64] = np.where(s >= 0.5, 4 * s * s - 1, 1 - 4 * (1 - s) ** 2) / 3
+    return uv
 
 
 def _st_to_ij(s: NDArray[np.float64]) -> NDArray[np.int64]:

@@ -78,6 +78,15 @@ class Circle(Area):
             "with at(point), or give the session a position"
         )
 
+    @property
+    def chord_test(self) -> tuple[float, float, float, float, bool]:
+        """The test behind `contains`, for those who make it for many circles at once.
+
+        A place on the unit sphere, the largest square of a chord from there, and whether the
+        inside is beyond it instead (of a circle of more than a hemisphere).
+        """
+        return self._plane or self._unplaced()
+
     def contains(self, point: Point) -> bool:
         """Whether the point is inside or on the edge."""
         ax, ay, az, limit, far_side = self._plane or self._unplaced()

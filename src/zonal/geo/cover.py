@@ -1,73 +1,87 @@
 """Covers: a bounded number of S2 cells that together contain an area.
 
 A cover contains the area under the area's own edge semantics. Circles are S2 caps and boxes S2
-rectangles, whose edges S2 treats exactly; but polygon edges are straight in longitude and
-latitude while S2's polygons have geodesic ones, so polygons are covered here: a cell is kept
-while the box around it intersects the polygon.
+rectangles, whose edges S2 treats exactly; polygons have a module of their own.
 """
 
 from __future__ import annotations
 
-import heapq
+import math
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import s2geometry as s2
 
 from zonal.errors import GeometryError
-from zonal.geo.area import Area, Box, Everywhere, planar_of
+from zonal.geo.area import Area, Box, Everywhere
 from zonal.geo.cell import MAX_LEVEL, Cell, outline
 from zonal.geo.circle import Circle
 from zonal.geo.planar import EDGE_TOLERANCE_M
 from zonal.geo.point import EARTH_RADIUS_M, HALF_CIRCUMFERENCE_M
+from zonal.geo.polygon_cover import polygon_cover
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-DEFAULT_MAX_CELLS = 8
-_SPARSE = 0.3  # a figure that fills less of its bounds is worth the dearer way of covering
-LEVEL_STEP = 2
-"""Covers use even levels only, so that more areas share cells, and a key chunk is two levels."""
+DEFAULT_MAX_CELLS = 48
+_ACROSS_A_RADIUS = 3.2
+"""How many of the finest cells lie side by side on a circle's radius, unless more are allowed."""
+_SAMPLE_LEVEL = 16
+_START_CELLS = 6
 
 
 def cover(
-    area: Area, max_cells: int = DEFAULT_MAX_CELLS, *, max_level: int = MAX_LEVEL
+    area: Area,
+    max_cells: int = DEFAULT_MAX_CELLS,
+    *,
+    max_level: int = MAX_LEVEL,
+    step: int = 1,
 ) -> tuple[Cell, ...]:
-    """At most `max_cells` cells of even levels that contain the area, in order of their ids.
+    """At most `max_cells` cells that contain the area, in order of their ids.
 
     Areas that touch several of the cube's six faces need a cell on each, so below 6 the limit may
-    be exceeded by them. No cell is finer than `max_level`.
+    be exceeded by them. No cell is finer than `max_level`, and levels are multiples of `step`.
+    The finest cells of a circle have one size wherever it is near by, so that a circle that moves
+    a little keeps most of its cells.
     """
     if max_cells < 1:
         raise GeometryError(f"a cover needs at least 1 cell; max_cells is {max_cells}")
     if not 0 <= max_level <= MAX_LEVEL:
         raise GeometryError(f"max_level {max_level} is not between 0 and {MAX_LEVEL}")
+    finest = max_level - max_level % step
     if isinstance(area, Everywhere):
         return tuple(Cell.from_face(face) for face in range(6))
     if isinstance(area, Circle):
-        return _region_cover(_cap(area), max_cells, max_level)
+        rim = _rim_level(area, max_cells)
+        return _region_cover(_cap(area), max_cells, min(finest, rim + -rim % step), step)
     if isinstance(area, Box):
-        return _region_cover(rect_of(area), max_cells, max_level)
-    return _polygon_cover(area, max_cells, max_level)
+        return _region_cover(rect_of(area), max_cells, finest, step)
+    return _polygon_cover(area, max_cells, finest, step)
 
 
 @lru_cache(maxsize=64)
-def _coverer(max_cells: int, max_level: int) -> s2.S2RegionCoverer:
+def _coverer(max_cells: int, max_level: int, step: int) -> s2.S2RegionCoverer:
     coverer = s2.S2RegionCoverer()
     coverer.set_max_cells(max_cells)
-    coverer.set_level_mod(LEVEL_STEP)
-    coverer.set_max_level(max_level - max_level % LEVEL_STEP)
+    coverer.set_level_mod(step)
+    coverer.set_max_level(max_level)
     return coverer
 
 
-def _region_cover(region: object, max_cells: int, max_level: int) -> tuple[Cell, ...]:
+def _region_cover(region: object, max_cells: int, max_level: int, step: int) -> tuple[Cell, ...]:
     # S2's own bound is soft with a step of two levels; asking for fewer cells makes it hard.
     allowed = max_cells
     while True:
-        ids = [cell.id() for cell in _coverer(allowed, max_level).GetCovering(region)]
+        ids = [cell.id() for cell in _coverer(allowed, max_level, step).GetCovering(region)]
         if len(ids) <= max_cells or allowed == 1:
             return tuple(Cell(id_) for id_ in ids)
         allowed -= 1
+
+
+def _rim_level(circle: Circle, max_cells: int) -> int:
+    """The coarsest level at which so many cells lie side by side on the radius as are worth it."""
+    center = circle.bounds.center if circle.center is None else circle.center
+    place = s2.S2CellId(s2.S2LatLng.FromDegrees(center.lat, center.lon)).parent(_SAMPLE_LEVEL)
+    width_m = math.sqrt(s2.S2Cell(place).ApproxArea()) * EARTH_RADIUS_M * 2.0**_SAMPLE_LEVEL
+    across = _ACROSS_A_RADIUS * max(1.0, max_cells / DEFAULT_MAX_CELLS)
+    level = math.log2(width_m * across / max(circle.radius_m, EDGE_TOLERANCE_M))
+    return max(0, min(MAX_LEVEL, math.ceil(level)))
 
 
 def _cap(circle: Circle) -> s2.S2Cap:
@@ -88,47 +102,10 @@ def rect_of(box: Box) -> s2.S2LatLngRect:
     )
 
 
-def _polygon_cover(area: Area, max_cells: int, max_level: int) -> tuple[Cell, ...]:
-    """The needed cells of the bounds' cover; of a sparse figure, split as long as parts fit."""
-    test, bounds = _PolygonTest(area), area.bounds
-    start = [
-        cell
-        for cell in _region_cover(rect_of(bounds), max_cells, max_level)
-        if test.may_intersect(cell)
-    ]
-    if planar_of(area).area > _SPARSE * bounds.width_deg * bounds.height_deg:
-        return tuple(start)
-    splittable = [(cell.level, cell.id) for cell in start]
-    heapq.heapify(splittable)
-    count, settled = len(start), []
-    while splittable:
-        _, id_ = heapq.heappop(splittable)
-        cell = Cell(id_)
-        parts = _needed_parts(cell, test, max_level)
-        if parts is None or count - 1 + len(parts) > max_cells:
-            settled.append(cell)
-            continue
-        count += len(parts) - 1
-        for part in parts:
-            heapq.heappush(splittable, (part.level, part.id))
-    return tuple(sorted(_merged(settled)))
-
-
-def _needed_parts(cell: Cell, test: _PolygonTest, max_level: int) -> list[Cell] | None:
-    """The parts two levels down that the area needs; None where splitting is of no use."""
-    level = cell.level + LEVEL_STEP
-    if level > max_level or test.contains(cell):
-        return None
-    return [part for part in cell.children(level) if test.may_intersect(part)]
-
-
-def _merged(cells: Iterable[Cell]) -> list[Cell]:
-    """Without cells that lie in another one of the list."""
-    kept: list[Cell] = []
-    for cell in sorted(cells, key=lambda cell: (cell.level, cell.id)):
-        if not any(other.contains(cell) for other in kept):
-            kept.append(cell)
-    return kept
+@lru_cache(maxsize=1024)
+def _polygon_cover(area: Area, max_cells: int, max_level: int, step: int) -> tuple[Cell, ...]:
+    start = _region_cover(rect_of(area.bounds), min(max_cells, _START_CELLS), max_level, step)
+    return tuple(polygon_cover(area, start, max_cells, max_level, step))
 
 
 def cell_intersects(cell: Cell, area: Area) -> bool:
@@ -144,20 +121,3 @@ def cell_intersects(cell: Cell, area: Area) -> bool:
     if isinstance(area, Box):
         return bool(rect_of(area).Intersects(s2.S2Cell(s2.S2CellId(cell.id))))
     return area.intersects(cell.bounds) and area.intersects(outline(cell))
-
-
-class _PolygonTest:
-    """Cells against a polygon, by the box around the cell: never a false "no"."""
-
-    def __init__(self, area: Area) -> None:
-        self._area = area
-
-    def may_intersect(self, cell: Cell) -> bool:
-        return self._area.intersects(cell.bounds)
-
-    def contains(self, cell: Cell) -> bool:
-        bounds = cell.bounds
-        if bounds.width_deg >= 360.0 or not self._area.contains(bounds.center):
-            return False
-        figure, outline = planar_of(self._area), planar_of(bounds)
-        return bool(figure.covers(outline))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import struct
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import shapely
@@ -16,7 +17,6 @@ from zonal.geo.point import Point
 from zonal.geo.polygon import (
     MultiPolygon,
     Polygon,
-    multipolygon_of_stranger,
 )
 from zonal.geo.well_known import MAX_VERTICES, POINT, POLYGON, WkbReader, check_text
 
@@ -79,7 +79,7 @@ def area_from_wkb(
         parts = tuple(Polygon(tuple(shell), tuple(map(tuple, holes))) for shell, *holes in polygons)
         if kind == POLYGON:
             return parts[0]
-        return multipolygon_of_stranger(parts) if of_stranger else MultiPolygon(parts)
+        return MultiPolygon(parts, of_stranger=of_stranger)
     except GeometryError as error:
         raise GeometryError(
             f"cannot read {len(data)} bytes as well-known binary: {error}"
@@ -116,7 +116,7 @@ def area_from_geojson(geometry: Mapping[str, Any] | str, *, of_stranger: bool = 
             geometry = json.loads(geometry)
         except (json.JSONDecodeError, RecursionError) as error:
             raise GeometryError(f"cannot read GeoJSON: {error}") from error
-    unite = multipolygon_of_stranger if of_stranger else MultiPolygon
+    unite = partial(MultiPolygon, of_stranger=of_stranger)
     try:
         return _from_geojson(geometry, unite)
     except _MISUSED as error:

@@ -6,6 +6,7 @@ antimeridian; a figure and its copies 360 degrees apart are the same place.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,6 +28,8 @@ EDGE_TOLERANCE_M = 1e-6
 """A point this near to an edge is on it: a micrometre, well above rounding errors."""
 
 _MAX_HALVINGS = 60
+_FLAT_M, _FLAT_DEG, _FLAT_LAT = 10_000.0, 1.0, 80.0
+"""Up to here the Earth is flat enough for a rough answer."""
 
 
 def rings_to_wkt(rings: Iterable[Ring]) -> str:
@@ -64,6 +67,9 @@ def comes_within(figure: shapely.Geometry, center: Point, reach_m: float) -> boo
     piece lies within its half length of its middle; pieces that cannot reach are dropped, the
     others halved, until one does or none is left.
     """
+    roughly = _comes_roughly_within(figure, center, reach_m)
+    if roughly is not None:
+        return roughly
     axis = np.array(unit_vector(center))
     pieces = _edges_of(figure)
     for _ in range(_MAX_HALVINGS):
@@ -82,6 +88,26 @@ def comes_within(figure: shapely.Geometry, center: Point, reach_m: float) -> boo
             [np.hstack([pieces[:, :2], middle]), np.hstack([middle, pieces[:, 2:]])]
         )
     return True
+
+
+def _comes_roughly_within(figure: shapely.Geometry, center: Point, reach_m: float) -> bool | None:
+    """The answer where the distance in degrees gives it for certain; None where it does not.
+
+    Away from the seams a degree is at most as long as one of latitude, and at least as long as
+    one of longitude at the latitude nearest to a pole; 1 % is more than the sphere adds to that
+    within the farthest distance.
+    """
+    west, _, east, _ = figure.bounds
+    if reach_m > _FLAT_M or min(west, center.lon) < -179.0 or max(east, center.lon) > 179.0:
+        return None
+    degrees = float(shapely.distance(figure, shapely.Point(center.lon, center.lat)))
+    if degrees > _FLAT_DEG or abs(center.lat) > _FLAT_LAT:
+        return None
+    longest = degrees * math.radians(EARTH_RADIUS_M)
+    if longest * 1.01 <= reach_m:
+        return True
+    shortest = longest * math.cos(math.radians(abs(center.lat) + degrees))
+    return False if shortest * 0.99 > reach_m else None
 
 
 def _edges_of(figure: shapely.Geometry) -> NDArray[np.float64]:

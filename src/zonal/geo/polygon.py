@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -139,12 +139,16 @@ class Polygon(_FigureArea):
 
 @dataclass(frozen=True, slots=True)
 class MultiPolygon(_FigureArea):
-    """Several polygons as one area; they may be apart, touch or overlap."""
+    """Several polygons as one area; they may be apart, touch or overlap.
+
+    `of_stranger`: a `GeometryError` where uniting them would take long.
+    """
 
     polygons: tuple[Polygon, ...]
+    of_stranger: InitVar[bool] = field(default=False, kw_only=True)
     _planar: shapely.Geometry = field(init=False, repr=False, compare=False, default=None)
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, of_stranger: bool) -> None:
         polygons = tuple(self.polygons)
         if not polygons:
             raise GeometryError("a multipolygon needs at least one polygon")
@@ -152,6 +156,11 @@ class MultiPolygon(_FigureArea):
             raise GeometryError("a multipolygon consists of Polygon objects")
         planar = shapely.MultiPolygon([polygon.planar for polygon in polygons])
         if not planar.is_valid:
+            if of_stranger and _vertices(polygons) > MAX_OVERLAPPING:
+                raise GeometryError(
+                    f"parts that overlap have at most {MAX_OVERLAPPING} vertices together; send "
+                    "their union (shapely.union_all)"
+                )
             planar = shapely.union_all([polygon.planar for polygon in polygons])
         object.__setattr__(self, "polygons", polygons)
         object.__setattr__(self, "_planar", _prepared(planar))
@@ -187,20 +196,13 @@ class MultiPolygon(_FigureArea):
 
 def overlap_too_much(polygons: Sequence[Polygon]) -> bool:
     """Whether polygons overlap and have more than `MAX_OVERLAPPING` vertices together."""
-    vertices = sum(len(ring) for polygon in polygons for ring in polygon.rings)
-    if vertices <= MAX_OVERLAPPING:
+    if _vertices(polygons) <= MAX_OVERLAPPING:
         return False
     return not shapely.MultiPolygon([polygon.planar for polygon in polygons]).is_valid
 
 
-def multipolygon_of_stranger(polygons: Sequence[Polygon]) -> MultiPolygon:
-    """Their multipolygon; a `GeometryError` where uniting them would take long."""
-    if overlap_too_much(polygons):
-        raise GeometryError(
-            f"parts that overlap have at most {MAX_OVERLAPPING} vertices together; send their "
-            "union (shapely.union_all)"
-        )
-    return MultiPolygon(tuple(polygons))
+def _vertices(polygons: Sequence[Polygon]) -> int:
+    return sum(len(ring) for polygon in polygons for ring in polygon.rings)
 
 
 def _ring(vertices: Iterable[Point | Sequence[float]], name: str) -> Ring:

@@ -7,6 +7,7 @@ come, move and go, and tells the difference; declaring is somebody else's work.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from zonal.errors import GeometryError, SubscriptionError
@@ -18,8 +19,10 @@ if TYPE_CHECKING:
 
     from zonal.geo import Area
 
-DEFAULT_MAX_CELLS = 128
-DEFAULT_CELLS_AN_AREA = 8
+DEFAULT_MAX_CELLS = 256
+DEFAULT_CELLS_AN_AREA = 48
+_FEWEST_CELLS_AN_AREA = 8
+_CROWD = 2  # times the room: what the areas' own covers may have together before they get coarser
 
 
 class CoverChange(NamedTuple):
@@ -38,11 +41,13 @@ class InterestCover:
     While there is room, the union is that of the areas' own covers. When it is full, cells are
     merged into common ancestors, cheapest first, down to three quarters of the room, so that the
     next areas find space; when half of the areas have gone or all have moved, it is computed
-    anew. Not thread-safe: the caller has a lock around it and the declarations that follow.
+    anew. The more areas there are, the fewer cells has the cover of a further one, since most of
+    them would be merged. Not thread-safe: the caller has a lock around it and the declarations
+    that follow.
 
     Args:
         max_cells: the bound; at least 6, the number of S2's faces.
-        cells_an_area: the bound of each area's own cover.
+        cells_an_area: the bound of each area's own cover; where there are many, down to 8.
         max_level: no cell is finer than this.
     """
 
@@ -56,8 +61,9 @@ class InterestCover:
         if max_cells < MIN_CELLS:
             raise GeometryError(f"max_cells {max_cells} is below {MIN_CELLS}, the number of faces")
         self._max_cells = max_cells
-        self._cells_an_area = cells_an_area
+        self._cells_an_area = min(cells_an_area, max_cells)
         self._max_level = max_level
+        self._areas: dict[Hashable, Area] = {}
         self._covers: dict[Hashable, tuple[int, ...]] = {}
         self._wanted: dict[int, int] = {}  # cells of the areas' covers, and how many want them
         self._union: dict[int, int] = {}  # cells to declare, and how many wanted cells are inside
@@ -65,6 +71,7 @@ class InterestCover:
         self._dropped: set[int] = set()
         self._is_merged = False
         self._areas_when_computed = 0
+        self._peak = 0  # areas at most since then
         self._moves = 0  # since the union was last computed from the areas' own covers
 
     def __len__(self) -> int:
@@ -83,13 +90,15 @@ class InterestCover:
         if id_ in self._covers:
             raise SubscriptionError(f"area {id_!r} is in the cover; update() moves it")
         cells = self._cover_of(area)
-        self._covers[id_] = cells
+        self._areas[id_], self._covers[id_] = area, cells
+        self._peak = max(self._peak, len(self._covers))
         self._want(cells)
 
     def update(self, id_: Hashable, area: Area) -> None:
         """Move an area; what the old and the new one share is not touched."""
         old = self._known(id_)
         new = self._cover_of(area)
+        self._areas[id_] = area
         if new != old:
             self._covers[id_] = new
             self._want(new)
@@ -101,10 +110,10 @@ class InterestCover:
     def remove(self, id_: Hashable) -> None:
         """Leave an area out."""
         cells = self._known(id_)
-        del self._covers[id_]
+        del self._areas[id_], self._covers[id_]
         self._unwant(cells)
-        if self._is_merged and 2 * len(self._covers) <= self._areas_when_computed:
-            self._compute()
+        if 2 * len(self._covers) <= self._peak:
+            self._refine()
 
     def take_changes(self) -> CoverChange:
         """The net difference since the last call (many adds in a row make one small change)."""
@@ -121,9 +130,21 @@ class InterestCover:
         except KeyError:
             raise SubscriptionError(f"no area {id_!r} is in the cover") from None
 
+    def _fair_share(self) -> int:
+        """How many cells the cover of an area may have among as many as there are."""
+        fair = _CROWD * self._max_cells // max(1, len(self._covers))
+        return min(self._cells_an_area, max(fair, _FEWEST_CELLS_AN_AREA))
+
     def _cover_of(self, area: Area) -> tuple[int, ...]:
-        cells = cover(area, self._cells_an_area, max_level=self._max_level)
+        cells = cover(area, self._fair_share(), max_level=self._max_level)
         return tuple(cell.id for cell in cells)
+
+    def _refine(self) -> None:
+        """Half of the areas have gone: cover the others as finely as so few may be."""
+        if self._fair_share() > _FEWEST_CELLS_AN_AREA:
+            self._covers = {id_: self._cover_of(area) for id_, area in self._areas.items()}
+            self._wanted = Counter(cell for cells in self._covers.values() for cell in cells)
+        self._compute()
 
     def _want(self, cells: tuple[int, ...]) -> None:
         for cell in cells:
@@ -169,7 +190,7 @@ class InterestCover:
 
     def _compute(self) -> None:
         """Compute the union from the areas' own covers: dearer, but without old compromises."""
-        self._areas_when_computed = len(self._covers)
+        self._areas_when_computed = self._peak = len(self._covers)
         self._moves = 0
         self._is_merged = len(self._wanted) > self._max_cells
         self._replace(dict.fromkeys(self._wanted, 1))

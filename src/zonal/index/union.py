@@ -1,7 +1,6 @@
 """Bounded unions of S2 cells: few cells that contain many, at the price of some extra area.
 
-Cells are handled by their ids (64-bit numbers whose lowest set bit tells the level), and only
-even levels are used, as in covers.
+Cells are handled by their ids: 64-bit numbers whose lowest set bit tells the level.
 """
 
 from __future__ import annotations
@@ -14,15 +13,14 @@ from zonal.geo import MAX_LEVEL
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-LEVEL_STEP = 2
-_STEP_BITS = 2 * LEVEL_STEP
+_STEP_BITS = 2
 _FACE_SIZE = 1 << 2 * MAX_LEVEL
 MIN_CELLS = 6
 """The cube has six faces, and no cell is larger than a face."""
 
 
 def ancestors(cell: int) -> Iterator[int]:
-    """The cells of even levels that contain a cell, from its parent up to its face."""
+    """The cells that contain a cell, from its parent up to its face."""
     size = (cell & -cell) << _STEP_BITS
     while size <= _FACE_SIZE:
         yield (cell & -size) | size

@@ -37,7 +37,14 @@ if TYPE_CHECKING:
 _WORD_BITS = 32
 _DIGIT_BITS = 4
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
-_MAX_BITS = 1 << 16
+MAX_FILTER_CHUNKS = 864
+"""Chunks of a filter: with a topic and a fence far below what a stock router stands."""
+_MAX_BITS = MAX_FILTER_CHUNKS * _DIGIT_BITS
+_MOST_ASKED = 8
+_OPTION = re.compile(
+    r"bloom:(?P<box>[^,]+,[^,]+,[^,]+,[^,]+),(?P<rows>\d{1,4})x(?P<columns>\d{1,4}),(?P<share>[^,]+)",
+    re.ASCII,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +68,16 @@ class BloomDomain:
         bits = math.ceil(ideal / _WORD_BITS) * _WORD_BITS
         if bits > _MAX_BITS:
             raise EncodingError(
-                f"{len(self.grid)} fields at {self.probability:%} need {bits} bits, more than "
-                f"{_MAX_BITS}; use fewer fields or a higher probability"
+                f"{len(self.grid)} fields at a probability of {self.probability:g} need "
+                f"{bits // _DIGIT_BITS:,} chunks in a key, more than {MAX_FILTER_CHUNKS}; use "
+                f"fewer fields (at most {self._most_fields()} at this probability) or a higher "
+                "probability"
             )
         object.__setattr__(self, "bits", bits)
         object.__setattr__(self, "hashes", math.ceil(bits / len(self.grid) * math.log(2)))
+
+    def _most_fields(self) -> int:
+        return int(-_MAX_BITS * math.log(2) ** 2 / math.log(self.probability))
 
     def filter_of(self, cells: Iterable[GridCell]) -> int:
         """The filter of some fields as an integer of `bits` bits, bit 0 highest."""
@@ -109,10 +121,7 @@ class BloomEncoding(Encoding):
 
     def place_expressions(self, place: Place) -> tuple[str, ...]:
         """The filter of the point's field; one for each field that a blurred place touches."""
-        return tuple(
-            f"{self.prefix}/{'/'.join(self._digits(self.domain.filter_of([cell])))}"
-            for cell in self._fields_of_place(place)
-        )
+        return tuple(map(self._field_expression, self._fields_of_place(place)))
 
     def _fields_of_place(self, place: Place) -> list[GridCell]:
         try:
@@ -129,22 +138,38 @@ class BloomEncoding(Encoding):
         """The filter of the fewest fields that cover the area inside the domain."""
         return self.domain.filter_of(self.domain.grid.cells_of(area))
 
+    def check_area(self, area: Area) -> None:
+        """A `LocationKeyError` where the area lies outside the domain."""
+        if not area.is_ego_centric and not any(self.domain.grid.cells_of(area)):
+            raise LocationKeyError(
+                f"{area.to_wkt()[:80]} lies outside the domain {self.domain.name!r}, which is "
+                f"{self.domain.grid.domain.to_wkt()}"
+            )
+
     def area_expressions(
         self,
         area: Area,
         role: Role,
-        max_expressions: int = DEFAULT_MAX_EXPRESSIONS,  # noqa: ARG002  (one is enough)
+        max_expressions: int = DEFAULT_MAX_EXPRESSIONS,
     ) -> tuple[str, ...]:
-        """One expression, whatever the shape; none where the area misses the domain."""
-        bits = self.filter_of_area(area)
-        if not bits:
+        """One expression, whatever the shape; none where the area misses the domain.
+
+        A get asks each of its fields, as a publisher there would write it; where these are more
+        than eight (or `max_expressions`) it asks the whole domain.
+        """
+        fields = list(self.domain.grid.cells_of(area))
+        if not fields:
             return ()
-        # Gets and queryables are both areas: two of them meet where some digit of both is open.
-        zero = "0" if role in {Role.SUBSCRIBER, Role.PULL_SUBSCRIBER} else None
-        if zero is None:
-            return (f"{self.prefix}/**",)
-        chunks = ("*" if digit != "0" else zero for digit in self._digits(bits))
+        if role is Role.GET:
+            if len(fields) > min(max_expressions, _MOST_ASKED):
+                return (f"{self.prefix}/**",)
+            return tuple(dict.fromkeys(map(self._field_expression, fields)))
+        digits = self._digits(self.domain.filter_of(fields))
+        chunks = ("*" if digit != "0" else "0" for digit in digits)
         return (f"{self.prefix}/{'/'.join(chunks)}",)
+
+    def _field_expression(self, cell: GridCell) -> str:
+        return f"{self.prefix}/{'/'.join(self._digits(self.domain.filter_of([cell])))}"
 
     def _digits(self, bits: int) -> str:
         return f"{bits:0{self.domain.bits // _DIGIT_BITS}x}"
@@ -181,13 +206,30 @@ class BloomEncoding(Encoding):
             raise LocationKeyError(f"{expression!r} is no Bloom filter: {error}") from error
 
     def match(self, a: RoleExpression, b: RoleExpression) -> bool:
-        """Publisher's bits all open for the subscriber; for two areas, some digit open in both."""
-        bits_a, bits_b = self._bits_of(a.expression), self._bits_of(b.expression)
-        if a.role is Role.PUBLISHER:
-            return filters_match(bits_b, bits_a)
-        if b.role is Role.PUBLISHER:
-            return filters_match(bits_a, bits_b)
-        return bool(bits_a & bits_b)
+        """All bits of the publisher's, or of the asked, field are open for the other one."""
+        asked, other = (a, b) if a.role in {Role.PUBLISHER, Role.GET} else (b, a)
+        if asked.expression == f"{self.prefix}/**":
+            return True
+        return filters_match(self._bits_of(other.expression), self._bits_of(asked.expression))
+
+
+def domain_of_option(text: str) -> BloomDomain | None:
+    """The domain of `bloom:45.3,9.0,45.6,9.3,20x20,0.25`; None for a text of another form.
+
+    South, west, north and east in degrees, rows and columns, the probability of false positives.
+    Its name is made of these numbers, so all who write them mean the same domain.
+    """
+    found = _OPTION.fullmatch(text)
+    if found is None:
+        return None
+    try:
+        south, west, north, east = map(float, found["box"].split(","))
+        probability = float(found["share"])
+        grid = Grid(Box(south, west, north, east), int(found["rows"]), int(found["columns"]))
+    except ValueError as error:
+        raise EncodingError(f"{text!r} is no Bloom domain: {error}") from error
+    numbers = (south, west, north, east, f"{grid.rows}x{grid.columns}", probability)
+    return BloomDomain("d" + "_".join(map(str, numbers)), grid, probability)
 
 
 WORLD = BloomDomain("world", Grid(Box(-90.0, -180.0, 90.0, 180.0), rows=10, columns=10))

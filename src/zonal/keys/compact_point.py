@@ -6,7 +6,7 @@ level 20 (11 m) up to about 70° and for an MGRS metre. The receiver takes the i
 low bits nearest to the key's middle, so both sides need to agree on that only to some metres.
 
 The point stands in the attachment, or, where a publisher stays at its place, as one more chunk
-behind the key's cell (`@s2/2/3/c/…/b/=YAiVtYj3gMRPp58`), together with the publisher's session.
+behind the key's cell (`@s2/2/03/30/…/23/=YAiVtYj3gMRPp58`), together with the publisher's session.
 Such a key is declared once and is a number on every link from then on, so its messages say nothing
 more of their place and source.
 """
@@ -55,7 +55,7 @@ _FORMS = {size: form for form, size in POINT_SIZES.items() if size}
 
 
 def pack_point(point: Point, expression: str) -> tuple[PointForm, bytes]:
-    """The shortest lossless form; `expression` is the key's location part (`@s2/2/3/c/…`)."""
+    """The shortest lossless form; `expression` is the key's location part (`@s2/2/03/30/…`)."""
     lat, lon = round(point.lat * 1e7), round(point.lon * 1e7)
     if lat / 1e7 != point.lat or lon / 1e7 != point.lon:
         return PointForm.DOUBLES, _DOUBLES.pack(point.lat, point.lon)

@@ -12,7 +12,7 @@ from zonal.geo import Area, Cell, Point, cell_intersects
 Place: TypeAlias = Point | Cell
 """Where a message comes from: a point, or (blurred) no more than a cell."""
 
-DEFAULT_MAX_EXPRESSIONS = 8
+DEFAULT_MAX_EXPRESSIONS = 48
 """How many key expressions an area becomes at the most, unless asked otherwise."""
 
 
@@ -44,7 +44,7 @@ class RoleExpression(Protocol):
 
     @property
     def expression(self) -> str:
-        """What stands behind the topic: `@s2/1/4/7/**`."""
+        """What stands behind the topic: `@s2/1/10/13/**`."""
 
     @property
     def role(self) -> Role:
@@ -102,8 +102,12 @@ class Encoding(Protocol):
     ) -> tuple[str, ...]:
         """What a subscriber, queryable or get with this area declares or asks."""
 
+    def check_area(self, area: Area) -> None:  # noqa: ARG002  (overridden)
+        """Nothing where the area can be written; a `LocationKeyError` where it cannot at all."""
+        return
+
     def cell_expression(self, cell: Cell) -> str:
-        """What is declared for all places in an S2 cell of an even level.
+        """What is declared for all places in an S2 cell of any level.
 
         A cell finer than `cell_level` is declared as the one of that level around it. An
         `EncodingError` where there is no `cell_level`.

@@ -22,16 +22,24 @@ FENCE_LEVEL = KEY_LEVEL
 EVERY_FENCE = f"{FENCE_CHUNK}/**"
 """What a receiver declares that hears fenced messages wherever it is itself."""
 
+FENCE_CELLS = 8
+"""How often a fenced message is put at the most: once for each cell of its fence."""
 
-def fence_expressions(fence: Area) -> tuple[str, ...]:
-    """What a message with this producer geofence appends to its key: one for each cell."""
+
+def fence_expressions(fence: Area, most: int = FENCE_CELLS) -> tuple[str, ...]:
+    """What a message with this producer geofence appends to its key: one for each cell.
+
+    At most eight, and at most so many: a fence that needs more cells goes to every receiver.
+    """
     if isinstance(fence, Everywhere):
         return (EVERY_FENCE,)
-    return fences_at(cover(fence, max_level=FENCE_LEVEL))
+    most = min(most, FENCE_CELLS)
+    cells = cover(fence, most, max_level=FENCE_LEVEL)
+    return fences_at(cells) if len(cells) <= most else (EVERY_FENCE,)
 
 
 def fences_at(cells: Iterable[Cell]) -> tuple[str, ...]:
-    """What receivers declare that are somewhere in these cells (of even levels): one for each."""
+    """What receivers declare that are somewhere in these cells: one for each."""
     return tuple(f"{FENCE_CHUNK}/{path_of_cell(_coarsened(cell))}/**" for cell in cells)
 
 

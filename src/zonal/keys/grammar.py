@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from zonal.errors import TopicError
+from zonal.errors import LocationKeyError, TopicError
 from zonal.keys.compact_point import exact_chunk, read_exact_chunk
 from zonal.keys.encoding import DEFAULT_MAX_EXPRESSIONS, Encoding, Place, Role
 from zonal.keys.fence import fence_expressions
@@ -31,6 +31,13 @@ LONGEST_TOPIC = 60_000
 """Bytes: Zenoh writes the length of a key into two bytes, and panics if it does not fit; the rest
 is for the location."""
 
+MAX_TOPIC_CHUNKS = 128
+"""Keys of thousands of chunks end a stock router; with location and fence ours have at most
+1,024."""
+
+MAX_PUTS = 64
+"""How many keys a message is put under at the most."""
+
 _VERBATIM = "/@"
 _FENCE = f"/{FENCE_CHUNK}/"
 _FACES = 6
@@ -42,6 +49,8 @@ def check_topic(topic: str) -> str:
         raise TopicError(f"a topic is a non-empty key expression, not {topic!r}")
     if len(topic) * 4 > LONGEST_TOPIC and (size := len(topic.encode())) > LONGEST_TOPIC:
         raise TopicError(f"a topic has at most {LONGEST_TOPIC:,} bytes, not {size:,}")
+    if (chunks := topic.count("/") + 1) > MAX_TOPIC_CHUNKS:
+        raise TopicError(f"a topic has at most {MAX_TOPIC_CHUNKS} chunks, not {chunks:,}")
     check_chunks(topic)
     return topic
 
@@ -67,16 +76,34 @@ def message_keys(
     those of a fence of several cells or of a blurred place. In an encoding that announces areas
     a message with a place goes to the `announced` expressions whose area holds it; without any,
     nobody wants it and there are no keys.
+
+    There are at most `MAX_PUTS` keys: beyond, a fence gets fewer and larger cells, and announced
+    areas one key that all of them intersect. A `LocationKeyError` where the blurred place alone
+    has more.
     """
     if place is None:
         keys = [topic]
     else:
-        places = announced if encoding.announces_areas else encoding.place_expressions(place)
-        keys = [f"{topic}/{expression}" for expression in places]
-    if fence is None:
+        keys = [f"{topic}/{expression}" for expression in _places(place, encoding, announced)]
+    if fence is None or not keys:
         return tuple(keys)
-    fences = fence_expressions(fence)
+    fences = fence_expressions(fence, MAX_PUTS // len(keys))
     return tuple(f"{key}/{to}" for key in keys for to in fences)
+
+
+def _places(place: Place, encoding: Encoding, announced: Iterable[str]) -> tuple[str, ...]:
+    """The location expressions of a message from a place, at most `MAX_PUTS`."""
+    if encoding.announces_areas:
+        places = tuple(announced)
+        return places if len(places) <= MAX_PUTS else (f"{encoding.prefix}/**",)
+    places = encoding.place_expressions(place)
+    if len(places) > MAX_PUTS:
+        raise LocationKeyError(
+            f"the blurred place {place} touches {len(places)} fields of {encoding.name}, and a "
+            f"message is put at most {MAX_PUTS} times: blur it less (precision_m), or use s2 or "
+            "a domain of larger fields"
+        )
+    return places
 
 
 def place_key(topic: str, place: Place | None, encoding: Encoding) -> str:
@@ -174,7 +201,7 @@ class KeyParts(NamedTuple):
 
     topic: str
     location: str
-    """The location expression, without the exact place: `@s2/1/4/7`."""
+    """The location expression, without the exact place: `@s2/1/10/13`."""
     exact: str
     """The chunk with the exact place and the source, its mark included; see `read_exact`."""
     fence: str

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class LocationKey:
-    """One location expression (`@s2/1/4/7/**`) and the kind of device that uses it."""
+    """One location expression (`@s2/1/10/13/**`) and the kind of device that uses it."""
 
     expression: str
     role: Role
@@ -49,7 +49,9 @@ def encode_area(
     """The keys of a subscriber, queryable or get: together they contain the area."""
     if role is Role.PUBLISHER:
         raise LocationKeyError("a publisher has a place, not an area; use encode_place")
-    expressions = encoding_named(encoding).area_expressions(area, role, max_expressions)
+    kind = encoding_named(encoding)
+    kind.check_area(area)
+    expressions = kind.area_expressions(area, role, max_expressions)
     return tuple(LocationKey(expression, role) for expression in expressions)
 
 

@@ -11,21 +11,45 @@ import math
 import re
 import threading
 from dataclasses import dataclass
-from itertools import islice, product
-from typing import TYPE_CHECKING, NamedTuple
+from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import mgrs
 import numpy as np
+import shapely
 import utm
 
 from zonal.errors import LocationKeyError
-from zonal.geo import EARTH_RADIUS_M, Area, Box, Everywhere, Point, Polygon, outline
+from zonal.geo import (
+    EARTH_RADIUS_M,
+    Area,
+    Box,
+    Circle,
+    Everywhere,
+    MultiPolygon,
+    PlanarArea,
+    Point,
+    Polygon,
+    outline,
+)
 from zonal.keys.encoding import (
     DEFAULT_MAX_EXPRESSIONS,
     Encoding,
     Place,
     Role,
     RoleExpression,
+)
+from zonal.keys.mgrs_cover import Disk, Frame, GridBlocks, Shape, ZoneFigure, blocks_of
+from zonal.keys.mgrs_zones import (
+    ABSENT_ZONES,
+    MARGIN_M,
+    METRE_DEG,
+    ODD_ZONES,
+    WIDE_MARGIN_DEG,
+    WIDE_MARGIN_M,
+    ZonePart,
+    zone_box,
+    zone_parts,
 )
 from zonal.keys.s2 import paths_intersect
 
@@ -35,25 +59,17 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _REFERENCE = re.compile(r"(\d{0,2}[A-HJ-NP-Z])(?:([A-HJ-NP-Z]{2})((?:\d\d){0,5}))?", re.ASCII)
-_BANDS = "CDEFGHJKLMNPQRSTUVWX"
 _COLUMNS = ("STUVWXYZ", "ABCDEFGH", "JKLMNPQR")
 _ROWS = "ABCDEFGHJKLMNPQRSTUV"
 _SQUARE_M = 100_000
 _METRE_STEPS = 6  # chunks behind the zone of a square metre: the square and five digit pairs
-_MARGIN_M = 2.0  # references name whole metres, and conversions round
-_SAMPLES = 8
+_WIDEST_DISK_M, _FARTHEST_M = 100_000.0, 500_000.0
+_DISTORTION = 1.01  # of distances: sphere against ellipsoid 0.56 %, the projection 0.4 %
+_DEGREE_M = 111_195.0
+_MOST_ZONES = 100
+_ENOUGH = 1.4  # declared area over wanted area below which there are no more expressions
 _HAIR_DEG = 1e-7
-# Zones of another width: south-western Norway and Svalbard, as west and east in degrees.
-_ODD_ZONES = {
-    "31V": (0.0, 3.0),
-    "32V": (3.0, 12.0),
-    "31X": (0.0, 9.0),
-    "33X": (9.0, 21.0),
-    "35X": (21.0, 33.0),
-    "37X": (33.0, 42.0),
-}
-_POLAR_ZONES = frozenset("ABYZ")
-_ABSENT_ZONES = frozenset({"32X", "34X", "36X"})
+_HALF_METRE_DEG = 5e-6
 
 _converter = mgrs.MGRS()
 _converter_lock = threading.Lock()  # GeoTrans keeps state in static variables
@@ -64,8 +80,13 @@ def reference_of(point: Point, digits: int = 5) -> str:
     if not 0 <= digits <= 5:
         raise LocationKeyError(f"a reference has 0 to 5 digits each way, not {digits}")
     with _converter_lock:
-        text = _converter.toMGRS(point.lat, point.lon, MGRSPrecision=digits)
+        text = _converter.toMGRS(_off_equator(point.lat), point.lon, MGRSPrecision=digits)
     return str(text).lstrip("0")
+
+
+def _off_equator(lat: float) -> float:
+    """Half a metre south of the equator for what is nearer, which would be rounded across it."""
+    return -_HALF_METRE_DEG if -_HALF_METRE_DEG < lat < 0.0 else lat
 
 
 def path_of_reference(reference: str) -> str:
@@ -77,6 +98,10 @@ def path_of_reference(reference: str) -> str:
             "32TNR1485334536 (an even number of digits)"
         )
     zone, square, digits = parsed.groups()
+    if zone.lstrip("0") in ABSENT_ZONES:
+        raise LocationKeyError(
+            f"{reference!r}: there is no zone {zone}; 31X to 37X are the odd ones"
+        )
     half = len(digits or "") // 2
     pairs = map("".join, zip((digits or "")[:half], (digits or "")[half:], strict=True))
     return "/".join(filter(None, (zone.lstrip("0"), square, *pairs)))
@@ -123,7 +148,7 @@ class MgrsEncoding(Encoding):
         role: Role,  # noqa: ARG002  (the same for all roles)
         max_expressions: int = DEFAULT_MAX_EXPRESSIONS,
     ) -> tuple[str, ...]:
-        """The squares of the finest precision that cover the area with so many expressions."""
+        """Squares of several precisions, and columns of them, that together cover the area."""
         if isinstance(area, Everywhere):
             return ("@mgrs/**",)
         paths = squares_of(area, max_expressions)
@@ -132,7 +157,12 @@ class MgrsEncoding(Encoding):
     def decode(self, expression: str, role: Role) -> Place | Area:  # noqa: ARG002
         """The square as a polygon; everywhere for `@mgrs/**`."""
         path = expression.removeprefix("@mgrs/").removesuffix("**").removesuffix("/")
-        return area_of_reference(reference_of_path(path)) if path else Everywhere()
+        if not path.endswith("$*"):
+            return area_of_reference(reference_of_path(path)) if path else Everywhere()
+        if path.count("/") == 1:  # a column of a zone
+            return zone_box(path.partition("/")[0])
+        squares = [area_of_reference(reference_of_path(f"{path[:-2]}{n}")) for n in range(10)]
+        return MultiPolygon(tuple(each for each in squares if isinstance(each, Polygon)))
 
     def middle(self, expression: str) -> Point | None:
         """The corner of a square metre."""
@@ -148,54 +178,85 @@ class MgrsEncoding(Encoding):
         return paths_intersect(a.expression, b.expression)
 
 
-class _ZonePart(NamedTuple):
-    """The part of an area's bounds inside one grid zone, in UTM metres (polar: all of the zone)."""
-
-    zone: str
-    easting: tuple[float, float] | None = None
-    northing: tuple[float, float] | None = None
-
-    def merged(self, other: _ZonePart) -> _ZonePart:
-        if self.easting is None or self.northing is None:
-            return self
-        assert other.easting is not None
-        assert other.northing is not None
-        return _ZonePart(
-            self.zone,
-            (min(self.easting[0], other.easting[0]), max(self.easting[1], other.easting[1])),
-            (min(self.northing[0], other.northing[0]), max(self.northing[1], other.northing[1])),
-        )
-
-
-def squares_of(area: Area, max_squares: int) -> list[str]:
+@lru_cache(maxsize=1024)
+def squares_of(area: Area, max_squares: int) -> tuple[str, ...]:
     """Paths of squares that contain the area; empty where the whole globe is the best answer."""
-    parts: dict[str, _ZonePart] = {}
+    parts: dict[str, ZonePart] = {}
     # The hair takes the zones on both sides of a boundary that the area touches.
-    for part in _zone_parts(area.bounds.expanded(_HAIR_DEG)):
+    for part in zone_parts(area.bounds.expanded(_HAIR_DEG)):
         parts[part.zone] = parts[part.zone].merged(part) if part.zone in parts else part
-        if len(parts) > max_squares:
-            return []
-    paths = sorted(parts)
-    for digits in range(6):
-        finer: set[str] = set()
-        for part in parts.values():
-            finer.update(_squares_of_part(part, digits, limit=max_squares + 1))
-            if len(finer) > max_squares:
-                return paths
-        paths = sorted(finer)
-    return paths
+        if len(parts) > _MOST_ZONES:
+            return ()
+    frames = [frame for part in parts.values() if (frame := _frame(part, area)) is not None]
+    if len(frames) > max_squares:
+        return ()
+    blocks = list(blocks_of(frames, max_squares, _ENOUGH * _size_m2(area)))
+    return tuple(sorted({path for each in blocks for path in _paths_of_blocks(frames, each)}))
 
 
-def _squares_of_part(part: _ZonePart, digits: int, limit: int) -> Iterator[str]:
-    """The squares of this precision, in the order of columns; not many more than the limit."""
-    if part.easting is None or part.northing is None:
-        yield part.zone
-        return
-    size = _SQUARE_M // 10**digits
-    columns = range(int(part.easting[0] // size), int(part.easting[1] // size) + 1)
-    rows = range(int(part.northing[0] // size), int(part.northing[1] // size) + 1)
-    for column, row in islice(product(columns, rows[:limit]), limit):
-        yield _path_of_utm(part.zone, column * size, row * size, digits)
+def _frame(part: ZonePart, area: Area) -> Frame | None:
+    """What has to be covered in a zone; None where a figure has no part in it."""
+    box = zone_box(part.zone)
+    zone_m2 = _box_m2(box)
+    if part.easting is None:
+        return Frame(part.zone, zone_m2)
+    shape: Shape | None = None
+    number, is_north = int(part.zone[:-1]), part.zone[-1] >= "N"
+    is_odd = part.zone in ODD_ZONES
+    if isinstance(area, PlanarArea):
+        figure = _clipped(area, box.expanded(METRE_DEG))
+        if figure is None:
+            return None
+        shape = ZoneFigure(figure, number, is_north, WIDE_MARGIN_DEG if is_odd else METRE_DEG)
+    elif isinstance(area, Circle) and area.center is not None and area.radius_m <= _WIDEST_DISK_M:
+        lat, lon = max(-80.0, min(84.0, area.center.lat)), area.center.lon
+        east, north, _, _ = utm.from_latlon(lat, lon, number, force_northern=is_north)
+        if area.center.lat == lat and abs(east - 500_000) <= _FARTHEST_M:
+            margin = WIDE_MARGIN_M if is_odd else MARGIN_M
+            shape = Disk(east, north, area.radius_m * _DISTORTION + margin)
+    return Frame(part.zone, zone_m2, part.easting, part.northing, shape)
+
+
+def _clipped(area: PlanarArea, box: Box) -> shapely.Geometry | None:
+    """The part of a figure inside a box, wherever around the globe its longitudes are."""
+    figure = area.planar
+    low, high = box.min_lon, box.min_lon + box.width_deg
+    windows = [
+        shapely.box(low + shift, box.min_lat, high + shift, box.max_lat)
+        for shift in (0.0, 360.0, -360.0)
+    ]
+    met = [window for window in windows if shapely.intersects(figure, window)]
+    if not met:
+        return None
+    part = shapely.union_all([shapely.intersection(figure, window) for window in met])
+    if part.is_empty:  # a figure without a surface
+        return figure
+    shapely.prepare(part)
+    return part
+
+
+def _size_m2(area: Area) -> float:
+    """About how large an area is."""
+    if isinstance(area, PlanarArea):
+        middle = math.cos(math.radians(shapely.centroid(area.planar).y))
+        return float(area.planar.area) * _DEGREE_M**2 * middle
+    return math.pi * area.radius_m**2 if isinstance(area, Circle) else 0.0
+
+
+def _box_m2(box: Box) -> float:
+    south, north = (math.sin(math.radians(lat)) for lat in (box.min_lat, box.max_lat))
+    return EARTH_RADIUS_M**2 * math.radians(box.width_deg) * (north - south)
+
+
+def _paths_of_blocks(frames: list[Frame], blocks: GridBlocks) -> Iterator[str]:
+    digits = (blocks.depth - 1) // 2
+    for number, east, north in zip(*(each.tolist() for each in blocks[1:]), strict=True):
+        zone = frames[number].zone
+        if not blocks.depth:
+            yield zone
+            continue
+        path = _path_of_utm(zone, east, north, digits)
+        yield f"{path[:-1]}$*" if blocks.depth % 2 else path
 
 
 def _path_of_utm(zone: str, easting: int, northing: int, digits: int) -> str:
@@ -206,67 +267,12 @@ def _path_of_utm(zone: str, easting: int, northing: int, digits: int) -> str:
     return "/".join((zone, column + row, *(e + n for e, n in zip(east, north, strict=True))))
 
 
-def _zone_parts(bounds: Box) -> Iterator[_ZonePart]:
-    """The zones that the bounds touch; polar ones as a whole."""
-    if bounds.max_lat >= 84.0:
-        yield _ZonePart("Y")
-        yield _ZonePart("Z")
-    if bounds.min_lat <= -80.0:
-        yield _ZonePart("A")
-        yield _ZonePart("B")
-    for south, north in _band_parts(bounds):
-        for west, east in _strips(bounds):
-            yield _zone_part(Box(south, west, north, east))
-
-
-def _band_parts(bounds: Box) -> Iterator[tuple[float, float]]:
-    """The latitudes of each band that the bounds touch; band X is 12° high."""
-    for number in range(len(_BANDS)):
-        south = -80.0 + 8.0 * number
-        north = 84.0 if number == len(_BANDS) - 1 else south + 8.0
-        low, high = max(bounds.min_lat, south), min(bounds.max_lat, north)
-        if low < high:
-            yield low, high
-
-
-def _strips(bounds: Box) -> Iterator[tuple[float, float]]:
-    """Longitudes in pieces of 3°: every boundary between zones is a multiple of it."""
-    end = bounds.min_lon + bounds.width_deg
-    west = 3.0 * math.floor(bounds.min_lon / 3.0)
-    while west < end:
-        low, high = max(bounds.min_lon, west), min(end, west + 3.0)
-        if low < high:
-            shift = 360.0 if low >= 180.0 else 0.0
-            yield low - shift, high - shift
-        west += 3.0
-
-
-def _zone_part(part: Box) -> _ZonePart:
-    """The range of eastings and northings of a box inside one zone, a little enlarged."""
-    zone = path_of_reference(reference_of(part.center)).partition("/")[0]
-    shares = np.linspace(0.0, 1.0, _SAMPLES + 1)
-    lats, lons = np.meshgrid(
-        part.min_lat + part.height_deg * shares, part.min_lon + part.width_deg * shares
-    )
-    easting, northing, _, _ = utm.from_latlon(
-        lats.ravel(), lons.ravel(), int(zone[:-1]), force_northern=part.center.lat >= 0
-    )
-    # Meridians and parallels bend between two samples by no more than this.
-    step = math.radians(max(part.width_deg, part.height_deg) / _SAMPLES)
-    margin = _MARGIN_M + EARTH_RADIUS_M * (step / 2) ** 2
-    return _ZonePart(
-        zone,
-        (float(easting.min()) - margin, float(easting.max()) + margin),
-        (max(0.0, float(northing.min()) - margin), float(northing.max()) + margin),
-    )
-
-
 def area_of_reference(reference: str) -> Area:
     """The square of a reference as an area; its edges follow the grid by straight pieces."""
     path = path_of_reference(reference)
     zone, *rest = path.split("/")
     if not rest:
-        return _zone_box(zone)
+        return zone_box(zone)
     if not zone[:-1]:
         raise LocationKeyError(f"{reference}: squares of the polar zones are not drawn as areas")
     with _converter_lock:
@@ -294,23 +300,3 @@ def _unit_square_outline(pieces: int = 8) -> tuple[NDArray[np.float64], NDArray[
         np.concatenate([up, high, 1 - up, low]),
         np.concatenate([low, up, high, 1 - up]),
     )
-
-
-def _is_zone(zone: str) -> bool:
-    if not zone[:-1]:
-        return zone in _POLAR_ZONES
-    return zone[-1] in _BANDS and 1 <= int(zone[:-1]) <= 60 and zone not in _ABSENT_ZONES
-
-
-def _zone_box(zone: str) -> Box:
-    letter = zone[-1]
-    if not _is_zone(zone):
-        raise LocationKeyError(f"there is no MGRS zone {zone!r}")
-    if not zone[:-1]:
-        south, north = (84.0, 90.0) if letter in "YZ" else (-90.0, -80.0)
-        west, east = (-180.0, 0.0) if letter in "AY" else (0.0, 180.0)
-        return Box(south, west, north, east)
-    south = -80.0 + 8.0 * _BANDS.index(letter)
-    number = int(zone[:-1])
-    west, east = _ODD_ZONES.get(zone, (6.0 * number - 186.0, 6.0 * number - 180.0))
-    return Box(south, west, 84.0 if letter == "X" else south + 8.0, east)

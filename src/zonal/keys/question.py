@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 _FEW = (1, 2, 4)
+_MOST = 8
 _REACH = 8.0
 """How many times longer than the area its cells may be."""
 
@@ -63,7 +64,7 @@ def queryable_keys(topic: str, area: Area | None, encodings: Iterable[Encoding])
 @lru_cache(maxsize=1024)
 def wide_expressions(encoding: Encoding, area: Area, role: Role) -> tuple[str, ...]:
     """The fewest expressions of an area whose cells are at most eight times longer than it."""
-    close = encoding.area_expressions(area, role)
+    close = encoding.area_expressions(area, role, _MOST)
     for most in _FEW:
         if len(close) <= most:
             break

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from zonal.errors import EncodingError, LocationKeyError
-from zonal.keys.bloom import WORLD, BloomEncoding
+from zonal.keys.bloom import WORLD, BloomEncoding, domain_of_option
 from zonal.keys.encoding import Encoding
 from zonal.keys.json_base64 import JsonEncoding
 from zonal.keys.marks import ANNOUNCED_CHUNK, FENCE_CHUNK, ZENOH_CHUNK
@@ -11,6 +11,8 @@ from zonal.keys.mgrs_grid import MgrsEncoding
 from zonal.keys.s2 import S2Encoding
 
 _ENCODINGS: dict[str, Encoding] = {}
+_MAX_OPTIONS = 16
+_options: dict[str, Encoding] = {}
 _RESERVED_CHUNKS = frozenset({FENCE_CHUNK, ANNOUNCED_CHUNK, ZENOH_CHUNK})
 
 
@@ -35,15 +37,29 @@ def register_encoding(encoding: Encoding) -> Encoding:
 
 
 def encoding_named(name: str) -> Encoding:
-    """The encoding registered under this name."""
-    try:
-        return _ENCODINGS[name]
-    except KeyError as error:
-        known = ", ".join(sorted(_ENCODINGS))
+    """The encoding registered under this name.
+
+    `bloom:<south>,<west>,<north>,<east>,<rows>x<columns>,<probability>` is a Bloom domain that
+    need not be registered before; a process takes at most 16 of them.
+    """
+    known = _ENCODINGS.get(name) or _options.get(name) or _encoding_of_option(name)
+    if known is None:
         raise EncodingError(
-            f"no encoding named {name!r}; known here: {known} (add others, such as a Bloom "
-            "domain of your own, with register_encoding)"
-        ) from error
+            f"no encoding named {name!r}; known here: {', '.join(sorted(_ENCODINGS))} (add others "
+            "with register_encoding, or name a Bloom domain by its numbers: "
+            "bloom:45.3,9.0,45.6,9.3,20x20,0.25)"
+        )
+    return known
+
+
+def _encoding_of_option(name: str) -> Encoding | None:
+    domain = domain_of_option(name)
+    if domain is None:
+        return None
+    if len(_options) >= _MAX_OPTIONS:
+        raise EncodingError(f"{name!r}: {_MAX_OPTIONS} Bloom domains are named here already")
+    _options[name] = register_encoding(BloomEncoding(domain))
+    return _options[name]
 
 
 def encodings() -> tuple[Encoding, ...]:

@@ -1,15 +1,17 @@
-"""S2 cells as key chunks, our own default: the face, then one hexadecimal digit per two levels.
+"""S2 cells as key chunks, our own default: the face, then two quarters (0 to 3) a chunk.
 
 A publisher writes the path of its cell; a subscriber declares the paths of a bounded cover, each
-followed by `**`. Containment of cells is then prefix matching of paths, which routers do.
+followed by `**`. Containment of cells is then prefix matching of paths, which routers do. A cell
+of an odd level ends in half a chunk, `3$*`, which stands for `30`, `31`, `32` and `33`.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from zonal.errors import LocationKeyError
-from zonal.geo import Area, Cell, Everywhere, Point, cell_id_of, cover
+from zonal.geo import MAX_LEVEL, Area, Cell, Everywhere, Point, cell_id_of, cover
 from zonal.keys.encoding import (
     DEFAULT_MAX_EXPRESSIONS,
     Encoding,
@@ -18,37 +20,50 @@ from zonal.keys.encoding import (
     RoleExpression,
 )
 
+_PAIRS = {f"{number:x}": f"/{number >> 2}{number & 3}" for number in range(16)}
+_CHUNK = re.compile(r"[0-3]{2}")
+_LAST_CHUNK = re.compile(r"[0-3]{2}|[0-3]\$\*")
+_LONGEST_PATH = MAX_LEVEL // 2
+_FACES = frozenset("012345")
+
 KEY_LEVEL = 20
 """The finest level in keys: cells of 7 to 11 m. The exact place travels with the message."""
 
 
 def path_of_cell(cell: Cell) -> str:
-    """The chunks of a cell of an even level: `1/4/7/8`."""
+    """The chunks of a cell: `1/10/13` at level 4, `1/10/1$*` at level 3."""
     return _path(cell.id, cell.level)
 
 
 def _path(cell_id: int, level: int) -> str:
     # Behind the three bits of the face every hexadecimal digit holds two levels.
-    digits = f"{(cell_id << 3) & 0xFFFF_FFFF_FFFF_FFFF:016x}"[: level // 2]
-    return "/".join(f"{cell_id >> 61}{digits}")
+    digits = f"{(cell_id << 3) & 0xFFFF_FFFF_FFFF_FFFF:016x}"[: (level + 1) // 2]
+    path = f"{cell_id >> 61}{''.join(map(_PAIRS.__getitem__, digits))}"
+    return f"{path[:-1]}$*" if level % 2 else path
 
 
 def cell_of_path(path: str) -> Cell:
     """The cell of such chunks."""
-    face, *digits = path.split("/")
-    try:
-        if len(digits) > 15 or any(len(digit) != 1 for digit in digits):
-            raise ValueError("one hexadecimal digit a chunk, at most 15")  # noqa: TRY301
-        position = int("".join(digits), 16) if digits else 0
-        bits = 4 * len(digits)
-        return Cell((int(face) << 61) | (position << (61 - bits)) | (1 << (60 - bits)))
-    except ValueError as error:
-        raise LocationKeyError(f"{path!r} is no path of an S2 cell: {error}") from error
+    face, *chunks = path.split("/", _LONGEST_PATH + 1)
+    right = face in _FACES and len(chunks) <= _LONGEST_PATH
+    if not right or not all(map(_CHUNK.fullmatch, chunks[:-1])) or not _is_last(chunks):
+        raise LocationKeyError(
+            f"{path[:80]!r} is no path of an S2 cell: the face (0 to 5), then at most "
+            f"{_LONGEST_PATH} chunks of two digits from 0 to 3, of which the last may be like 3$*"
+        )
+    digits = "".join(chunks).removesuffix("$*")
+    free = 2 * (MAX_LEVEL - len(digits))
+    position = int(digits, 4) if digits else 0
+    return Cell((int(face) << 61) | (position << free + 1) | (1 << free))
+
+
+def _is_last(chunks: list[str]) -> bool:
+    return not chunks or bool(_LAST_CHUNK.fullmatch(chunks[-1]))
 
 
 @dataclass(frozen=True, slots=True)
 class S2Encoding(Encoding):
-    """Paths of S2 cells."""
+    """Paths of S2 cells of any level."""
 
     name: str = "s2"
     prefix: str = "@s2"
@@ -58,8 +73,7 @@ class S2Encoding(Encoding):
         """The path of the point's cell; for a blurred place all that lies in its cell."""
         if isinstance(place, Point):
             return (f"@s2/{_path(cell_id_of(place, KEY_LEVEL), KEY_LEVEL)}",)
-        even = place.parent(min(KEY_LEVEL, place.level - place.level % 2))
-        return (f"@s2/{path_of_cell(even)}/**",)
+        return (self.cell_expression(place),)
 
     def area_expressions(
         self,
@@ -94,10 +108,14 @@ class S2Encoding(Encoding):
 
 
 def paths_intersect(a: str, b: str) -> bool:
-    """Whether two expressions of plain chunks, perhaps with a final `**`, intersect."""
+    """Whether two expressions intersect: plain chunks, perhaps half a chunk and a final `**`."""
     open_a, open_b = a.endswith("/**"), b.endswith("/**")
-    path_a = a[:-2] if open_a else f"{a}/"
-    path_b = b[:-2] if open_b else f"{b}/"
+    path_a, path_b = _beginning(a, is_open=open_a), _beginning(b, is_open=open_b)
     if path_a == path_b:
         return True
     return (open_a and path_b.startswith(path_a)) or (open_b and path_a.startswith(path_b))
+
+
+def _beginning(expression: str, *, is_open: bool) -> str:
+    path = expression[:-2] if is_open else f"{expression}/"
+    return path.removesuffix("$*/")

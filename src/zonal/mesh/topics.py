@@ -105,7 +105,7 @@ def channels_for(topic: str, area: Area | None) -> frozenset[int]:
     if area is None:
         return frozenset((_channel(topic),))
     found = set()
-    for cell in cover(area, MAX_CELLS):
+    for cell in cover(area, MAX_CELLS, step=2):
         fitting = [level for level in LEVELS if level <= cell.level]
         if not fitting:  # as large as a country: the whole topic is not much more
             return frozenset((_channel(topic),))

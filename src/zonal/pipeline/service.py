@@ -10,14 +10,15 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Self
 
-import zenoh
-
 from zonal.errors import DeclarationError, ZonalError
 from zonal.geo import Point
 from zonal.pipeline.selection import Selection
 from zonal.pipeline.times import parse_time_range
+from zonal.session import stamp_from_parts
 
 if TYPE_CHECKING:
+    import zenoh
+
     from zonal.geo import Area
     from zonal.pipeline.history import History
     from zonal.session import Query, Session
@@ -117,13 +118,7 @@ def stamp_of(row: dict[str, Any]) -> zenoh.Timestamp | None:
     """Zenoh's time stamp of a row of the log."""
     if row["ntp64"] is None or not row["clock"]:
         return None
-    seconds, fraction = row["ntp64"] >> 32, row["ntp64"] & 0xFFFFFFFF
-    # Rounded up, so that Zenoh's own conversion back gives the same fraction.
-    nanos = min(999_999_999, (fraction * 1_000_000_000 + (1 << 32) - 1) >> 32)
-    clock = row["clock"]
-    # Zenoh writes an id's bytes last first, without leading zeros.
-    number = bytes.fromhex(clock.rjust(len(clock) + len(clock) % 2, "0"))[::-1]
-    return zenoh.Timestamp(zenoh.NTP64(seconds, nanos), number)
+    return stamp_from_parts(row["ntp64"], row["clock"])
 
 
 def _limit(text: str | None) -> int:

@@ -9,6 +9,7 @@ with zonal.open(position=(45.4642, 9.19)) as session:
 from zonal.runtime import Overflow
 from zonal.session.config import config
 from zonal.session.content import LONGEST_ENCODING
+from zonal.session.fence import Fence
 from zonal.session.gathering import Gathering
 from zonal.session.geo_context import GeoContext
 from zonal.session.interest import Detail, Interest, Wish
@@ -19,6 +20,7 @@ from zonal.session.liveliness import (
     PresenceToken,
 )
 from zonal.session.moment import rfc3339
+from zonal.session.nearest import NearSample, Neighbours
 from zonal.session.opening import open  # noqa: A004  (Zenoh's own name)
 from zonal.session.position import Position
 from zonal.session.publisher import Memory, Publisher
@@ -30,6 +32,7 @@ from zonal.session.router import DEFAULT_ENDPOINT, Router
 from zonal.session.sample import Sample, Source
 from zonal.session.scope import Scope
 from zonal.session.session import Session
+from zonal.session.stamps import micros_of_stamp, ntp64_of, stamp_from_parts, stamp_parts
 from zonal.session.subscriber import Counters, PullSubscriber, Subscriber
 from zonal.session.way import blurred
 
@@ -39,11 +42,14 @@ __all__ = [
     "LONGEST_ENCODING",
     "Counters",
     "Detail",
+    "Fence",
     "Gathering",
     "GeoContext",
     "Interest",
     "Liveliness",
     "Memory",
+    "NearSample",
+    "Neighbours",
     "Overflow",
     "Position",
     "Presence",
@@ -67,6 +73,10 @@ __all__ = [
     "blurred",
     "config",
     "is_admin",
+    "micros_of_stamp",
+    "ntp64_of",
     "open",
     "rfc3339",
+    "stamp_from_parts",
+    "stamp_parts",
 ]

@@ -48,8 +48,11 @@ POINT_BYTES = {
 SEQUENCE_AT = 1 + _CHECK_BYTES
 """Where the number of the message begins in an attachment with the source by time stamp."""
 
-MAX_VERTICES = 4_096
-"""Vertices of a fence or an area in a message: more would make its receivers late for others."""
+MAX_VERTICES = 2_048
+"""Vertices of a fence or an area in a message: more would make its receivers late for others.
+
+The most expensive shapes that fit, hundreds of rings inside each other, take some 30 ms to read.
+"""
 _MAX_SHAPE_BYTES = 16 * MAX_VERTICES
 _LEB128_BYTES = 5
 

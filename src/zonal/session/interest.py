@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from zonal.geo import Cell
     from zonal.keys import Encoding
 
-AREA_CELLS, CELLS_AN_AREA = 128, 8
+AREA_CELLS, CELLS_AN_AREA = 256, 48
 PLACE_CELLS, CELLS_A_PLACE = 16, 4
 _COARSE_LEVEL = 8
 

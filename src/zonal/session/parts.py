@@ -65,8 +65,13 @@ class SessionParts(NamedTuple):
         Without names and area: all, since messages may be written in any.
         """
         if names is None:
-            return encodings() if area is None else (self.encoding,)
-        return tuple(map(encoding_named, [names] if isinstance(names, str) else names))
+            kinds = encodings() if area is None else (self.encoding,)
+        else:
+            kinds = tuple(map(encoding_named, [names] if isinstance(names, str) else names))
+        if area is not None:
+            for kind in kinds:
+                kind.check_area(area)
+        return kinds
 
 
 def point_given(location: GivenPoint | None) -> Point | None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import zenoh
 
 from zonal.errors import AttachmentError
+from zonal.geo import Cell, as_point
 from zonal.keys import (
     Encoding,
     check_topic,
@@ -20,15 +21,16 @@ from zonal.runtime import Incoming, Mailbox, Overflow, Recent
 from zonal.session.content import as_payload
 from zonal.session.declared_keys import DeclaredKeys
 from zonal.session.geo_context import GeoContext, identity_of
-from zonal.session.parts import area_given, point_given
+from zonal.session.parts import area_given
 from zonal.session.refusal import refusals
-from zonal.session.way import Way, blurred, fence_around
+from zonal.session.way import Origin, Way, blurred, fence_around
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from zonal.geo import Area, GivenArea, GivenPoint
     from zonal.session.parts import SessionParts
+    from zonal.session.sample import Source
     from zonal.session.scope import Scope
 
 _REMEMBERED = 4096
@@ -78,21 +80,25 @@ class Query:
         key: str,
         payload: Any,
         *,
-        location: GivenPoint | None = None,
+        location: GivenPoint | Cell | None = None,
         geofence: GivenArea | None = None,
         encoding: str = "s2",
         precision_m: float | None = None,
         content_encoding: zenoh.Encoding | str | None = None,
         attachment: bytes | None = None,
         timestamp: zenoh.Timestamp | None = None,
+        source: Source | None = None,
     ) -> None:
         """Answer with a message of this topic, from this location or from nowhere.
 
-        With a `geofence` only an asker inside it hears the answer; a circle without a centre is
-        around the location, or around our position where there is none.
+        Of a blurred place the location is its cell. With a `geofence` only an asker inside it
+        hears the answer; a circle without a centre is around the location, or around our position
+        where there is none. `source`: who sent it, where the answer is somebody else's message.
         """
         fence = area_given(geofence)
-        name, data = self._reply_key(key, location, fence, encoding, precision_m, attachment)
+        name, way = self._reply_way(key, location, fence, encoding, precision_m)
+        origin = self._parts.origin if source is None else Origin.of(source.id, source.sequence)
+        data = way.attachment(origin, attachment)
         payload, content = as_payload(payload, content_encoding)
         with refusals(self._parts.zenoh, f"reply to {self.key!r}"):
             self.zenoh.reply(name, payload, encoding=content, attachment=data, timestamp=timestamp)
@@ -101,12 +107,15 @@ class Query:
         self,
         key: str,
         *,
-        location: GivenPoint | None = None,
+        location: GivenPoint | Cell | None = None,
         encoding: str = "s2",
         timestamp: zenoh.Timestamp | None = None,
+        source: Source | None = None,
     ) -> None:
-        """Answer that the topic was deleted at this location."""
-        name, data = self._reply_key(key, location, None, encoding, None, None)
+        """Answer that the topic was deleted at this location (see `reply`)."""
+        name, way = self._reply_way(key, location, None, encoding, None)
+        origin = self._parts.origin if source is None else Origin.of(source.id, source.sequence)
+        data = way.attachment(origin, None)
         with refusals(self._parts.zenoh, f"reply to {self.key!r}"):
             self.zenoh.reply_del(name, attachment=data, timestamp=timestamp)
 
@@ -116,26 +125,26 @@ class Query:
         with refusals(self._parts.zenoh, f"reply to {self.key!r}"):
             self.zenoh.reply_err(payload, encoding=content)
 
-    def _reply_key(
+    def _reply_way(
         self,
         key: str,
-        location: GivenPoint | None,
+        location: GivenPoint | Cell | None,
         fence: Area | None,
         encoding: str,
         precision_m: float | None,
-        attachment: bytes | None,
-    ) -> tuple[str, bytes | None]:
-        name, point, place = check_topic(key), point_given(location), None
-        if point is not None:
-            place = blurred(point, precision_m)
+    ) -> tuple[str, Way]:
+        name, place = check_topic(key), None
+        if location is not None:
+            place = (
+                location if isinstance(location, Cell) else blurred(as_point(location), precision_m)
+            )
             # Replies go back the way the question came, so they need a key, but no match.
             located = place_key(name, place, self._parts.encoding_named(encoding))
             if self._accepts(located):
                 name = located
         if fence is not None and fence.is_ego_centric and place is None:
             fence = fence.at(self._parts.position.current())
-        way = Way((name,), place, fence_around(place, fence))
-        return name, way.attachment(self._parts.origin, attachment)
+        return name, Way((name,), place, fence_around(place, fence))
 
     def _accepts(self, key: str) -> bool:
         """Whether the asker takes a reply under this key; plain clients take their own only."""

@@ -23,9 +23,10 @@ if TYPE_CHECKING:
     from zonal.session.recovery import Recovery
 
 
-KEY_BUDGET = 1_500
-"""Zenoh takes a millisecond for each key where a session holds thousands. So from some 190 topics
-on, areas of further topics are declared with fewer cells, down to one; the edge is exact anyway."""
+KEY_BUDGET = 500
+"""The time that Zenoh takes for a key grows with the number of keys that a session holds. So from
+some ten topics on, areas of further topics are declared with fewer cells: with 8 from 60 topics on,
+with one from 500 on. The edge is exact anyway."""
 
 
 class Receiving:

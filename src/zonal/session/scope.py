@@ -9,6 +9,7 @@ from zonal.session.interest import Wish
 OWN_MARGIN_M = 100.0
 """How far one moves before its own place is declared anew, unless asked otherwise."""
 _ROUNDING_M = 1.0
+_MOVES_A_RADIUS = 32
 
 
 class Scope:
@@ -21,7 +22,7 @@ class Scope:
             the whole network.
         own: where the subscriber is; None: not known.
         fenced: whether messages with a geofence are heard wherever it is.
-        margin_m: how far it moves before its area is declared anew; by default a quarter of the
+        margin_m: how far it moves before its area is declared anew; by default a 32nd of the
             radius.
         own_margin_m: the same for its own place.
     """
@@ -89,7 +90,7 @@ def _margin(area: Area | None, margin_m: float | None, own_margin_m: float) -> f
     if margin_m is not None:
         return margin_m
     if isinstance(area, Circle) and area.is_ego_centric:
-        return area.radius_m / 4
+        return area.radius_m / _MOVES_A_RADIUS
     return own_margin_m
 
 

@@ -13,21 +13,20 @@ from zonal.errors import ClosedError
 from zonal.keys import Role, check_topic
 from zonal.runtime import DEFAULT_CAPACITY, Overflow, close_all
 from zonal.session.announcements import Announcements
+from zonal.session.asking import Asking
 from zonal.session.content import as_payload
 from zonal.session.followers import Followers, Located
 from zonal.session.gathering import Gathering
 from zonal.session.liveliness import Liveliness
 from zonal.session.parts import SessionParts, area_given
 from zonal.session.publisher import DeliveryOptions
-from zonal.session.querier import DEFAULT_TIMEOUT_S, GetOptions, Querier, ask
-from zonal.session.queryable import Queryable
 from zonal.session.receiving import Receiving
 from zonal.session.refusal import refusal, refusals
 from zonal.session.sample import origin_of
-from zonal.session.scope import Scope
 from zonal.session.sending import Sending, Whence
 from zonal.session.subscriber import PullSubscriber, Subscriber, SubscriberOptions
 from zonal.session.unclosed import Closing
+from zonal.session.watching import Watching
 from zonal.session.way import Origin
 
 if TYPE_CHECKING:
@@ -37,9 +36,7 @@ if TYPE_CHECKING:
     from zonal.keys import Encoding
     from zonal.session.position import Position
     from zonal.session.publisher import Memory, Publisher, Stamps
-    from zonal.session.queryable import Query
     from zonal.session.recovery import Recovery
-    from zonal.session.replies import Replies
     from zonal.session.sample import Sample
 
 Handler: TypeAlias = "Callable[[Sample], Any] | tuple[Callable[[Sample], Any], Any] | None"
@@ -48,7 +45,7 @@ SubscriberT = TypeVar("SubscriberT", bound=Subscriber)
 logger = logging.getLogger(__name__)
 
 
-class Session(Located, Closing):
+class Session(Located, Asking, Watching, Closing):
     """A Zenoh session in which messages, subscriptions and queries have a place.
 
     The plain session is `session.zenoh`. Where neither a location is given nor a position known,
@@ -177,7 +174,7 @@ class Session(Located, Closing):
 
         Without an area: every message of the topic, with or without a location. A `Circle`
         without a centre follows the session's position, and is declared anew when it moved by
-        `margin_m` (a quarter of its radius). Messages with a geofence are heard by those inside
+        `margin_m` (a 32nd of its radius). Messages with a geofence are heard by those inside
         it, or with `fenced=True` by everybody. `encoding` may name several. From publishers with
         a memory, `history` gets what was sent before, and `recovery` what was lost on its way.
         The second element of a handler that is a pair is `subscriber.handler`.
@@ -224,7 +221,7 @@ class Session(Located, Closing):
         return self._subscribe(PullSubscriber, key, options)
 
     def _subscribe(
-        self, kind: type[SubscriberT], key: str, options: SubscriberOptions
+        self, kind: Callable[..., SubscriberT], key: str, options: SubscriberOptions
     ) -> SubscriberT:
         self._check_open()
         topic = check_topic(key)
@@ -264,81 +261,7 @@ class Session(Located, Closing):
         self._check_open()
         return Gathering(self.zenoh, self._receiving.arrivals, take)
 
-    # Query
-
-    def get(
-        self,
-        selector: zenoh.Selector | str,
-        handler: Callable[[Sample], Any] | None = None,
-        *,
-        area: GivenArea | None = None,
-        encoding: str | Iterable[str] | None = None,
-        timeout: float = DEFAULT_TIMEOUT_S,
-        target: zenoh.QueryTarget | None = None,
-        priority: zenoh.Priority | None = None,
-        payload: Any = None,
-        attachment: bytes | None = None,
-    ) -> Replies:
-        """Ask the queryables whose area intersects this one; iterate over the replies.
-
-        Replies with a location outside the area are left out, and the same message from two
-        queryables comes once. Zenoh's admin space (`@/**`) is asked as it is, without an area.
-        """
-        self._check_open()
-        wanted = area_given(area)
-        kinds = self._parts.encodings_for(wanted, encoding)
-        options = GetOptions(wanted, kinds, timeout, target, priority)
-        replies = ask(self._parts, selector, options, payload, attachment)
-        if handler is not None:
-            replies.call(handler)
-        return replies
-
-    def declare_querier(
-        self,
-        key: str,
-        *,
-        area: GivenArea | None = None,
-        encoding: str | Iterable[str] | None = None,
-        timeout: float = DEFAULT_TIMEOUT_S,
-        target: zenoh.QueryTarget | None = None,
-        priority: zenoh.Priority | None = None,
-    ) -> Querier:
-        """A query to ask again and again, around the position of the moment where it follows it."""
-        self._check_open()
-        wanted = area_given(area)
-        kinds = self._parts.encodings_for(wanted, encoding)
-        return Querier(key, self._parts, GetOptions(wanted, kinds, timeout, target, priority))
-
-    def declare_queryable(
-        self,
-        key: str,
-        handler: Callable[[Query], Any] | None = None,
-        *,
-        area: GivenArea | None = None,
-        encoding: str | Iterable[str] | None = None,
-        margin_m: float | None = None,
-        complete: bool | None = None,
-        capacity: int = 1024,
-    ) -> Queryable:
-        """Answer questions about a topic in an area (without one: about any area).
-
-        A `Circle` without a centre follows the session's position (see `declare_subscriber`).
-        """
-        self._check_open()
-        wanted = area_given(area)
-        self._position.look(required=wanted is not None and wanted.is_ego_centric)
-        with refusals(self.zenoh, f"declare a queryable of {key!r}"):
-            queryable = Queryable(
-                key,
-                Scope(wanted, self._position.last, fenced=True, margin_m=margin_m),
-                self._parts,
-                self._parts.encodings_for(wanted, encoding),
-                complete=complete,
-                capacity=capacity,
-            )
-        if handler is not None:
-            queryable.call(handler)
-        return queryable
+    # Who is there
 
     def liveliness(self) -> Liveliness:
         """Tokens, subscribers and gets for who is there."""

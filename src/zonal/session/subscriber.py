@@ -45,6 +45,12 @@ class Counters:
     recovered: int
     given_up: int
 
+    @property
+    def surplus(self) -> float | None:
+        """`received` over what was not left out at the edge; None while that is nothing."""
+        kept = self.received - self.filtered_at_edge
+        return self.received / kept if kept else None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubscriberOptions:

@@ -25,6 +25,11 @@ class Origin:
     """The low 64 bits of the session's Zenoh id, which its time stamps carry."""
     numbers: itertools.count[int] = field(default_factory=itertools.count)
 
+    @classmethod
+    def of(cls, source: str, sequence: int) -> Origin:
+        """That of a message of another session (its number in hexadecimal), for a copy of it."""
+        return cls(int(source, 16) & 0xFFFF_FFFF_FFFF_FFFF, itertools.count(sequence))
+
     def next_sequence(self) -> int:
         """The number of the next message."""
         return next(self.numbers) & 0xFFFF_FFFF
@@ -42,7 +47,9 @@ class Way:
     @property
     def copies(self) -> bool:
         """Whether a receiver may get the same message under several keys."""
-        return len(self.keys) > 1 or isinstance(self.place, Cell)
+        if len(self.keys) > 1 or isinstance(self.place, Cell):
+            return True
+        return bool(self.keys) and location_of(self.keys[0]).endswith("/**")
 
     def attachment(
         self, origin: Origin, user: bytes | None, *, stamped: bool = False

@@ -47,7 +47,7 @@ def cells_in(view: Box) -> list[Cell]:
     height_m = max(1.0, (view.max_lat - view.min_lat) * _METRES_PER_DEGREE)
     level = min(30, level_for_size(height_m / _ACROSS, step=2) + 2)
     while level > 0:
-        found = cover(view, MOST_CELLS, max_level=level)
+        found = cover(view, MOST_CELLS, max_level=level, step=2)
         count = sum(4 ** (level - cell.level) for cell in found)
         if count <= MOST_CELLS:
             return [part for cell in found for part in cell.children(level)]

@@ -8,6 +8,7 @@ A parameter that `vocabulary` does not know is refused: a misspelt fence would t
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 _TECHNIQUES = {"POINT": None, "MGRS": "mgrs", "BLOOM_FILTER": "bloom"}
 """The precisions of Visotto 2023 (4.2.1): a point is what every encoding has, by default."""
+_BETWEEN_NAMES = re.compile(r",(?=[^-+.\d])")  # a Bloom domain's name has numbers behind commas
 _FORMATS = ("", "json", "geojson", "html")
 _TRUE, _FALSE = frozenset({"", "1", "true", "yes"}), frozenset({"0", "false", "no"})
 
@@ -165,7 +167,7 @@ def _wkt(text: str, name: str, limits: WebLimits) -> Area:
 def _encodings(given: Mapping[str, str], technique: str | None) -> tuple[str, ...]:
     if "encoding" not in given:
         return (technique,) if technique else ()
-    names = tuple(filter(None, given["encoding"].split(",")))
+    names = tuple(filter(None, _BETWEEN_NAMES.split(given["encoding"])))
     if not names:
         raise Problem(400, "encoding is empty; name one, such as s2, or several: s2,mgrs")
     for name in names:

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
+    from zonal_lab.experiment import Claim
+
 
 def _trial(
     *,
@@ -32,4 +34,10 @@ def _page(results: Results, folder: Path, name: str) -> Iterable[str]:
     return page(results, folder, name)
 
 
-EXPERIMENT = Experiment("capture", "Bytes per message on the wire", _trial, _page)
+def _claims(results: Results) -> Iterable[Claim]:
+    from zonal_lab.capture.claims import claims
+
+    return claims(results)
+
+
+EXPERIMENT = Experiment("capture", "Bytes per message on the wire", _trial, _page, _claims)

@@ -25,6 +25,10 @@ class DiscoveryTrial(Trial[DiscoveryCase]):
         super().__init__(plan)
         self._plan = plan
 
+    def seconds_of(self, case: DiscoveryCase) -> float:
+        """Opening and closing all nodes, once a round."""
+        return 2.0 * self._plan.rounds_of(case) + (4 if case.silent else 0)
+
     @contextlib.contextmanager
     def stage(self, case: DiscoveryCase) -> Iterator[Callable[[DiscoveryCase], Outcome]]:
         """Hosts with a process each; all cases use as many of them as they need."""

@@ -54,6 +54,8 @@ class Node:
     card: Card
     routers: tuple[int, ...] = ()
     at: tuple[float, float] | None = None
+    over: tuple[float, float, float, float] | None = None
+    steps: int = 0
     area: tuple[float, float, float, float] | None = None
     rate_hz: float = 0.0
     measured: bool = False
@@ -62,6 +64,19 @@ class Node:
     def name(self) -> str:
         """A short name: R14, P13, S6."""
         return f"{self.role[0].upper()}{self.id}"
+
+    @property
+    def places(self) -> tuple[tuple[float, float], ...]:
+        """Where a publisher is in turn: one place, or the fields' middles of a box it roams."""
+        if self.over is None:
+            return () if self.at is None else (self.at,)
+        south, west, north, east = self.over
+        parts = [(each + 0.5) / self.steps for each in range(self.steps)]
+        return tuple(
+            (south + (north - south) * up, west + (east - west) * along)
+            for up in parts
+            for along in parts
+        )
 
     @property
     def address(self) -> str:
@@ -96,8 +111,11 @@ class Topology:
                 raise TopologyError(f"{self.name}: {node.name} links to {other}, no router")
         if node.role != "router" and len(node.routers) != 1:
             raise TopologyError(f"{self.name}: {node.name} needs exactly one router")
-        if node.role == "publisher" and (node.at is None or node.rate_hz <= 0):
-            raise TopologyError(f"{self.name}: {node.name} needs `at` and a `rate_hz` above 0")
+        if node.role == "publisher" and (not node.places or node.rate_hz <= 0):
+            raise TopologyError(
+                f"{self.name}: {node.name} needs `at`, or `over` and `steps`, and a `rate_hz` "
+                "above 0"
+            )
         if node.role == "subscriber" and node.area is None:
             raise TopologyError(f"{self.name}: {node.name} needs an `area`")
 
@@ -131,11 +149,15 @@ class Topology:
         return tuple(node for node in self.nodes if node.role == role)
 
     def wants(self, subscriber: Node, publisher: Node) -> bool:
-        """Whether the publisher stands in the subscriber's area (edge included)."""
-        if subscriber.area is None or publisher.at is None:
-            return False
+        """Whether any place of the publisher lies in the subscriber's area (edge included)."""
+        return any(self.wanted(subscriber, publisher))
+
+    def wanted(self, subscriber: Node, publisher: Node) -> list[bool]:
+        """Which of the publisher's places lie in the subscriber's area (edge included)."""
+        if subscriber.area is None:
+            return [False for _ in publisher.places]
         south, west, north, east = subscriber.area
-        return south <= publisher.at[0] <= north and west <= publisher.at[1] <= east
+        return [south <= lat <= north and west <= lon <= east for lat, lon in publisher.places]
 
 
 def hosts_in_a_row(name: str, cards: Sequence[Card], title: str = "") -> Topology:
@@ -178,7 +200,7 @@ def load_topology(path: Path) -> Topology:
 
 
 def layout(name: str) -> Topology:
-    """One of the layouts that come with the lab: zoning, near-field, far-field, pair."""
+    """One of the layouts that come with the lab: zoning, near-field, far-field, spread, pair."""
     folder = resources.files("zonal_lab.emulation") / "layouts"
     file = folder / f"{name}.toml"
     if not file.is_file():
@@ -202,7 +224,7 @@ def _card(name: str, entry: Mapping[str, Any]) -> Card:
 
 def _node(role: RoleName, entry: Mapping[str, Any], cards: Mapping[str, Card], source: str) -> Node:
     where = f"{source}: {role} {entry.get('id', '?')}"
-    known = {"id", "card", "links", "router", "at", "area", "rate_hz", "measured"}
+    known = {"id", "card", "links", "router", "at", "over", "steps", "area", "rate_hz", "measured"}
     _known(entry, known, where)
     card = entry.get("card", role)
     if card not in cards and "card" in entry:
@@ -216,6 +238,8 @@ def _node(role: RoleName, entry: Mapping[str, Any], cards: Mapping[str, Card], s
         card=cards.get(card, Card()),
         routers=tuple(int(each) for each in routers if each is not None),
         at=_numbers(entry.get("at"), 2, f"{where}: `at` (lat, lon)"),
+        over=_numbers(entry.get("over"), 4, f"{where}: `over` (south, west, north, east)"),
+        steps=int(entry.get("steps", 0)),
         area=_numbers(entry.get("area"), 4, f"{where}: `area` (south, west, north, east)"),
         rate_hz=float(entry.get("rate_hz", 0)),
         measured=bool(entry.get("measured", False)),

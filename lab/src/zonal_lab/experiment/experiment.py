@@ -11,14 +11,16 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
-from zonal_lab.experiment.pages import how_it_was_run, what_was_run
-from zonal_lab.experiment.progress import showing_progress
+from zonal_lab.experiment.claims import judge
+from zonal_lab.experiment.pages import how_it_was_run, verdict_tables, what_was_run
+from zonal_lab.experiment.progress import in_words, showing_progress
 from zonal_lab.experiment.results import Results
 from zonal_lab.experiment.runner import run_trial
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
+    from zonal_lab.experiment.claims import Claim, Verdict
     from zonal_lab.experiment.trial import Trial
 
 OUTPUT = Path("out/lab")
@@ -41,26 +43,47 @@ class Experiment:
         page: from results, a folder and a name, the lines of the page below its heading; it puts
             its pictures into the folder. Keyword parameters beyond are options of
             `zonal lab report`.
+        claims: from results, all claims that the experiment judges, measured or not.
     """
 
     name: str
     title: str
     trial: Callable[..., Trial[Any]]
     page: Callable[..., Iterable[str]]
+    claims: Callable[[Results], Iterable[Claim]] = lambda _: ()
 
-    def run(self, trial: Trial[Any], results: Results) -> None:
-        """Run what the results lack, showing progress; then write the page beside them."""
+    def run(self, trial: Trial[Any], results: Results) -> list[str]:
+        """Run what the results lack, showing progress; then write the page beside them.
+
+        Returns what failed, in words.
+        """
         total = sum(1 for _ in trial.plan.cases())
+        typer.echo(f"{self.name}: {total} cases, about {in_words(trial.expected_s())}")
         with showing_progress(total, emulating=trial.emulates) as tell:
             failures = run_trial(self.name, trial, results, on_data=typer.echo, on_case=tell)
         for each in failures:
             typer.echo(f"failed: {each}", err=True)
         typer.echo(f"page: {self.report(results, results.folder)}")
+        return failures
+
+    def verdicts(self, results: Results) -> list[Verdict]:
+        """The verdicts on all claims."""
+        return list(judge(self.claims(results)))
 
     def report(
-        self, results: Results, folder: Path, name: str | None = None, **options: Any
+        self,
+        results: Results,
+        folder: Path,
+        name: str | None = None,
+        verdicts: Sequence[Verdict] | None = None,
+        **options: Any,
     ) -> Path:
-        """Write the page of stored results; needs neither root nor a network. Returns its path."""
+        """Write the page of stored results; needs neither root nor a network. Returns its path.
+
+        Verdicts that are known already need not be computed again.
+        """
+        if verdicts is None:
+            verdicts = self.verdicts(results)
         name = name or self.name
         folder.mkdir(parents=True, exist_ok=True)
         manifest = results.manifest()
@@ -69,6 +92,7 @@ class Experiment:
             f"# {self.title}",
             "",
             *what_was_run(manifest, loads),
+            *verdict_tables(verdicts),
             *self.page(results, folder, name, **options),
             *how_it_was_run(manifest),
         ]

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+_pictures = ContextVar("pictures", default=True)
 COLOURS = {
     "ours": "#d62728",
     "zenoh": "#1f77b4",
@@ -56,4 +59,15 @@ def grouped_bars(
 
 def save_figure(figure: Figure, path: Path) -> None:
     """Write a picture."""
-    figure.savefig(path, dpi=110)
+    if _pictures.get():
+        figure.savefig(path, dpi=110)
+
+
+@contextlib.contextmanager
+def without_pictures() -> Iterator[None]:
+    """Within this, pages are made without their pictures."""
+    token = _pictures.set(False)
+    try:
+        yield
+    finally:
+        _pictures.reset(token)

@@ -6,12 +6,26 @@ import contextlib
 from typing import TYPE_CHECKING, Protocol
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 
 from zonal_lab.emulation import ending_in_order, examine_machine
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+
+def in_words(seconds: float) -> str:
+    """A duration for people."""
+    minutes = max(round(seconds / 60), 1)
+    hours, rest = divmod(minutes, 60)
+    return f"{hours} h {rest} min" if hours else f"{minutes} min"
 
 
 class Tell(Protocol):
@@ -35,6 +49,7 @@ def showing_progress(total: int, *, emulating: bool = True) -> Iterator[Tell]:
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
+        TimeRemainingColumn(),
     )
     with ending_in_order(), Progress(*columns, console=console) as progress:
         task = progress.add_task("starting", total=total)

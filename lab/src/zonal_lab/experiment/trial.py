@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from zonal_lab.experiment.plan import Case
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Mapping
+    from collections.abc import Callable, Hashable, Iterable, Mapping
     from contextlib import AbstractContextManager
 
     import pyarrow as pa
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from zonal_lab.experiment.results import Results
 
 C = TypeVar("C", bound=Case)
+_USUAL_S = 5.0
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,16 @@ class Trial(ABC, Generic[C]):
         """Cases that follow one another and are of one group share a stage."""
         del case
         return None
+
+    def seconds_of(self, case: C) -> float:
+        """About how long a case takes, for the estimate that a run begins with."""
+        del case
+        return _USUAL_S
+
+    def expected_s(self) -> float:
+        """About how long all cases take."""
+        cases: Iterable[Any] = self.plan.cases()
+        return float(sum(self.seconds_of(case) for case in cases))
 
     @abstractmethod
     def stage(self, case: C) -> AbstractContextManager[Callable[[C], Outcome]]:

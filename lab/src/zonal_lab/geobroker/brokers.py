@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import re
 import socket
 import tempfile
@@ -13,7 +12,12 @@ from typing import TYPE_CHECKING, Literal, Self, get_args
 
 from zonal.runtime import ChildProcess
 from zonal_lab.errors import EmulationError
-from zonal_lab.systems import geo_broker_command, mosquitto_command
+from zonal_lab.systems import (
+    cpu_seconds_of,
+    free_port,
+    geo_broker_command,
+    mosquitto_command,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -65,7 +69,7 @@ class Brokers:
 
     def cpu_seconds(self) -> float:
         """Processor time that the system's processes have used so far."""
-        return sum(_cpu_seconds(process.pid) for process in self._processes)
+        return sum(cpu_seconds_of(process.pid) for process in self._processes)
 
     def _start_broker(self, *options: str) -> None:
         said = self._start(geo_broker_command(_HOST, 0, *options))
@@ -108,15 +112,3 @@ def _answers(port: int) -> bool:
     with contextlib.suppress(OSError), socket.create_connection((_HOST, port), 1):
         return True
     return False
-
-
-def free_port() -> int:
-    """A port that nobody listens on at the moment."""
-    with socket.socket() as found:
-        found.bind((_HOST, 0))
-        return int(found.getsockname()[1])
-
-
-def _cpu_seconds(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

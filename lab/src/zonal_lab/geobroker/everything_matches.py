@@ -36,16 +36,27 @@ _WARM_UP = 0.2
 
 @dataclass(frozen=True)
 class Overhead:
-    """What both brokers did: medians over the rounds."""
+    """What both brokers did in each round: mean delivery latency and processor time."""
 
-    rounds: int
     deliveries: int
-    geo_ms: float
-    no_geo_ms: float
-    latency_percent: float
-    """Of the mean delivery latency; the median of the rounds' own ratios."""
-    cpu_percent: float
-    """Of the brokers' processor time, all rounds together."""
+    geo_ms: list[float]
+    no_geo_ms: list[float]
+    geo_cpu_s: list[float]
+    no_geo_cpu_s: list[float]
+
+    @property
+    def latency_percents(self) -> list[float]:
+        """By how much latency is higher with places, of each round."""
+        return _percents(self.geo_ms, self.no_geo_ms)
+
+    @property
+    def cpu_percents(self) -> list[float]:
+        """… and the broker's processor time."""
+        return _percents(self.geo_cpu_s, self.no_geo_cpu_s)
+
+
+def _percents(ours: list[float], base: list[float]) -> list[float]:
+    return [100 * mine / other - 100 for mine, other in zip(ours, base, strict=True)]
 
 
 class Reader(asyncio.Protocol):
@@ -155,7 +166,7 @@ def measure_overhead(
     """
     systems: list[System] = ["geo", "no-geo"]
     means: dict[str, list[float]] = {"geo": [], "no-geo": []}
-    cpu = dict.fromkeys(means, 0.0)
+    cpu: dict[str, list[float]] = {"geo": [], "no-geo": []}
     deliveries = 0
     for number in range(rounds):
         on_round(number)
@@ -166,15 +177,7 @@ def measure_overhead(
                 delays = runner.run(_round((one.ports[0], two.ports[0]), seconds, moving=moving))
             both = zip(order, (one, two), started, delays, strict=True)
             for system, brokers, before, each in both:
-                means[system].append(statistics.fmean(each) * 1000)
-                cpu[system] += brokers.cpu_seconds() - before
+                means[system].append(round(statistics.fmean(each) * 1000, 4))
+                cpu[system].append(round(brokers.cpu_seconds() - before, 2))
                 deliveries += len(each)
-    ratios = [geo / plain for geo, plain in zip(means["geo"], means["no-geo"], strict=True)]
-    return Overhead(
-        rounds=rounds,
-        deliveries=deliveries,
-        geo_ms=round(statistics.median(means["geo"]), 4),
-        no_geo_ms=round(statistics.median(means["no-geo"]), 4),
-        latency_percent=round((statistics.median(ratios) - 1) * 100, 1),
-        cpu_percent=round((cpu["geo"] / cpu["no-geo"] - 1) * 100, 1),
-    )
+    return Overhead(deliveries, means["geo"], means["no-geo"], cpu["geo"], cpu["no-geo"])

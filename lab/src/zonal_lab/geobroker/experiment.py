@@ -13,11 +13,14 @@ from zonal_lab.experiment import Experiment, Results, Trial, numbers, words
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from zonal_lab.experiment import Claim
+
 
 def _trial(
     *,
     quick: Annotated[bool, typer.Option(help="few clients, a few seconds: some minutes")] = False,
-    seconds: Annotated[float, typer.Option(help="length of a case")] = 1500.0,
+    rounds: Annotated[int, typer.Option(help="runs of every case")] = 5,
+    seconds: Annotated[float, typer.Option(help="length of a case")] = 300.0,
     clients: Annotated[str, typer.Option(help="comma-separated")] = "250,500,750,1000",
     systems: Annotated[
         str, typer.Option(help="comma-separated")
@@ -50,6 +53,7 @@ def _trial(
     from zonal_lab.geobroker.trial import GeobrokerTrial
 
     plan = GeobrokerPlan(
+        rounds=rounds,
         seconds=seconds,
         clients=numbers(clients),
         systems=words(systems),  # type: ignore[arg-type] # the plan checks
@@ -62,7 +66,7 @@ def _trial(
     )
     if quick:
         plan = replace(
-            plan, seconds=8.0, clients=(50, 100), teleport=(50,), teleport_seconds=3.0,
+            plan, rounds=1, seconds=8.0, clients=(50, 100), teleport=(50,), teleport_seconds=3.0,
             index_seconds=0.02, matching_seconds=3.0,
         )  # fmt: skip
     return GeobrokerTrial(plan, geolife, spark=spark)
@@ -74,4 +78,10 @@ def _page(results: Results, folder: Path, name: str) -> Iterable[str]:
     return page(results, folder, name)
 
 
-EXPERIMENT = Experiment("geobroker", "GeoBroker's evaluation", _trial, _page)
+def _claims(results: Results) -> Iterable[Claim]:
+    from zonal_lab.geobroker.claims import claims
+
+    return claims(results)
+
+
+EXPERIMENT = Experiment("geobroker", "GeoBroker's evaluation", _trial, _page, _claims)

@@ -5,9 +5,13 @@ a client's move takes effect at some moment between its ping and the acknowledge
 subscription. So a delivery is *due* when the message and the subscriber's place agree whatever
 these moments were: the job finds the subscription at both ends of the message's interval, valid
 from its acknowledgement until the next ping. Where brokers work together, others decide as well,
-and hear of moves and messages a little later: that long, both intervals are guarded. Recorded
-deliveries that are not due must be *possible*: a place that the subscriber had at its own broker
-between the message's sending and its arrival explains them.
+and hear of moves and messages a little later: that long, both intervals are guarded.
+
+Every recorded delivery is judged by the order in which the broker wrote to its receiver: what it
+had acknowledged before the message (place and subscription) is what it knew when it decided, so a
+delivery is *right* when the message's place lies within the radius of both. Others must at least be
+*possible* (undecided): a place that the subscriber had at its own broker between the message's
+sending and its arrival explains them.
 """
 
 from __future__ import annotations
@@ -50,6 +54,7 @@ class Agreement:
     due: int
     missing: int
     doubled: int
+    right: int
     undecided: int
     impossible: int
 
@@ -57,6 +62,11 @@ class Agreement:
     def holds(self) -> bool:
         """Whether they agree, message by message."""
         return self.missing == self.doubled == self.impossible == 0
+
+    @property
+    def decided(self) -> float:
+        """The share of the recorded deliveries that were found right or wrong."""
+        return (self.recorded - self.undecided) / self.recorded if self.recorded else 1.0
 
 
 @dataclass(frozen=True)
@@ -103,16 +113,29 @@ def check(travelled: Travelled, ways: list[Journey], join: Join, guard_s: float 
         _pairs(travelled.deliveries), return_index=True, return_counts=True
     )
     received_us = _micros(travelled.deliveries[at, 4], travelled.start_ns)
-    rest = ~np.isin(recorded, due)
+    right = _right(travelled.deliveries[at], ways)
+    rest = ~right & ~np.isin(recorded, due)
+    impossible = _impossible(recorded[rest], received_us[rest], sent, places)
     return Agreement(
         messages=len(sent.ids),
         recorded=len(recorded),
         due=len(due),
         missing=len(np.setdiff1d(due, recorded)),
         doubled=int((copies - 1).sum()),
-        undecided=int(rest.sum()),
-        impossible=_impossible(recorded[rest], received_us[rest], sent, places),
+        right=int((~rest).sum()),
+        undecided=int(rest.sum()) - impossible,
+        impossible=impossible,
     )
+
+
+def _right(deliveries: NDArray[np.int64], ways: list[Journey]) -> NDArray[np.bool_]:
+    """Which deliveries fit what their receiver's broker had acknowledged before."""
+    lat, lon = _where(ways, deliveries[:, 1:3])
+    fits = np.ones(len(deliveries), np.bool_)
+    for column in (5, 6):
+        there = _where(ways, deliveries[:, (0, column)])
+        fits &= distances_m(lat, lon, *there) <= RADIUS_M + _EDGE_M
+    return fits
 
 
 def spark_join(messages: pa.Table, subscriptions: pa.Table) -> pa.Table:

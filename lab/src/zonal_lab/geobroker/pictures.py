@@ -40,8 +40,8 @@ def draw_over_time(results: Results, rows: list[CaseFigures], path: Path) -> Non
             mine = names == name
             _line(
                 axis,
-                table["second"].to_numpy()[mine],
-                table["latency_ms"].to_numpy()[mine],
+                table["begun_ms"].to_numpy()[mine] / 1000,
+                table["took_us"].to_numpy()[mine] / 1000,
                 name,
                 colour,
             )

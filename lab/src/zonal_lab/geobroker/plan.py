@@ -7,7 +7,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Literal
 
 from zonal_lab.errors import PlanError
-from zonal_lab.experiment import require_known
+from zonal_lab.experiment import in_turn, require_known
 from zonal_lab.geobroker.brokers import SYSTEMS
 from zonal_lab.geobroker.journeys import SEED
 
@@ -27,18 +27,24 @@ class UseCase:
     system: System
     clients: int
     kind: Kind = "travel"
+    round: int = 0
 
     @property
     def name(self) -> str:
-        """System, clients and kind."""
-        return case_name(self.system, self.clients, self.kind)
+        """System, clients, kind and round."""
+        return case_name(self.system, self.clients, self.kind, self.round)
 
 
 @dataclass(frozen=True)
 class IndexCase:
-    """The index alone: the paper's figures 7 and 8."""
+    """The index alone: the paper's figures 7 and 8, once."""
 
-    name: str = "index"
+    round: int = 0
+
+    @property
+    def name(self) -> str:
+        """With its round."""
+        return f"{INDEX}-{self.round}"
 
 
 @dataclass(frozen=True)
@@ -51,16 +57,20 @@ class MatchingCase:
 GeobrokerCase = UseCase | IndexCase | MatchingCase
 
 
-def case_name(system: str, clients: int, kind: str) -> str:
+INDEX = "index"
+
+
+def case_name(system: str, clients: int, kind: str, number: int) -> str:
     """The name of a use case's files."""
-    return f"{system}-{clients:05}" + ("-teleport" if kind == "teleport" else "")
+    return f"{system}-{clients:05}-{'teleport-' if kind == 'teleport' else ''}{number}"
 
 
 @dataclass(frozen=True)
 class GeobrokerPlan:
-    """A whole evaluation; the paper's own is 25 minutes a case."""
+    """A whole evaluation; the paper's own is one round of 25 minutes a case."""
 
-    seconds: float = 1500.0
+    rounds: int = 5
+    seconds: float = 300.0
     clients: tuple[int, ...] = (250, 500, 750, 1000)
     systems: tuple[System, ...] = SYSTEMS
     ramp_s: float = 10.0
@@ -72,26 +82,28 @@ class GeobrokerPlan:
     """For each point of the index experiments (figures 7 and 8); 0 leaves them out."""
     matching_seconds: float = 0.0
     """For each round in which everything matches; 0 leaves it out."""
-    matching_rounds: int = 5
     seed: int = SEED
 
     def __post_init__(self) -> None:
-        if not self.clients or min(self.clients) < 1 or self.seconds <= 0 or self.processes < 1:
-            raise PlanError("a use case needs clients, seconds and processes above 0")
+        least = min(*self.clients, self.processes, self.rounds) if self.clients else 0
+        if least < 1 or self.seconds <= 0:
+            raise PlanError("a use case needs clients, seconds, rounds and processes above 0")
         if self.teleport and (min(self.teleport) < 1 or self.teleport_seconds <= 0):
             raise PlanError("teleporting needs clients and seconds above 0")
         require_known("system", self.systems, SYSTEMS)
 
     def cases(self) -> Iterator[GeobrokerCase]:
-        """The parts beside first, then the small use cases; travelling before teleporting."""
+        """The parts beside first, then round by round; every round begins with another system."""
         if self.index_seconds:
-            yield IndexCase()
+            yield from (IndexCase(number) for number in range(self.rounds))
         if self.matching_seconds:
             yield MatchingCase()
-        for clients, system in product(self.clients, self.systems):
-            yield UseCase(system, clients)
-        for clients, system in product(self.teleport, self.systems):
-            yield UseCase(system, clients, "teleport")
+        for number in range(self.rounds):
+            systems = in_turn(self.systems, number)
+            for clients, system in product(self.clients, systems):
+                yield UseCase(system, clients, "travel", number)
+            for clients, system in product(self.teleport, systems):
+                yield UseCase(system, clients, "teleport", number)
 
     @property
     def most_clients(self) -> int:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from zonal_lab.geobroker.brokers import SYSTEMS
-from zonal_lab.geobroker.plan import IndexCase, MatchingCase, case_name
+from zonal_lab.geobroker.plan import INDEX, case_name
 from zonal_lab.geobroker.traveller import CONNECT, PING, PUBLISH, SUBSCRIBE
 
 if TYPE_CHECKING:
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
 OPERATIONS = {"connect": CONNECT, "ping": PING, "subscribe": SUBSCRIBE, "publish": PUBLISH}
 LATENCIES = "latencies"
 """The kind of the raw samples in the results."""
-_KEPT_DELIVERIES = 200_000
+_KEPT = 5000
+"""So many of each operation are kept of a case, evenly spaced; its figures are of all."""
 
 
 @dataclass(frozen=True)
@@ -48,17 +50,51 @@ class CaseFigures:
     agreement: dict[str, int] | None = None
     oracle: str = ""
     kind: str = "travel"
+    round: int = 0
 
 
 def read_figures(results: Results) -> list[CaseFigures]:
-    """The figures of all finished use cases: travelling first, then by clients and system."""
-    parts = {IndexCase().name, MatchingCase().name}
+    """The figures of all finished use cases: travelling first, by clients, system and round."""
     rows = [
-        CaseFigures(**record.figures) for record in results.records() if record.name not in parts
+        CaseFigures(**record.figures) for record in results.records() if "system" in record.case
     ]
-    return sorted(
-        rows, key=lambda row: (row.kind != "travel", row.clients, SYSTEMS.index(row.system))
-    )
+    return sorted(rows, key=_order)
+
+
+def _order(row: CaseFigures) -> tuple[bool, int, int, int]:
+    return row.kind != "travel", row.clients, SYSTEMS.index(row.system), row.round
+
+
+def pooled(rows: list[CaseFigures]) -> list[CaseFigures]:
+    """The rounds of each case as one: counts and times are sums, latencies and load means."""
+    return [_pooled(list(mine)) for _, mine in groupby(rows, key=lambda row: _order(row)[:3])]
+
+
+def _pooled(rows: list[CaseFigures]) -> CaseFigures:
+    sums = {name: sum(getattr(row, name) for row in rows) for name in _SUMMED}
+    names = {name for row in rows for name in row.latencies}
+    latencies = {
+        name: {
+            kind: float(
+                np.mean([row.latencies[name][kind] for row in rows if name in row.latencies])
+            )
+            for kind in _SPREAD
+        }
+        for name in names
+    }
+    agreement = None
+    if rows[0].agreement is not None:
+        agreement = {
+            name: sum((row.agreement or {})[name] for row in rows) for name in rows[0].agreement
+        }
+    load = max(row.load for row in rows)
+    return replace(rows[0], **sums, latencies=latencies, agreement=agreement, load=load)
+
+
+def read_index(results: Results) -> list[dict[str, Any]]:
+    """What the experiments with the index gave, a round each."""
+    found = [each for each in results.records() if each.name.startswith(f"{INDEX}-")]
+    return [each.figures for each in found]
 
 
 def read_part(results: Results, name: str) -> dict[str, Any] | None:
@@ -68,22 +104,30 @@ def read_part(results: Results, name: str) -> dict[str, Any] | None:
 
 def read_latencies(results: Results, row: CaseFigures) -> pa.Table:
     """Operation, second and latency of every operation (deliveries: a sample) of a use case."""
-    name = case_name(row.system, row.clients, row.kind)
+    name = case_name(row.system, row.clients, row.kind, row.round)
     return pq.read_table(results.folder / LATENCIES / f"{name}.parquet")
 
 
 def latency_table(travelled: Travelled) -> pa.Table:
     """One row an operation: its name, when it began and how long it took."""
     rows = [(name, _operation(travelled, number)) for name, number in OPERATIONS.items()]
-    step = max(len(travelled.deliveries) // _KEPT_DELIVERIES, 1)
-    rows.append(("delivery", travelled.deliveries[::step, 3:5]))
+    rows.append(("delivery", travelled.deliveries[:, 3:5]))
+    rows = [(name, _thinned(times)) for name, times in rows]
+    begun = np.concatenate([times[:, 0] for _, times in rows]) - travelled.start_ns
+    took = np.concatenate([times[:, 1] - times[:, 0] for _, times in rows])
     return pa.table(
         {
             "operation": pa.array([name for name, times in rows for _ in range(len(times))]),
-            "second": np.concatenate([(t[:, 0] - travelled.start_ns) / 1e9 for _, t in rows]),
-            "latency_ms": np.concatenate([(t[:, 1] - t[:, 0]) / 1e6 for _, t in rows]),
+            "begun_ms": (begun // 1_000_000).astype(np.int32),
+            "took_us": (took // 1000).astype(np.int32),
         }
     )
+
+
+def _thinned(times: NDArray[np.int64]) -> NDArray[np.int64]:
+    chosen = np.linspace(0, len(times) - 1, min(len(times), _KEPT)).astype(np.int64)
+    thinned: NDArray[np.int64] = times[chosen]
+    return thinned
 
 
 def _operation(travelled: Travelled, number: int) -> NDArray[np.int64]:
@@ -105,6 +149,7 @@ def figures_of(travelled: Travelled, agreement: Agreement | None, oracle: str) -
         system=case.system,
         clients=case.clients,
         kind=case.kind,
+        round=case.round,
         seconds=travelled.seconds,
         published=published,
         deliveries=travelled.received,
@@ -120,6 +165,13 @@ def figures_of(travelled: Travelled, agreement: Agreement | None, oracle: str) -
         agreement=None if agreement is None else asdict(agreement),
         oracle=oracle if agreement is not None else "",
     )
+
+
+_SPREAD = ("mean", "median", "p99")
+_SUMMED = (
+    *("seconds", "published", "deliveries", "relevant", "expected", "lost", "late", "unfinished"),
+    *("broker_cpu_s", "clients_cpu_s"),
+)
 
 
 def _spread(times: NDArray[np.int64]) -> dict[str, float]:

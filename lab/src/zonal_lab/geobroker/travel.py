@@ -35,7 +35,7 @@ class Travelled:
     seconds: float
     # client, step, operation, sent, acknowledged
     operations: NDArray[np.int64]
-    # receiver, publisher, step, sent, received
+    # receiver, publisher, step, sent, received, step of its place and of its subscription by then
     deliveries: NDArray[np.int64]
     received: int
     relevant: int
@@ -107,8 +107,8 @@ def _measured(
         case=case,
         start_ns=start_ns,
         seconds=max(float(each["seconds"]) for each in answers),
-        operations=_rows(path, "operations"),
-        deliveries=_rows(path, "deliveries"),
+        operations=_rows(path, "operations", 5),
+        deliveries=_rows(path, "deliveries", 7),
         **{name: _total(answers, name) for name in ("received", "relevant", "late", "unfinished")},
         clients_cpu_s=sum(float(each["cpu_seconds"]) for each in answers),
         broker_cpu_s=used,
@@ -120,6 +120,6 @@ def _total(answers: list[dict[str, Any]], name: str) -> int:
     return sum(int(each[name]) for each in answers)
 
 
-def _rows(path: Path, kind: str) -> NDArray[np.int64]:
+def _rows(path: Path, kind: str, columns: int) -> NDArray[np.int64]:
     parts = [np.fromfile(file, dtype=np.int64) for file in sorted(path.glob(f"*.{kind}"))]
-    return np.concatenate(parts).reshape(-1, 5)
+    return np.concatenate(parts).reshape(-1, columns)

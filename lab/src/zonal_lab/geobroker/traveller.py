@@ -29,7 +29,8 @@ class Notes:
 
     # client, step, operation, sent, acknowledged
     operations: array[int] = field(default_factory=lambda: array("q"))
-    # receiver, publisher, step, sent, received
+    # receiver, publisher, step, sent, received, and the receiver's steps whose place and whose
+    # subscription the broker had acknowledged when it sent this (on one connection, in its order)
     deliveries: array[int] = field(default_factory=lambda: array("q"))
     received: int = 0
     relevant: int = 0
@@ -50,6 +51,7 @@ class Traveller(asyncio.Protocol):
         self._due_s = self._start_s = 0.0
         self.here = self._before = (0.0, 0.0)
         self._asked = CONNECT
+        self._located = self._subscribed = -1
         self._loop = asyncio.get_running_loop()
         self.ready: asyncio.Future[None] = self._loop.create_future()
         self.resting = True
@@ -118,6 +120,10 @@ class Traveller(asyncio.Protocol):
         """What was asked last is done; the next operation follows."""
         row = (self.number, self._step, self._asked, self._sent_ns, time.monotonic_ns())
         self._notes.operations.extend(row)
+        if self._asked == PING:
+            self._located = self._step
+        elif self._asked == SUBSCRIBE:
+            self._subscribed = self._step
         if self._asked == CONNECT or (self._asked == PING and self._geo):
             self._ask(SUBSCRIBE, self._subscription())
         elif self._asked == SUBSCRIBE and self._step < 0:
@@ -163,9 +169,9 @@ class Traveller(asyncio.Protocol):
         relevant = self._geo or self._near(report)
         notes.relevant += relevant
         if relevant or notes.received % SAMPLED == 0:
-            notes.deliveries.extend(
-                (self.number, report.client, report.step, report.sent_ns, time.monotonic_ns())
-            )
+            about = (self.number, report.client, report.step, report.sent_ns)
+            known = (self._located, self._subscribed)
+            notes.deliveries.extend((*about, time.monotonic_ns(), *known))
 
     def _near(self, report: Report) -> bool:
         """Both geofences at once: of the same size, either contains the other's centre."""

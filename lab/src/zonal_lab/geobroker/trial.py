@@ -19,8 +19,6 @@ from zonal_lab.geobroker.samples import LATENCIES, figures_of, latency_table
 from zonal_lab.geobroker.travel import run_use_case
 from zonal_lab.index import (
     WAYS,
-    geo_claims,
-    granularity_claims,
     sweep_clients,
     sweep_granularity,
 )
@@ -94,6 +92,14 @@ class GeobrokerTrial(Trial[GeobrokerCase]):
         new.replace(kept)
         return trace
 
+    def seconds_of(self, case: GeobrokerCase) -> float:
+        """A use case with connecting, draining and checking; sweeps by their points."""
+        if isinstance(case, IndexCase):
+            return self._plan.index_seconds * 170
+        if isinstance(case, MatchingCase):
+            return 2 * self._plan.rounds * (self._plan.matching_seconds + 3)
+        return self._plan.length_s(case) + 10
+
     @contextlib.contextmanager
     def stage(self, case: GeobrokerCase) -> Iterator[Callable[[GeobrokerCase], Outcome]]:
         """Nothing is shared: every case starts its own brokers."""
@@ -116,16 +122,13 @@ class GeobrokerTrial(Trial[GeobrokerCase]):
         seconds = self._plan.index_seconds
         granularity = {n: sweep_granularity(ways, n, seconds) for n in (10, 1000)}
         geo = {way: sweep_clients(ways, seconds, remembers=WAYS[way]) for way in WAYS}
-        claims = [each for n, table in granularity.items() for each in granularity_claims(table, n)]
-        claims += [each for way, factors in geo.items() for each in geo_claims(factors, way)]
         return {
             "granularity": {f"clients {n}": table for n, table in granularity.items()},
             "geo or not": geo,
-            "claims": [asdict(each) for each in claims],
         }
 
     def _matching(self) -> dict[str, Any]:
-        seconds, rounds = self._plan.matching_seconds, self._plan.matching_rounds
+        seconds, rounds = self._plan.matching_seconds, self._plan.rounds
         return {
             name: asdict(measure_overhead(seconds, rounds, moving=moving))
             for name, moving in (("resting", False), ("moving", True))

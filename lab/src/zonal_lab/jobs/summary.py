@@ -53,8 +53,8 @@ def from_lab(samples: DataFrame) -> DataFrame:
         run.alias("run"),
         "technique",
         F.col("subscriber").cast("string").alias("subscriber"),
-        (F.col("sent_ns") / 1e9).alias("sent_s"),
-        F.when(F.col("received_ns") > 0, F.col("received_ns") / 1e9).alias("received_s"),
+        (F.col("sent_us") / 1e6).alias("sent_s"),
+        F.when(F.col("received_us") > 0, F.col("received_us") / 1e6).alias("received_s"),
     )
 
 

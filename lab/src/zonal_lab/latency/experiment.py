@@ -12,6 +12,8 @@ from zonal_lab.experiment import Experiment, Results, Trial, words
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from zonal_lab.experiment import Claim
+
 
 def _trial(
     *,
@@ -52,4 +54,10 @@ def _page(results: Results, folder: Path, name: str) -> Iterable[str]:
     return page(results, folder, name)
 
 
-EXPERIMENT = Experiment("latency", "Zenoh against MQTT: latency", _trial, _page)
+def _claims(results: Results) -> Iterable[Claim]:
+    from zonal_lab.latency.claims import claims
+
+    return claims(results)
+
+
+EXPERIMENT = Experiment("latency", "Zenoh against MQTT: latency", _trial, _page, _claims)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from zonal_lab.experiment import picture, table, verdict_table
-from zonal_lab.latency.claims import LatencyJudge
+from zonal_lab.experiment import picture, table
 from zonal_lab.latency.pictures import draw_scenario
 from zonal_lab.latency.samples import ECHOES
 from zonal_lab.latency.scenarios import SCENARIOS
@@ -33,9 +32,6 @@ def page(results: Results, folder: Path, name: str) -> Iterator[str]:
     for scenario in summary.scenarios():
         draw_scenario(summary, scenario, folder / f"{name}-{scenario}.png")
     yield from _introduction(results.manifest())
-    judge = LatencyJudge(summary)
-    yield from verdict_table("Figures to reach", judge.figures())
-    yield from verdict_table("The claims of Barón 2024 (section 5.2)", judge.claims())
     yield from _medians(summary)
     for scenario in summary.scenarios():
         yield from _scenario(summary, scenario, name)

@@ -12,6 +12,8 @@ from zonal_lab.experiment import Experiment, Results, Trial, numbers, words
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from zonal_lab.experiment import Claim
+
 _QUICK_ROUNDS, _QUICK_SECONDS = 1, 3.0
 
 
@@ -24,7 +26,9 @@ def _trial(
         float | None,
         typer.Option(help="… of one over UDP or with slow routers (default: the same)"),
     ] = None,
-    scenarios: Annotated[str, typer.Option(help="comma-separated")] = "zoning,near-field,far-field",
+    scenarios: Annotated[
+        str, typer.Option(help="comma-separated")
+    ] = "zoning,near-field,far-field,spread",
     transports: Annotated[str, typer.Option(help="comma-separated")] = "tcp,udp",
     cpu: Annotated[str, typer.Option(help="routers' shares in percent")] = "100,20",
     techniques: Annotated[
@@ -60,12 +64,18 @@ def _page(
     name: str,
     *,
     spark: Annotated[
-        bool | None, typer.Option(help="compute on Spark or not (default: where a Java is there)")
-    ] = None,
+        bool, typer.Option(help="compute the figures on Spark, and check them by this process")
+    ] = False,
 ) -> Iterable[str]:
     from zonal_lab.location.page import page
 
     return page(results, folder, name, by_spark=spark)
 
 
-EXPERIMENT = Experiment("location", "The location-aware evaluation", _trial, _page)
+def _claims(results: Results) -> Iterable[Claim]:
+    from zonal_lab.location.claims import claims
+
+    return claims(results)
+
+
+EXPERIMENT = Experiment("location", "The location-aware evaluation", _trial, _page, _claims)

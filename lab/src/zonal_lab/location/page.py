@@ -8,13 +8,12 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
 from zonal_lab.emulation import layout
-from zonal_lab.experiment import picture, table, verdict_table
-from zonal_lab.location.claims import Judge
+from zonal_lab.experiment import picture, table
 from zonal_lab.location.false_positives import EXPECTED, THEIRS
 from zonal_lab.location.pictures import draw_condition, draw_links, draw_over_time
 from zonal_lab.location.plan import FINE_BLOOM, FINE_BLOOM_IN, FalsePositivesCase
 from zonal_lab.location.samples import SAMPLES
-from zonal_lab.location.spark_summary import spark_is_there, summarize_by_spark
+from zonal_lab.location.spark_summary import summarize_by_spark
 from zonal_lab.location.summary import Condition, greatest_difference_ms, summarize
 from zonal_lab.location.techniques import TECHNIQUES
 
@@ -55,14 +54,11 @@ _THEIR_SIGNS = {
 _CHECKED_ROWS = 50_000_000
 
 
-def page(
-    results: Results, folder: Path, name: str, *, by_spark: bool | None = None
-) -> Iterator[str]:
+def page(results: Results, folder: Path, name: str, *, by_spark: bool = False) -> Iterator[str]:
     """The page's lines; its pictures and the summary as CSV go into the folder.
 
-    The summary job computes the figures, or this process where there is no Spark (or not asked).
+    This process computes the figures, or the summary job where it is asked for.
     """
-    by_spark = spark_is_there() if by_spark is None else by_spark
     compute = summarize_by_spark if by_spark else summarize
     summary = compute(results)
     if by_spark and _sample_count(results) <= _CHECKED_ROWS:
@@ -70,10 +66,8 @@ def page(
         summary.computed_by += (
             f"; computed once more without Spark, no figure differs by more than {apart:.6f} ms"
         )
-    shorter = results.manifest()["plan"].get("variant_seconds")
-    alike = summary if shorter is None else compute(results, shorter)
     pa_csv.write_csv(summary.table(), folder / f"{name}-summary.csv")
-    return _lines(results, summary, alike, _draw(results, summary, folder, name))
+    return _lines(results, summary, _draw(results, summary, folder, name))
 
 
 def _sample_count(results: Results) -> int:
@@ -96,18 +90,11 @@ def _draw(results: Results, summary: Summary, folder: Path, name: str) -> dict[s
     return pictures
 
 
-def _lines(
-    results: Results, summary: Summary, alike: Summary, pictures: dict[str, str]
-) -> Iterator[str]:
+def _lines(results: Results, summary: Summary, pictures: dict[str, str]) -> Iterator[str]:
     manifest = results.manifest()
-    judge = Judge(summary, alike)
     yield from _introduction(manifest)
     yield f"The figures were computed from the raw samples by {summary.computed_by}."
     yield ""
-    yield from verdict_table("Figures to reach", judge.figures())
-    yield from verdict_table(
-        "The claims of Visotto 2023 and Visotto and Mottola 2024", judge.verdicts()
-    )
     yield from _table_of_signs(summary)
     yield from _layouts(summary)
     for condition in summary.conditions():

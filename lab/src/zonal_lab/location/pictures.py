@@ -80,12 +80,12 @@ def draw_over_time(
         file = results.folder / SAMPLES / f"{condition.slug}-{name}-0.parquet"
         if not file.exists():
             continue
-        table = pq.read_table(file, columns=["subscriber", "sent_ns", "received_ns"])
+        table = pq.read_table(file, columns=["subscriber", "sent_us", "received_us"])
         mine = table.filter(table["subscriber"].to_numpy() == subscriber)
-        sent, received = mine["sent_ns"].to_numpy(), mine["received_ns"].to_numpy()
+        sent, received = mine["sent_us"].to_numpy(), mine["received_us"].to_numpy()
         if len(sent):
-            latency = (received - sent) / 1e6
-            seconds = (sent - sent.min()) / 1e9
+            latency = (received - sent) / 1e3
+            seconds = (sent - sent.min()) / 1e6
             axis.plot(seconds, latency, ".", ms=1.5, color=COLOURS[name], label=name)
     axis.set_xlabel("sent (s)")
     axis.set_ylabel("latency (ms)")

@@ -111,7 +111,7 @@ class Scene:
                 "id": node.id,
                 "name": case.technique,
                 "connect": self._endpoint(case.transport, node.routers[0]),
-                "at": node.at,
+                "places": node.places,
             },
             _SETUP_PATIENCE_S,
         )

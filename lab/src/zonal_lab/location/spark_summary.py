@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from zonal.errors import ZonalError
 from zonal_lab.location.samples import NODES, SAMPLES
 from zonal_lab.location.summary import (
     Key,
@@ -12,7 +11,6 @@ from zonal_lab.location.summary import (
     Summary,
     doubled_messages,
     expected_messages,
-    first_messages,
     measured_subscribers,
 )
 
@@ -20,13 +18,12 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from zonal_lab.experiment import Results
-    from zonal_lab.location.summary import Limits
 
 _GROUP = ("scenario", "transport", "cpu_percent", "subscriber")
 _SEPARATOR = "|"
 
 
-def summarize_by_spark(results: Results, first_s: float | None = None) -> Summary:
+def summarize_by_spark(results: Results) -> Summary:
     """The same figures as `summary.summarize`, from as many samples as Spark can take.
 
     Latencies are pooled over the rounds of a subscriber; throughput is the mean of its rounds.
@@ -39,39 +36,17 @@ def summarize_by_spark(results: Results, first_s: float | None = None) -> Summar
     conf = {"spark.sql.shuffle.partitions": "8", "spark.driver.memory": "4g"}
     spark = open_spark(app="zonal-lab", conf=conf)
     nodes = results.table(NODES)
-    limits = None if first_s is None else first_messages(nodes, first_s)
-    expected = expected_messages(nodes, first_s)
+    expected = expected_messages(nodes)
     samples = spark.read.parquet(*map(str, results.samples(SAMPLES)))
-    samples = _first(samples.where(_measured(measured_subscribers(nodes))), limits)
+    samples = samples.where(_measured(measured_subscribers(nodes)))
     pooled = {_key(row): row for row in summarize(_messages(samples)).collect()}
     rates = _rates(samples)
-    doubles = doubled_messages(results, limits)
+    doubles = doubled_messages(results)
     rows = [
         _figures(key, row, expected[key], rates[key], doubles[key])
         for key, row in sorted(pooled.items())
     ]
     return Summary(rows, nodes, computed_by="the summary job on Spark")
-
-
-def spark_is_there() -> bool:
-    """Whether Spark is installed and finds a Java."""
-    try:
-        from zonal.pipeline.jobs import check_java
-
-        check_java()
-    except (ImportError, ZonalError):
-        return False
-    return True
-
-
-def _first(samples: DataFrame, limits: Limits | None) -> DataFrame:
-    """The samples of the first seconds of their runs."""
-    if limits is None:
-        return samples
-    rows = [(scenario, publisher, most) for (scenario, publisher), most in limits.items()]
-    columns = "scenario STRING, publisher SMALLINT, most BIGINT"
-    due = samples.sparkSession.createDataFrame(rows, columns)
-    return samples.join(due, ["scenario", "publisher"]).where("number < most")
 
 
 def _measured(subscribers: dict[str, set[int]]) -> str:
@@ -91,8 +66,8 @@ def _messages(samples: DataFrame) -> DataFrame:
         F.concat_ws(_SEPARATOR, *(F.col(name).cast("string") for name in _GROUP)).alias("run"),
         "technique",
         F.col("subscriber").cast("string").alias("subscriber"),
-        (F.col("sent_ns") / 1e9).alias("sent_s"),
-        (F.col("received_ns") / 1e9).alias("received_s"),
+        (F.col("sent_us") / 1e6).alias("sent_s"),
+        (F.col("received_us") / 1e6).alias("received_s"),
     )
 
 
@@ -105,7 +80,7 @@ def _rates(samples: DataFrame) -> dict[Key, list[float]]:
     """The throughput of each round (equation 7.2); 0 where a single message has no duration."""
     from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's own guide gives it
 
-    span_s = (F.max("received_ns") - F.min("received_ns")) / 1e9
+    span_s = (F.max("received_us") - F.min("received_us")) / 1e6
     rounds = samples.groupBy(*_GROUP, "technique", "round").agg(
         F.when(span_s > 0, F.count("*") / span_s).alias("rate")
     )

@@ -94,7 +94,7 @@ class Summary:
 
     def conditions(self) -> list[Condition]:
         """The conditions, in the order of Visotto 2023."""
-        order = {"zoning": 0, "near-field": 1, "far-field": 2}
+        order = {"zoning": 0, "near-field": 1, "far-field": 2, "spread": 3}
         found = {Condition(row.scenario, row.transport, row.cpu_percent) for row in self.rows}
         return sorted(found, key=lambda c: (order.get(c.scenario, 9), c.transport, -c.cpu_percent))
 
@@ -163,18 +163,17 @@ class Summary:
         return pa.Table.from_pylist([{**asdict(row), "loss": row.loss} for row in self.rows])
 
 
-def summarize(results: Results, first_s: float | None = None) -> Summary:
-    """Compute the figures of all finished runs, or of the first seconds of each."""
+def summarize(results: Results) -> Summary:
+    """Compute the figures of all finished runs."""
     nodes = results.table(NODES)
-    limits = None if first_s is None else first_messages(nodes, first_s)
     grouped: dict[str, list[Path]] = defaultdict(list)
     for path in results.samples(SAMPLES):
         grouped[path.stem.rpartition("-")[0]].append(path)  # all rounds of a technique together
-    expected, measured = expected_messages(nodes, first_s), measured_subscribers(nodes)
+    expected, measured = expected_messages(nodes), measured_subscribers(nodes)
     rows = [
         figures
         for paths in grouped.values()
-        for figures in _figures(_first(pq.read_table(paths), limits), expected)
+        for figures in _figures(pq.read_table(paths), expected)
         if figures.subscriber in measured[figures.scenario]
     ]
     return Summary(rows, nodes)
@@ -209,48 +208,23 @@ Key = tuple[str, str, int, str, int]
 _IDENTITY = ("subscriber", "round", "publisher", "number")
 
 
-Limits = dict[tuple[str, int], int]
-
-
-def expected_messages(nodes: pa.Table, first_s: float | None = None) -> dict[Key, int]:
+def expected_messages(nodes: pa.Table) -> dict[Key, int]:
     """How many messages each subscriber should have got, all rounds together."""
     total: dict[Key, int] = defaultdict(int)
     for node in nodes.to_pylist():
         if node["role"] == "subscriber":
             conditions = (node["scenario"], node["transport"], node["cpu_percent"])
-            share = 1.0 if first_s is None else min(first_s / node["seconds"], 1.0)
             key = (*conditions, node["technique"], node["node"])
-            total[key] += round(node["expected"] * share)
+            total[key] += node["expected"]
     return total
 
 
-def first_messages(nodes: pa.Table, first_s: float) -> Limits:
-    """How many messages each publisher of a scenario sends in the first seconds of a run."""
-    return {
-        (node["scenario"], node["node"]): round(node["sent"] / node["seconds"] * first_s)
-        for node in nodes.to_pylist()
-        if node["role"] == "publisher"
-    }
-
-
-def _first(samples: pa.Table, limits: Limits | None) -> pa.Table:
-    """The samples of the first seconds of their runs; messages are numbered as they are due."""
-    if limits is None or samples.num_rows == 0:
-        return samples
-    scenario = samples["scenario"][0].as_py()
-    publishers, numbers = samples["publisher"].to_numpy(), samples["number"].to_numpy()
-    most = np.zeros_like(numbers)
-    for publisher in np.unique(publishers).tolist():
-        most[publishers == publisher] = limits[scenario, publisher]
-    return samples.filter(pa.array(numbers < most))
-
-
-def doubled_messages(results: Results, limits: Limits | None = None) -> dict[Key, int]:
+def doubled_messages(results: Results) -> dict[Key, int]:
     """How many messages came more than once, by subscriber."""
     doubled: dict[Key, int] = defaultdict(int)
     for path in results.samples(SAMPLES):
         columns_read = [*CASE_COLUMNS, *_IDENTITY[:1], *_IDENTITY[2:]]
-        table = _first(pq.read_table(path, columns=columns_read), limits)
+        table = pq.read_table(path, columns=columns_read)
         if table.num_rows == 0:
             continue
         scenario, transport, cpu, technique, _ = (table[name][0].as_py() for name in CASE_COLUMNS)
@@ -270,7 +244,7 @@ def _figures(samples: pa.Table, expected: dict[Key, int]) -> list[SubscriberFigu
     scenario, transport, cpu, technique = (first[name] for name in CASE_COLUMNS[:4])
     columns = {
         name: samples[name].to_numpy()
-        for name in ("round", "subscriber", "publisher", "number", "sent_ns", "received_ns")
+        for name in ("round", "subscriber", "publisher", "number", "sent_us", "received_us")
     }
     rows = []
     for subscriber in np.unique(columns["subscriber"]).tolist():
@@ -282,7 +256,7 @@ def _figures(samples: pa.Table, expected: dict[Key, int]) -> list[SubscriberFigu
 
 
 def _figures_of(key: Key, mine: dict[str, NDArray[np.int64]], expected: int) -> SubscriberFigures:
-    latency_ms = (mine["received_ns"] - mine["sent_ns"]) / 1e6
+    latency_ms = (mine["received_us"] - mine["sent_us"]) / 1e3
     p50, p95, p99 = np.percentile(latency_ms, [50, 95, 99])
     return SubscriberFigures(
         *key,
@@ -296,7 +270,7 @@ def _figures_of(key: Key, mine: dict[str, NDArray[np.int64]], expected: int) -> 
         p95_ms=float(p95),
         p99_ms=float(p99),
         max_ms=float(latency_ms.max()),
-        throughput_hz=_throughput(mine["round"], mine["received_ns"]),
+        throughput_hz=_throughput(mine["round"], mine["received_us"]),
     )
 
 
@@ -306,12 +280,12 @@ def _distinct(mine: dict[str, NDArray[np.int64]]) -> int:
     return len(np.unique(numbers | mine["number"]))
 
 
-def _throughput(rounds: NDArray[np.int64], received_ns: NDArray[np.int64]) -> float:
+def _throughput(rounds: NDArray[np.int64], received_us: NDArray[np.int64]) -> float:
     """Messages over the time from first to last (Visotto 2023, equation 7.2), mean of rounds."""
     rates = []
     for number in np.unique(rounds):
-        times = received_ns[rounds == number]
-        span_s = (times.max() - times.min()) / 1e9
+        times = received_us[rounds == number]
+        span_s = (times.max() - times.min()) / 1e6
         if span_s > 0:
             rates.append(len(times) / span_s)
     return float(np.mean(rates)) if rates else 0.0

@@ -7,7 +7,7 @@ everything, and the receiver discards. The others are Zonal's session, one per e
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Protocol, get_args
 
@@ -31,7 +31,9 @@ BLOOM_PROBABILITY = 0.25
 
 _PLACE = struct.Struct("!dd")
 Box = tuple[float, float, float, float]
-Send = Callable[[bytes], None]
+Place = tuple[float, float]
+Send = Callable[[bytes, int], None]
+"""Sends a message from the place that its number says, places taking turns."""
 
 
 class Arrival(NamedTuple):
@@ -60,8 +62,8 @@ class Technique(Protocol):
     def plain(self, session: Any) -> zenoh.Session:
         """The Zenoh session underneath."""
 
-    def outlet(self, session: Any, at: tuple[float, float]) -> Send:
-        """A publisher at a place."""
+    def outlet(self, session: Any, places: Sequence[Place]) -> Send:
+        """A publisher at a place, or at several in turn."""
 
     def inlet(self, session: Any, area: Box) -> Inlet:
         """A subscriber for an area."""
@@ -122,10 +124,13 @@ class _Baseline:
 class TopicBaseline(_Baseline):
     """Latitude and longitude are the first two levels of the topic."""
 
-    def outlet(self, session: zenoh.Session, at: tuple[float, float]) -> Send:
-        """A publisher on a topic that begins with its place."""
-        publisher = session.declare_publisher(f"{at[0]}/{at[1]}/{TOPIC}")
-        return publisher.put
+    def outlet(self, session: zenoh.Session, places: Sequence[Place]) -> Send:
+        """A publisher on a topic that begins with its place; declared, if it stays there."""
+        keys = [f"{lat}/{lon}/{TOPIC}" for lat, lon in places]
+        if len(keys) > 1:
+            return lambda message, number: session.put(keys[number % len(keys)], message)
+        publisher = session.declare_publisher(keys[0])
+        return lambda message, _: publisher.put(message)
 
     def inlet(self, session: zenoh.Session, area: Box) -> Inlet:
         """A subscriber for all places, which reads the place in the topic."""
@@ -141,11 +146,11 @@ class TopicBaseline(_Baseline):
 class PayloadBaseline(_Baseline):
     """Latitude and longitude follow the message in the payload."""
 
-    def outlet(self, session: zenoh.Session, at: tuple[float, float]) -> Send:
+    def outlet(self, session: zenoh.Session, places: Sequence[Place]) -> Send:
         """A publisher on the topic alone."""
         publisher = session.declare_publisher(TOPIC)
-        place = _PLACE.pack(*at)
-        return lambda message: publisher.put(message + place)
+        packed = [_PLACE.pack(*each) for each in places]
+        return lambda message, number: publisher.put(message + packed[number % len(packed)])
 
     def inlet(self, session: zenoh.Session, area: Box) -> Inlet:
         """A subscriber for the topic, which reads the place in the payload."""
@@ -187,9 +192,16 @@ class LocationAware:
         """The plain session underneath."""
         return session.zenoh
 
-    def outlet(self, session: zonal.Session, at: tuple[float, float]) -> Send:
-        """A publisher at a place."""
-        return session.declare_publisher(TOPIC, location=zonal.Point(*at)).put
+    def outlet(self, session: zonal.Session, places: Sequence[Place]) -> Send:
+        """A publisher at a place, which is part of its declaration if it stays there."""
+        points = [zonal.Point(*each) for each in places]
+        if len(points) > 1:
+            roaming = session.declare_publisher(TOPIC)
+            return lambda message, number: roaming.put(
+                message, location=points[number % len(points)]
+            )
+        publisher = session.declare_publisher(TOPIC, location=points[0])
+        return lambda message, _: publisher.put(message)
 
     def inlet(self, session: zonal.Session, area: Box) -> Inlet:
         """A subscriber on an area."""

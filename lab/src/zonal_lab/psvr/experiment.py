@@ -12,6 +12,8 @@ from zonal_lab.experiment import Experiment, Results, Trial, numbers, require_kn
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from zonal_lab.experiment import Claim
+
 
 def _trial(
     *,
@@ -52,4 +54,10 @@ def _page(results: Results, folder: Path, name: str) -> Iterable[str]:
     return page(results, folder, name)
 
 
-EXPERIMENT = Experiment("psvr", "The mesh: the evaluation of PSVR 2016", _trial, _page)
+def _claims(results: Results) -> Iterable[Claim]:
+    from zonal_lab.psvr.page import claims
+
+    return claims(results)
+
+
+EXPERIMENT = Experiment("psvr", "The mesh: the evaluation of PSVR 2016", _trial, _page, _claims)

@@ -1,4 +1,4 @@
-"""The page on the PSVR evaluation: verdicts, then a section for each part that was run."""
+"""The page on the PSVR evaluation: claims, and a section for each part that was run."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow.parquet as pq
 
-from zonal_lab.experiment import OURS, picture, verdict_table
+from zonal_lab.experiment import picture
 from zonal_lab.psvr.parts import PARTS
 from zonal_lab.psvr.trial import ROWS
 
@@ -14,19 +14,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from zonal_lab.experiment import Results
+    from zonal_lab.experiment import Claim, Results
     from zonal_lab.psvr.parts import Part, Row
 
 
 def page(results: Results, folder: Path, name: str) -> Iterator[str]:
     """The page's lines; its pictures go into the folder."""
     found = {part: rows for part in PARTS.values() if (rows := read_rows(results, part))}
-    claims = [claim for part, rows in found.items() for claim in part.claims(rows)]
-    ours = [each for each in claims if each.source == OURS]
-    yield from verdict_table("Figures to reach", ours)
-    yield from verdict_table(
-        "The claims of PSVR 2016 (section 5)", [each for each in claims if each.source != OURS]
-    )
     for part, rows in found.items():
         file = f"{name}-{part.name}.png"
         yield f"## {part.title}"
@@ -34,6 +28,12 @@ def page(results: Results, folder: Path, name: str) -> Iterator[str]:
         yield from part.section(rows, folder / file)
         if part.draws:
             yield from picture(part.title, file)
+
+
+def claims(results: Results) -> Iterator[Claim]:
+    """The claims of all parts, run or not."""
+    for part in PARTS.values():
+        yield from part.claims(read_rows(results, part))
 
 
 def read_rows(results: Results, part: Part) -> list[Row]:

@@ -1,102 +1,100 @@
-"""What Barón 2024 says about reliability, and our own figures to reach, judged by the losses."""
+"""What Barón 2024 says about reliability, and our own figures to reach, as functions of samples."""
 
 from __future__ import annotations
 
-import itertools
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from zonal_lab.experiment import OURS, Verdict
+from zonal_lab.experiment import OURS, Claim, Unit, change
+from zonal_lab.reliability.plan import LINK_LOSS
+from zonal_lab.reliability.samples import read_figures
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
+    from zonal_lab.experiment import Draw, Results
+    from zonal_lab.reliability.plan import ReliabilityCase
     from zonal_lab.reliability.samples import Figures
 
-
-def our_figures(bursts: Figures, paced: Figures) -> Iterator[Verdict]:
-    """Nothing lost: over TCP with block, and over UDP with recovery at a rate the link carries."""
-    yield from _blocked(bursts)
-    yield from _recovered(paced)
+THESIS = "Barón 2024"
+_HARDLY = 0.01
+"""Per cent: so much counts as nothing lost."""
 
 
-def _blocked(bursts: Figures) -> Iterator[Verdict]:
-    for ours, reliable in itertools.product((True, False), (True, False)):
-        blocked = {
-            case: max(each.lost)
-            for case, each in bursts.items()
-            if case.transport == "tcp" and case.block and case.reliable == reliable
-            if (case.stack != "zenoh") == ours
-        }
-        if not blocked:
-            continue
-        worst = max(blocked, key=blocked.__getitem__)
-        who = "our session" if ours else "plain Zenoh"
-        yield Verdict(
-            OURS,
-            f"{who}, TCP with block, {'reliable' if reliable else 'best effort'}: nothing lost",
-            blocked[worst] == 0,
-            f"{len(blocked)} cases, the worst loses {blocked[worst]:.3%} ({worst.name})",
-        )
+def claims(results: Results) -> Iterator[Claim]:
+    """All claims, ours first; a round is one sample of a case."""
+    found = read_figures(results)
+    yield from _ours(found)
+    yield from _published(found)
 
 
-def _recovered(paced: Figures) -> Iterator[Verdict]:
-    for case, each in paced.items():
-        if case.transport != "udp" or case.stack != "recovery":
-            continue
-        others = [
-            max(other.lost)
-            for key, other in paced.items()
-            if key.transport == "udp" and key.link_loss == case.link_loss and key != case
-        ]
-        link = f", the link losing {case.link_loss:.0%} of all frames" if case.link_loss else ""
-        yield Verdict(
-            OURS,
-            f"recovery on: nothing lost over UDP at a rate that the link carries{link}",
-            max(each.lost) == 0,
-            f"{max(each.lost):.3%} lost; without recovery up to "
-            f"{max(others, default=float('nan')):.2%}",
-        )
+def _lost(
+    found: Figures, wanted: Callable[[ReliabilityCase], bool], pick: Callable[..., float]
+) -> Callable[[Draw], float]:
+    """The least or most that any of these cases loses, in per cent."""
+    series = [each.lost for case, each in found.items() if wanted(case)]
+
+    def figure(draw: Draw) -> float:
+        if not series:
+            raise LookupError("no such case")
+        return 100 * pick(draw(each) for each in series)
+
+    return figure
 
 
-def published_claims(bursts: Figures) -> Iterator[Verdict]:
-    """What Barón 2024 concludes in section 5.3."""
-    plain = {case: each for case, each in bursts.items() if case.stack == "zenoh"}
-    reliable = {case: each for case, each in plain.items() if case.reliable}
-    yield from _loses(
-        reliable, "tcp", True, "TCP with block loses nothing (here: reliable)", expected=False
-    )
-    yield from _loses(plain, "tcp", False, "drop loses messages even over TCP", expected=True)
-    yield from _loses(plain, "udp", None, "UDP loses in every configuration", expected=True)
-    udp, tcp = (_median(plain, transport) for transport in ("udp", "tcp"))
-    if udp is not None and tcp is not None:
-        yield Verdict(
-            "figure 5.10",
-            "round trips over UDP are shorter than over TCP",
-            udp < tcp,
-            f"median of the cases' medians {udp:.1f} against {tcp:.1f} ms",
-        )
+def _ours(found: Figures) -> Iterator[Claim]:
+    for guarantee, reliable in (("reliable", True), ("best effort", False)):
+        for who, stacks in (("our session", ("session", "recovery")), ("plain Zenoh", ("zenoh",))):
+            yield Claim(
+                OURS, "reliability, bursts",
+                f"{who}, TCP with block, {guarantee}: nothing lost in any case", "", Unit.SHARE,
+                _lost(found, lambda c, s=stacks, r=reliable: _burst(c, "tcp", block=True)  # type: ignore[misc] # its own
+                      and c.stack in s and c.reliable == r, max), most=0,
+            )  # fmt: skip
+    for loss in (LINK_LOSS, 0.0):
+        yield Claim(
+            OURS, "reliability, paced",
+            f"with recovery nothing lost over UDP at a rate that the link carries, which loses "
+            f"{loss:.0%} of all frames", "", Unit.SHARE,
+            _lost(found, lambda c, lost=loss: bool(c.rate_hz) and c.transport == "udp"  # type: ignore[misc] # its own
+                  and c.stack == "recovery" and c.link_loss == lost, max), most=0,
+        )  # fmt: skip
 
 
-def _loses(
-    found: Figures, transport: str, block: bool | None, claim: str, *, expected: bool
-) -> Iterator[Verdict]:
-    mine = [
-        max(each.lost)
-        for case, each in found.items()
-        if case.transport == transport and block in {None, case.block}
+def _burst(case: ReliabilityCase, transport: str, *, block: bool | None = None) -> bool:
+    return not case.rate_hz and case.transport == transport and block in {None, case.block}
+
+
+def _published(found: Figures) -> Iterator[Claim]:
+    plain = {case: each for case, each in found.items() if case.stack == "zenoh"}
+    yield Claim(
+        THESIS, "5.3, figure 5.9",
+        "TCP with block loses nothing, best effort or reliable, in any case", "0 %", Unit.SHARE,
+        _lost(plain, lambda c: _burst(c, "tcp", block=True), max), most=0,
+    )  # fmt: skip
+    yield Claim(
+        THESIS, "5.3, figure 5.9", "drop loses messages even over TCP, in every case", "> 0 %",
+        Unit.SHARE, _lost(plain, lambda c: _burst(c, "tcp", block=False), min), least=_HARDLY,
+    )  # fmt: skip
+    yield Claim(
+        THESIS, "5.3, figure 5.9", "UDP loses in every configuration", "> 0 %", Unit.SHARE,
+        _lost(plain, lambda c: _burst(c, "udp"), min), least=_HARDLY,
+    )  # fmt: skip
+    yield Claim(
+        THESIS, "5.3, figure 5.10",
+        "the median round trip over UDP is shorter than over TCP, in every configuration",
+        "shorter", Unit.CHANGE, lambda draw: _udp_against_tcp(draw, plain), most=0, neutral=0,
+    )  # fmt: skip
+
+
+def _udp_against_tcp(draw: Draw, plain: Figures) -> float:
+    """The largest change of any size and guarantees."""
+    bursts = {case: each.medians_ms for case, each in plain.items() if not case.rate_hz}
+    changes = [
+        change(draw(mine), draw(bursts[replace(case, transport="tcp")]))
+        for case, mine in bursts.items()
+        if case.transport == "udp" and replace(case, transport="tcp") in bursts
     ]
-    if mine:
-        holds = all(each > 0 for each in mine) if expected else max(mine) == 0
-        some = f"{sum(each > 0 for each in mine)} of {len(mine)} cases lose"
-        yield Verdict("figure 5.9", claim, holds, f"{some}, the worst {max(mine):.1%}")
-
-
-def _median(found: Figures, transport: str) -> float | None:
-    medians = [
-        each.round_trips.median
-        for case, each in found.items()
-        if case.transport == transport and each.round_trips
-    ]
-    return float(np.median(medians)) if medians else None
+    if not changes:
+        raise LookupError("no pair of TCP and UDP")
+    return max(changes)

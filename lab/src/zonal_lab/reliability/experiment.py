@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
+    from zonal_lab.experiment import Claim
+
 
 def _trial(
     *,
@@ -40,4 +42,12 @@ def _page(results: Results, folder: Path, name: str) -> Iterable[str]:
     return page(results, folder, name)
 
 
-EXPERIMENT = Experiment("reliability", "Zenoh's reliability and congestion control", _trial, _page)
+def _claims(results: Results) -> Iterable[Claim]:
+    from zonal_lab.reliability.claims import claims
+
+    return claims(results)
+
+
+EXPERIMENT = Experiment(
+    "reliability", "Zenoh's reliability and congestion control", _trial, _page, _claims
+)

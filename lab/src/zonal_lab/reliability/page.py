@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from zonal_lab.experiment import picture, table, verdict_table
-from zonal_lab.reliability.claims import our_figures, published_claims
+from zonal_lab.experiment import picture, table
 from zonal_lab.reliability.pictures import draw_bursts
 from zonal_lab.reliability.plan import LINK_LOSS, PACED_COUNT, PACED_HZ, TITLES
-from zonal_lab.reliability.samples import read_figures
+from zonal_lab.reliability.samples import KEPT_TRIPS, read_figures
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,8 +27,6 @@ def page(results: Results, folder: Path, name: str) -> Iterator[str]:
     paced = {case: each for case, each in found.items() if case.rate_hz}
     draw_bursts(bursts, folder / f"{name}.png")
     yield from _introduction(results.manifest()["plan"])
-    yield from verdict_table("Figures to reach", our_figures(bursts, paced))
-    yield from verdict_table("The claims of Barón 2024 (section 5.3)", published_claims(bursts))
     yield from picture("losses and round trips", f"{name}.png")
     yield "## Bursts"
     yield ""
@@ -48,7 +45,8 @@ def _introduction(plan: dict[str, Any]) -> Iterator[str]:
     yield (
         "Five megabytes in messages of 1000, 500 and 100 bytes, without pauses, between two peers; "
         f"{plan['samples']} samples a case (Barón 2024: 100). The receiver answers every message "
-        "with 2 bytes; a round trip ends with the answer. Two network namespaces on one machine, "
+        "with 2 bytes; a round trip ends with the answer; of each sample up to "
+        f"{KEPT_TRIPS} are kept, evenly spaced. Two network namespaces on one machine, "
         f"their cards at {plan['rate_mbit']:g} Mbit/s (a Raspberry Pi 3's Ethernet), nothing lost "
         "by the link itself. *Recovery*: our session with a publisher's memory and a subscriber's "
         "recovery, which asks again for numbers that are missing."

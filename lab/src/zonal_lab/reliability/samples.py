@@ -14,6 +14,8 @@ from zonal_lab.reliability.plan import ReliabilityCase
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from numpy.typing import NDArray
+
     from zonal_lab.experiment import Results
     from zonal_lab.reliability.hosts import Sample
 
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
 
 ROUND_TRIPS = "round_trips"
 """The kind of the raw samples in the results."""
+KEPT_TRIPS = 2000
+"""So many round trips of a sample are kept, evenly spaced in the order of the messages."""
 
 
 @dataclass(frozen=True)
@@ -37,40 +41,57 @@ class Spread:
 
 @dataclass(frozen=True)
 class ReliabilityFigures:
-    """All samples of one case: the share that each lost, copies, and the spread of all answers."""
+    """All samples of one case: the share that each lost, copies, and the spread of all answers.
+
+    `medians_ms` are those of the samples' own round trips, without samples that nothing came back
+    from.
+    """
 
     lost: list[float]
     copies: int
     seconds: list[float]
     round_trips: Spread | None
+    medians_ms: list[float]
 
 
 def round_trip_table(samples: list[Sample]) -> pa.Table:
-    """One row an answered message: the number of its sample, and its round trip."""
-    counts = [len(each.round_trips_ms) for each in samples]
-    trips = np.concatenate([np.array(each.round_trips_ms, np.float32) for each in samples])
+    """The number of a sample and a round trip (µs), one row an answered message that is kept."""
+    trips = [_thinned(np.array(each.round_trips_ms, np.float64)) for each in samples]
+    counts = [len(each) for each in trips]
     return pa.table(
         {
             "sample": pa.array(np.repeat(np.arange(len(samples), dtype=np.int16), counts)),
-            "rtt_ms": pa.array(trips),
+            "rtt_us": pa.array((np.concatenate(trips) * 1000).astype(np.int32)),
         }
     )
 
 
+def _thinned(trips: NDArray[np.float64]) -> NDArray[np.float64]:
+    if len(trips) <= KEPT_TRIPS:
+        return trips
+    chosen: NDArray[np.float64] = trips[np.linspace(0, len(trips) - 1, KEPT_TRIPS).astype(np.int64)]
+    return chosen
+
+
 def read_figures(results: Results) -> Figures:
     """The figures of all finished cases."""
-    return {
-        ReliabilityCase(**record.case): ReliabilityFigures(
-            **record.figures,
-            round_trips=_spread(results.folder / ROUND_TRIPS / f"{record.name}.parquet"),
+    figures = {}
+    for record in results.records():
+        path = results.folder / ROUND_TRIPS / f"{record.name}.parquet"
+        spread, medians = _round_trips(path)
+        figures[ReliabilityCase(**record.case)] = ReliabilityFigures(
+            **record.figures, round_trips=spread, medians_ms=medians
         )
-        for record in results.records()
-    }
+    return figures
 
 
-def _spread(path: Path) -> Spread | None:
-    trips = pq.read_table(path)["rtt_ms"].to_numpy()
+def _round_trips(path: Path) -> tuple[Spread | None, list[float]]:
+    if not path.exists():  # nothing came back in any sample, so nothing was packed
+        return None, []
+    table = pq.read_table(path)
+    trips, samples = table["rtt_us"].to_numpy() / 1000, table["sample"].to_numpy()
     if not len(trips):
-        return None
+        return None, []
+    medians = [float(np.median(trips[samples == each])) for each in np.unique(samples)]
     shares = (0.5, 25, 50, 75, 99.5, 100)
-    return Spread(*(float(each) for each in np.percentile(trips, shares)))
+    return Spread(*(float(each) for each in np.percentile(trips, shares))), medians

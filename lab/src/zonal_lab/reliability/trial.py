@@ -28,6 +28,10 @@ class ReliabilityTrial(Trial[ReliabilityCase]):
         """Hosts for the bursts, for the paced part, and for the link that loses frames."""
         return bool(case.rate_hz), case.link_loss
 
+    def seconds_of(self, case: ReliabilityCase) -> float:
+        """Five megabytes, their drain and the probes, once a sample."""
+        return self._plan.samples * (4.0 if case.rate_hz else 2.5) + 2
+
     @contextlib.contextmanager
     def stage(self, case: ReliabilityCase) -> Iterator[Callable[[ReliabilityCase], Outcome]]:
         """A sender and a receiver on one wire."""

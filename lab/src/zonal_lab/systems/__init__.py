@@ -3,7 +3,7 @@
 - `nodes`: Zenoh's configuration and guarantees in an emulated network; `router`: the process of a
   stock Zenoh router.
 - `brokers`: the commands that start Mosquitto and our geo broker.
-- `mqtt`: a client of either broker.
+- `mqtt`: a client of either broker; `local`: ports, processor time and memory on this machine.
 """
 
 from zonal_lab.systems.brokers import (
@@ -16,6 +16,7 @@ from zonal_lab.systems.brokers import (
     mosquitto_version,
     write_passwords,
 )
+from zonal_lab.systems.local import cpu_seconds_of, free_port, resident_bytes
 from zonal_lab.systems.mqtt import MqttEnd, join
 from zonal_lab.systems.nodes import ROUTER, ZENOH_PORT, guarantees, node_config
 
@@ -27,11 +28,14 @@ __all__ = [
     "USER",
     "ZENOH_PORT",
     "MqttEnd",
+    "cpu_seconds_of",
+    "free_port",
     "geo_broker_command",
     "guarantees",
     "join",
     "mosquitto_command",
     "mosquitto_version",
     "node_config",
+    "resident_bytes",
     "write_passwords",
 ]

@@ -14,7 +14,7 @@ from zonal_lab.systems import node_config
 
 if TYPE_CHECKING:
     from zonal_lab.emulation import Answer
-    from zonal_lab.location.techniques import Send
+    from zonal_lab.location.techniques import Place, Send
 
 
 class PublisherRole(EndRole):
@@ -23,7 +23,7 @@ class PublisherRole(EndRole):
     def __init__(self) -> None:
         super().__init__()
         self._send: Send | None = None
-        self._id = 0
+        self._id = self._places = 0
 
     def orders(self) -> dict[str, Answer]:
         """Open, probe, publish."""
@@ -33,18 +33,20 @@ class PublisherRole(EndRole):
             "publish": self._publish,
         }
 
-    def _open(self, id: int, name: str, connect: str, at: list[float]) -> dict[str, Any]:  # noqa: A002 - the order's word
+    def _open(self, id: int, name: str, connect: str, places: list[Place]) -> dict[str, Any]:  # noqa: A002 - the order's word
         self._id = id
         self._technique = technique(name)
         self._end = self._technique.open(node_config("client", connect=[connect]))
-        self._send = self._technique.outlet(self._end, (at[0], at[1]))
+        self._places = len(places)
+        self._send = self._technique.outlet(self._end, [(lat, lon) for lat, lon in places])
         return {}
 
     def _probe(self) -> dict[str, Any]:
-        """One message the technique's way and one plain, to learn whether all routes stand."""
+        """A message from every place and a plain one, to learn whether all routes stand."""
         assert self._send is not None
         probe = Message(self._id, PROBE, 0, time.monotonic_ns()).pack()
-        self._send(probe)
+        for number in range(self._places):
+            self._send(probe, number)
         self._technique.plain(self._end).put(READY_KEY, probe)
         return {}
 
@@ -53,7 +55,7 @@ class PublisherRole(EndRole):
         assert send is not None
 
         def send_one(number: int, now_ns: int) -> None:
-            send(Message(me, MEASURED, number, now_ns).pack())
+            send(Message(me, MEASURED, number, now_ns).pack(), number)
 
         pace = send_paced(send_one, rate_hz=rate_hz, start_ns=start_ns, seconds=seconds)
         return asdict(pace)

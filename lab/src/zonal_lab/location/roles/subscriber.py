@@ -33,7 +33,7 @@ class SubscriberRole(EndRole):
     def _forget(self) -> None:
         # publisher, number, sent, received: four whole numbers a wanted message
         self._kept = array("q")
-        self._unwanted = 0
+        self._unwanted = self._late_probes = 0
         self._probed: set[int] = set()
         self._ready: set[int] = set()
         self._base = 0
@@ -77,6 +77,7 @@ class SubscriberRole(EndRole):
                 message = unpack_message(payload)
                 if message.kind == PROBE:
                     self._probed.add(message.publisher)
+                    self._late_probes += 1
                 else:
                     self._kept.extend(
                         (message.publisher, message.number, message.sent_ns, received_ns)
@@ -86,14 +87,14 @@ class SubscriberRole(EndRole):
         """Count from here on."""
         assert self._inlet is not None
         self._base = self._inlet.received()
-        self._unwanted = 0
+        self._unwanted = self._late_probes = 0
         return {}
 
     def _count(self) -> dict[str, Any]:
         assert self._inlet is not None
         return {
             "kept": len(self._kept) // 4,
-            "received": self._inlet.received() - self._base,
+            "received": self._inlet.received() - self._base - self._late_probes,
             "unwanted": self._unwanted,
         }
 

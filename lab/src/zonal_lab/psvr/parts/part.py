@@ -15,12 +15,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
-    from zonal_lab.experiment import Verdict
+    from zonal_lab.experiment import Claim, Draw
     from zonal_lab.psvr.plan import PsvrPlan, Recordings
 
 Row = dict[str, Any]
 """A task, or what came of it: numbers and words by name."""
 
+WORK = "PSVR 2016"
 CHANNEL = 1
 """What everybody publishes and subscribes to."""
 
@@ -38,7 +39,7 @@ class Part:
         tasks: for a plan, the recordings and a number of nodes (0: all of the part's own).
         work: from a task to its row or rows; it keeps nothing between two tasks.
         section: from all rows of the part and a path for its picture, the lines of the page.
-        claims: what others say and what we want, judged by the rows.
+        claims: what others say and what we want, by rows, of which there may be none.
         sizes: numbers of nodes, a case each; in a quick run only the first.
         draws: whether it has a picture.
         spreads: whether tasks may run side by side, on Spark.
@@ -50,7 +51,7 @@ class Part:
     tasks: Callable[[PsvrPlan, Recordings, int], list[Row]]
     work: Callable[[Row], Row | list[Row]]
     section: Callable[[Sequence[Row], Path], Iterator[str]]
-    claims: Callable[[Sequence[Row]], Iterable[Verdict]] = lambda _: ()
+    claims: Callable[[Sequence[Row]], Iterable[Claim]] = lambda _: ()
     sizes: tuple[int, ...] = (0,)
     draws: bool = True
     spreads: bool = True
@@ -69,6 +70,16 @@ def product(seed: int, repeat: int, **axes: Iterable[Any]) -> list[Row]:
 def gain(ours: float, theirs: float) -> float:
     """100 B/A − 100: per cent of messages more than the other approach."""
     return 100 * ours / theirs - 100 if theirs else 0.0
+
+
+def drawn_gain(draw: Draw, rows: Sequence[Row], ours: str, theirs: str) -> float:
+    """The gain over the publications of the rows that a draw picks."""
+    return gain(draw([row[ours] for row in rows]), draw([row[theirs] for row in rows]))
+
+
+def drawn_share(draw: Draw, rows: Sequence[Row], part: str, whole: str) -> float:
+    """Per cent that one column is of another, in the rows that a draw picks."""
+    return 100 * draw([row[part] for row in rows]) / draw([row[whole] for row in rows])
 
 
 def grouped(rows: Iterable[Row], *keys: str) -> dict[tuple[Any, ...], list[Row]]:

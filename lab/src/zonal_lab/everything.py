@@ -1,0 +1,72 @@
+"""`zonal lab run all`: every experiment by one plan, unattended; what is there is not run again."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from zonal_lab.errors import LabError
+from zonal_lab.experiment import Results, in_words
+from zonal_lab.plans import plan_options
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from zonal_lab.experiment import Experiment, Trial
+
+Into = Annotated[Path, typer.Option(help="folder of results, one for each experiment; continued")]
+PlanName = Annotated[str, typer.Option("--plan", help="short or long")]
+Traces = Annotated[Path | None, typer.Option(help="folder of Mahimahi traces (else made up)")]
+Geolife = Annotated[Path | None, typer.Option(help="folder of Geolife (else made-up walks)")]
+
+
+def run_all_command(experiments: Sequence[Experiment]) -> Callable[..., None]:
+    """The command that runs all of these."""
+
+    def command(
+        plan: PlanName = "short",
+        into: Into = Path("out/lab/all"),
+        traces: Traces = None,
+        geolife: Geolife = None,
+    ) -> None:
+        """Run every experiment by a committed plan; an interrupted run is continued (as root)."""
+        data = {"traces": traces, "geolife": geolife}
+        trials = trials_of(experiments, plan, data)
+        whole = sum(trial.expected_s() for _, trial in trials)
+        typer.echo(f"plan {plan}: {len(trials)} experiments, about {in_words(whole)}")
+        broken = []
+        for number, (experiment, trial) in enumerate(trials, 1):
+            left = sum(each.expected_s() for _, each in trials[number - 1 :])
+            typer.echo(f"{number}/{len(trials)} {experiment.name}, about {in_words(left)} left")
+            broken += _run(experiment, trial, into / experiment.name)
+        for each in broken:
+            typer.echo(f"failed: {each}", err=True)
+        if broken:
+            raise typer.Exit(1)
+
+    return command
+
+
+def trials_of(
+    experiments: Sequence[Experiment], plan: str, data: dict[str, Path | None]
+) -> list[tuple[Experiment, Trial[Any]]]:
+    """The trials that a plan names, with whatever data each of them takes."""
+    options = plan_options(plan)
+    trials = []
+    for experiment in experiments:
+        if experiment.name in options:
+            takes = inspect.signature(experiment.trial).parameters
+            given = {name: value for name, value in data.items() if name in takes}
+            trials.append((experiment, experiment.trial(**options[experiment.name], **given)))
+    return trials
+
+
+def _run(experiment: Experiment, trial: Trial[Any], folder: Path) -> list[str]:
+    """Run one; whatever happens to it, the others are still run."""
+    try:
+        return experiment.run(trial, Results(folder))
+    except LabError as error:
+        return [f"{experiment.name}: {error}"]

@@ -1,0 +1,235 @@
+"""The folder of committed pages: makes all of them anew from what was kept, and checks them.
+
+`docs/evaluation/<experiment>/<name>.md` is made from `<name>.data` beside it; a page without such a
+folder says that its raw data was not kept. `README.md` collects every claim with its verdict.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from zonal_lab.experiment.claims import OURS, Ruling
+from zonal_lab.experiment.kept import SUFFIX, note, pack, read_manifest, unpack
+from zonal_lab.experiment.pages import table, verdict_row
+from zonal_lab.experiment.pictures import without_pictures
+from zonal_lab.experiment.results import Results
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from zonal_lab.experiment.claims import Verdict
+    from zonal_lab.experiment.experiment import Experiment
+    from zonal_lab.experiment.results import Record
+
+EVALUATION = Path("docs/evaluation")
+NOT_KEPT = "Raw data not kept"
+_COMPARED = {".md", ".csv", ".json"}
+
+
+@dataclass(frozen=True)
+class KeptPage:
+    """A page and the data that it is made from."""
+
+    experiment: Experiment
+    data: Path
+
+    @property
+    def name(self) -> str:
+        """The page's name."""
+        return self.data.name.removesuffix(SUFFIX)
+
+    @property
+    def page(self) -> Path:
+        """The page."""
+        return self.data.with_name(f"{self.name}.md")
+
+    def make(self, folder: Path) -> PageRow:
+        """Make the page anew in a folder."""
+        with tempfile.TemporaryDirectory(prefix="zonal-lab-") as unpacked:
+            results = unpack(self.data, Path(unpacked))
+            verdicts = self.experiment.verdicts(results)
+            self.experiment.report(results, folder, self.name, verdicts)
+            return PageRow(self, results.manifest(), verdicts)
+
+
+class PageRow(NamedTuple):
+    """A page, the manifest of its run, and its verdicts."""
+
+    page: KeptPage
+    manifest: dict[str, Any]
+    verdicts: list[Verdict]
+
+    @property
+    def link(self) -> str:
+        """To the page, from the one with all verdicts."""
+        return f"[{self.page.name}]({self.page.data.parent.name}/{self.page.page.name})"
+
+    @property
+    def run(self) -> str:
+        """What was run, from which commit and when."""
+        return f"{self.link}, {self.manifest['commit'][:7]}, {self.manifest['started'][:10]}"
+
+
+class NoResults(Results):
+    """Of an experiment of which nothing is kept: no case was run."""
+
+    def records(self) -> list[Record]:
+        """None."""
+        return []
+
+
+def kept_pages(root: Path, experiments: Iterable[Experiment]) -> list[KeptPage]:
+    """All pages that have data, in the order of the experiments."""
+    return [
+        KeptPage(experiment, data)
+        for experiment in experiments
+        for data in sorted((root / experiment.name).glob(f"*{SUFFIX}"))
+    ]
+
+
+def keep(results: Results, experiment: Experiment, root: Path, name: str | None = None) -> Path:
+    """Keep the data of results among the committed pages; the folder that holds it now."""
+    data = root / experiment.name / f"{name or experiment.name}{SUFFIX}"
+    pack(results, data)
+    return data
+
+
+def write_pages(root: Path, experiments: Sequence[Experiment]) -> list[Path]:
+    """Make every page that has data anew, and the one with all verdicts; their paths."""
+    pages = kept_pages(root, experiments)
+    for each in pages:
+        note(each.data, older=_is_older(each))
+    rows = [each.make(each.data.parent) for each in pages]
+    summary = root / "README.md"
+    summary.write_text("\n".join(_summary(root, rows, experiments)) + "\n", encoding="utf-8")
+    return [*(each.page for each in pages), summary]
+
+
+def differences(root: Path, experiments: Sequence[Experiment]) -> Iterator[str]:
+    """Whatever committed pages say other than their data; in words."""
+    pages = kept_pages(root, experiments)
+    rows = []
+    for each in pages:
+        with tempfile.TemporaryDirectory(prefix="zonal-lab-") as folder, without_pictures():
+            made = Path(folder)
+            rows.append(each.make(made))
+            for new in sorted(made.iterdir()):
+                if new.suffix in _COMPARED:
+                    yield from _compared(each.data.parent / new.name, new.read_text("utf-8"))
+    yield from _compared(root / "README.md", "\n".join(_summary(root, rows, experiments)) + "\n")
+    for page in _without_data(root, pages):
+        if NOT_KEPT not in page.read_text(encoding="utf-8"):
+            yield f"{page} has no data, and does not say so"
+
+
+def _compared(committed: Path, made: str) -> Iterator[str]:
+    if not committed.exists():
+        yield f"{committed} is missing"
+        return
+    before, now = committed.read_text(encoding="utf-8").splitlines(), made.splitlines()
+    for number, (old, new) in enumerate(zip(before, now, strict=False), 1):
+        if old != new:
+            yield f"{committed}:{number} says\n  {old}\nits data says\n  {new}"
+            return
+    if len(before) != len(now):
+        yield f"{committed} has {len(before)} lines, its data gives {len(now)}"
+
+
+def _without_data(root: Path, pages: Iterable[KeptPage]) -> list[Path]:
+    made = {each.page for each in pages}
+    return [each for each in sorted(root.glob("*/*.md")) if each not in made]
+
+
+def _is_older(page: KeptPage) -> bool:
+    """Whether the code was changed since; a commit that is unknown here is older."""
+    commit = read_manifest(page.data)["commit"]
+    compared = subprocess.run(  # noqa: S603 - a commit that we wrote
+        ["git", "diff", "--quiet", commit, "--", ":/src", ":/lab/src"],  # noqa: S607 - git of the PATH
+        capture_output=True,
+        check=False,
+        cwd=page.data,
+    )
+    return compared.returncode != 0
+
+
+# ---- the page with all verdicts ---------------------------------------------------------------
+
+
+def _summary(
+    root: Path, rows: Sequence[PageRow], experiments: Sequence[Experiment]
+) -> Iterator[str]:
+    yield "# The evaluation"
+    yield ""
+    yield (
+        "What was measured, and what became of every claim of the [five works](../references.md) "
+        "that Zonal builds on, and of our own figures to reach. `zonal lab pages` makes this page "
+        "and those below from the data beside them, `zonal lab verify` checks that no number "
+        "differs. What the parts promise is in [the manual](../README.md), why they are as they "
+        "are in [the decisions](../decisions/README.md). Numbers of different machines or days "
+        "cannot be compared; ratios within one run can."
+    )
+    yield ""
+    yield from _pages(root, rows)
+    judged = [(each, row.run) for row in rows for each in row.verdicts]
+    measured = {row.page.experiment.name for row in rows}
+    for experiment in experiments:
+        if experiment.name not in measured:
+            judged += [(each, f"{experiment.name}: not run") for each in _unmeasured(experiment)]
+    yield from _counts([each for each, _ in judged])
+    works = dict.fromkeys(each.claim.work for each, _ in judged)
+    for work in sorted(works, key=lambda each: (each == OURS, each)):
+        yield f"## {'Our own figures' if work == OURS else work}"
+        yield ""
+        yield from table(
+            ("claim", "where", "theirs", "ours (95 % interval)", "verdict", "run"),
+            ((*verdict_row(each), run) for each, run in judged if each.claim.work == work),
+        )
+
+
+def _unmeasured(experiment: Experiment) -> list[Verdict]:
+    """The claims of an experiment that was not run: none can be told."""
+    with tempfile.TemporaryDirectory(prefix="zonal-lab-") as folder:
+        results = NoResults(Path(folder))
+        results.begin(experiment.name, experiment.trial().plan)
+        return experiment.verdicts(results)
+
+
+def _pages(root: Path, rows: Sequence[PageRow]) -> Iterator[str]:
+    listed = [
+        (
+            row.link,
+            row.page.experiment.title,
+            f"{row.manifest['started'][:10]}, commit {row.manifest['commit'][:7]}"
+            + (" (older than the code)" if row.manifest.get("older") else ""),
+            f"[kept]({row.page.data.parent.name}/{row.page.data.name}/manifest.json)",
+        )
+        for row in rows
+    ]
+    for path in _without_data(root, [row.page for row in rows]):
+        title = path.read_text(encoding="utf-8").splitlines()[0].removeprefix("# ")
+        name = path.parent.name if path.stem == "README" else path.stem
+        listed.append((f"[{name}]({path.relative_to(root)})", title, "see there", "not kept"))
+    yield from table(("page", "what", "run", "raw data"), listed)
+
+
+def _counts(verdicts: Sequence[Verdict]) -> Iterator[str]:
+    counts = Counter(each.ruling for each in verdicts)
+    told = ", ".join(f"{counts[ruling]} {_PLURAL[ruling]}" for ruling in Ruling)
+    yield (
+        f"Of {len(verdicts)} claims {told}. A claim holds when all of the interval lies where it "
+        "says, does not hold when none does, and cannot be told otherwise, with fewer than five "
+        "rounds, or where nothing was measured."
+    )
+    yield ""
+
+
+_PLURAL = {
+    Ruling.HOLDS: "hold",
+    Ruling.FAILS: "do not hold",
+    Ruling.OPEN: "cannot be told",
+}

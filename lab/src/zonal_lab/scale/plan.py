@@ -1,0 +1,55 @@
+"""What is to be measured, and for which numbers of subscribers the model is asked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from zonal_lab.errors import PlanError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+Part = Literal["router", "movement", "city", "network"]
+
+
+@dataclass(frozen=True)
+class ScaleCase:
+    """One part at one size: declared keys, journeys, subscribers of a city, or of each city."""
+
+    part: Part
+    size: int
+    round: int = 0
+
+    @property
+    def name(self) -> str:
+        """Part, size and round."""
+        return f"{self.part}-{self.size:07}-{self.round}"
+
+
+@dataclass(frozen=True)
+class ScalePlan:
+    """Sizes of what is measured here, and the world that the model is asked about."""
+
+    rounds: int = 5
+    keys: tuple[int, ...] = (1000, 10_000, 100_000)
+    """Declared at a real router."""
+    city: tuple[int, ...] = (10, 100, 1000, 10_000, 100_000)
+    """Subscribers of a city whose covers are computed."""
+    network: tuple[int, ...] = (20, 100, 500)
+    """Subscribers of each of three cities in a real network."""
+    world: tuple[int, ...] = (1_000, 10_000, 100_000, 1_000_000, 10_000_000)
+    publishers: int = 1_000_000
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        if self.rounds < 1 or min(*self.keys, *self.city, *self.network, *self.world) < 1:
+            raise PlanError("a plan needs rounds and sizes above 0")
+
+    def cases(self) -> Iterator[ScaleCase]:
+        """All cases; those in which chance has a part are repeated."""
+        yield ScaleCase("movement", 0)
+        for number in range(self.rounds):
+            yield from (ScaleCase("city", size, number) for size in self.city)
+            yield from (ScaleCase("network", size, number) for size in self.network)
+        yield from (ScaleCase("router", size) for size in self.keys)

@@ -1,0 +1,121 @@
+"""What a declaration and a publication cost a real router, by how many keys it knows."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import numpy as np
+import zenoh
+
+from zonal import config
+from zonal.geo import Cell, Point, cell_of
+from zonal.keys import cell_keys, encode_place, encoding_named
+from zonal_lab.emulation import Worker, wait_until
+from zonal_lab.systems import ROUTER, cpu_seconds_of, free_port, resident_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+TOPIC = "scale/air"
+_LEVEL = 12
+_A_SESSION = 100
+"""Keys of one client: a session needs the longer for one the more it has."""
+_MATCHES = 5000
+_ECHOES = 300
+_PATIENCE_S = 60.0
+
+
+def measure_router(keys: int, seed: int) -> dict[str, float]:
+    """Declare so many keys at a router, then publish: its own processor time and memory."""
+    with started_router() as (worker, endpoint), contextlib.ExitStack() as closing:
+        asker = closing.enter_context(zenoh.open(_client(endpoint)))
+        begun_bytes, before, begun = (
+            resident_bytes(worker.pid),
+            cpu_seconds_of(worker.pid),
+            time.monotonic(),
+        )
+        wanted = _keys(keys, seed)
+        for start in range(0, keys, _A_SESSION):
+            session = closing.enter_context(zenoh.open(_client(endpoint)))
+            for key in wanted[start : start + _A_SESSION]:
+                session.declare_subscriber(key, lambda _: None)
+        _settled(asker, endpoint, closing)
+        declared_s = (time.monotonic() - begun) / keys
+        declare_cpu = (cpu_seconds_of(worker.pid) - before) / keys
+        grown = (resident_bytes(worker.pid) - begun_bytes) / keys
+        before = cpu_seconds_of(worker.pid)
+        rng = random.Random(seed + 1)
+        for _ in range(_MATCHES):
+            asker.put(_elsewhere(rng), b"x" * 100)
+        took = _settled(asker, endpoint, closing)
+        return {
+            "declare_s": declared_s,
+            "declare_cpu_s": declare_cpu,
+            "bytes_a_key": grown,
+            "match_cpu_s": (cpu_seconds_of(worker.pid) - before) / _MATCHES,
+            "p50_us": float(np.percentile(took, 50)) * 1e6,
+            "p99_us": float(np.percentile(took, 99)) * 1e6,
+        }
+
+
+@contextlib.contextmanager
+def started_router(connect: list[str] | None = None) -> Iterator[tuple[Worker, str]]:
+    """A stock router in a process of its own, and where it listens."""
+    worker = Worker("router", [sys.executable, "-m", ROUTER])
+    endpoint = f"tcp/127.0.0.1:{free_port()}"
+    try:
+        worker.ask({"do": "open", "listen": endpoint, "connect": connect or []}, _PATIENCE_S)
+        yield worker, endpoint
+    finally:
+        worker.end()
+
+
+def _client(endpoint: str) -> zenoh.Config:
+    return config("client", connect=[endpoint])
+
+
+def _keys(count: int, seed: int) -> list[str]:
+    """Distinct cells all over the world, as subscribers declare them."""
+    rng, encoding = random.Random(seed), encoding_named("s2")
+    cells: set[int] = set()
+    while len(cells) < count:
+        cells.add(cell_of(Point(rng.uniform(-60, 60), rng.uniform(-170, 170)), _LEVEL).id)
+    chosen = sorted(cells)
+    rng.shuffle(chosen)
+    return [key for cell in chosen for key in cell_keys(TOPIC, [Cell(cell)], encoding)]
+
+
+def _elsewhere(rng: random.Random) -> str:
+    """The key of a publication that nobody wants: nobody lives beyond 60° south."""
+    place = Point(rng.uniform(-85, -65), rng.uniform(-170, 170))
+    (key,) = encode_place(place)
+    return f"{TOPIC}/{key.expression}"
+
+
+def _settled(asker: zenoh.Session, endpoint: str, closing: contextlib.ExitStack) -> list[float]:
+    """Wait until the router has done all before; then times of messages through it, in seconds."""
+    key = f"scale/ready/{time.monotonic_ns()}"
+    heard: list[float] = []
+    session = closing.enter_context(zenoh.open(_client(endpoint)))
+    session.declare_subscriber(key, lambda _: heard.append(time.perf_counter()))
+
+    def reaches() -> bool:
+        asker.put(key, b"x")
+        return bool(heard)
+
+    wait_until(reaches, _PATIENCE_S, "the router passes nothing on")
+    time.sleep(0.2)
+    took = []
+    for _ in range(_ECHOES):
+        heard.clear()
+        sent = time.perf_counter()
+        asker.put(key, b"x" * 100)
+        while not heard and time.perf_counter() - sent < 1:
+            time.sleep(0.00005)
+        if heard:
+            took.append(heard[0] - sent)
+    return took

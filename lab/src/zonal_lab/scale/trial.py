@@ -1,0 +1,65 @@
+"""How the cases of `scale` are run: routers on loopback, cities in this process."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from zonal_lab.experiment import Outcome, Trial
+from zonal_lab.scale.city import simulate
+from zonal_lab.scale.movement import movement_of
+from zonal_lab.scale.plan import ScaleCase
+from zonal_lab.scale.router_cost import measure_router
+from zonal_lab.scale.small_network import run_network
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from zonal_lab.experiment import Results
+    from zonal_lab.scale.plan import ScalePlan
+
+
+class ScaleTrial(Trial[ScaleCase]):
+    """The experiment with its options set."""
+
+    emulates = False
+
+    def __init__(
+        self, plan: ScalePlan, geolife: Path | None = None, capmetro: Path | None = None
+    ) -> None:
+        super().__init__(plan)
+        self._plan = plan
+        self._geolife, self._capmetro = geolife, capmetro
+
+    def prepare(self, results: Results) -> dict[str, str]:
+        """Say whose movement it is."""
+        del results
+        if self._geolife is None and self._capmetro is None:
+            return {"movement": "made-up walks; --geolife and --capmetro name recorded journeys"}
+        known = {"Geolife": self._geolife, "CapMetro": self._capmetro}
+        return {"movement": " and ".join(f"{n}'s journeys" for n, each in known.items() if each)}
+
+    def seconds_of(self, case: ScaleCase) -> float:
+        """By its size."""
+        each = {"router": 0.004, "city": 0.002, "network": 0.01, "movement": 0.0}[case.part]
+        return 3 + each * case.size
+
+    @contextlib.contextmanager
+    def stage(self, case: ScaleCase) -> Iterator[Callable[[ScaleCase], Outcome]]:
+        """Nothing is shared."""
+        del case
+        yield self._run
+
+    def _run(self, case: ScaleCase) -> Outcome:
+        seed = self._plan.seed + 1000 * case.round
+        match case.part:
+            case "router":
+                return Outcome(measure_router(case.size, seed))
+            case "movement":
+                return Outcome(movement_of(self._geolife, self._capmetro))
+            case "city":
+                return Outcome(asdict(simulate(case.size, seed + case.size)))
+            case "network":
+                return Outcome(run_network(case.size, seed + case.size + 7))

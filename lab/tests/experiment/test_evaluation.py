@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from toy_experiment import TOY, ToyPlan, ToyTrial
+from zonal_lab.errors import PlanError
+from zonal_lab.experiment import Results, differences, keep, kept, run_trial, write_pages
+
+
+@pytest.fixture
+def pages(tmp_path: Path) -> Path:
+    """A folder with one page made from kept data."""
+    results = Results(tmp_path / "results")
+    run_trial("toy", ToyTrial(ToyPlan(6)), results)
+    root = tmp_path / "evaluation"
+    keep(results, TOY, root)
+    write_pages(root, [TOY])
+    return root
+
+
+def test_kept_results_are_those_that_were_run(pages: Path, tmp_path: Path) -> None:
+    ran = Results(tmp_path / "results")
+    again = kept.unpack(pages / "toy" / "toy.data", tmp_path / "again")
+    assert again.records() == ran.records()
+    assert again.table("values") == ran.table("values")
+    assert again.manifest()["plan"] == ran.manifest()["plan"]
+
+
+def test_a_page_and_the_summary_are_verified(pages: Path) -> None:
+    assert list(differences(pages, [TOY])) == []
+    summary = (pages / "README.md").read_text()
+    assert "| numbers double | 1 | × 2 | × 2.00 (× 2.00 to × 2.00; 10 rounds) | holds |" in summary
+    assert "[toy](toy/toy.md)" in summary
+
+
+@pytest.mark.parametrize("file", ["toy/toy.md", "README.md"])
+def test_a_number_that_was_changed_is_found(pages: Path, file: str) -> None:
+    path = pages / file
+    path.write_text(path.read_text().replace("× 2.00", "× 2.01", 1))
+    (found,) = differences(pages, [TOY])
+    assert file in found
+    assert "× 2.01" in found
+
+
+def test_data_that_was_changed_is_found(pages: Path) -> None:
+    path = pages / "toy" / "toy.data" / "cases.json"
+    cases = json.loads(path.read_text())
+    cases[-1]["figures"]["doubled"] += 1
+    path.write_text(json.dumps(cases))
+    assert len(list(differences(pages, [TOY]))) == 2
+
+
+def test_a_page_without_data_must_say_so(pages: Path) -> None:
+    old = pages / "toy" / "old.md"
+    old.write_text("# Old numbers\n\n12 %\n")
+    write_pages(pages, [TOY])
+    (found,) = differences(pages, [TOY])
+    assert "old.md has no data" in found
+    old.write_text("# Old numbers\n\nRaw data not kept.\n\n12 %\n")
+    assert list(differences(pages, [TOY])) == []
+    assert (
+        "| [old](toy/old.md) | Old numbers | see there | not kept |"
+        in (pages / "README.md").read_text()
+    )
+
+
+def test_a_page_of_an_older_commit_says_so(pages: Path) -> None:
+    kept.note(pages / "toy" / "toy.data", commit="0" * 12)
+    write_pages(pages, [TOY])
+    assert "**From an older commit**" in (pages / "toy" / "toy.md").read_text()
+    assert "(older than the code)" in (pages / "README.md").read_text()
+    assert list(differences(pages, [TOY])) == []
+
+
+def test_too_much_data_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    results = Results(tmp_path / "results")
+    run_trial("toy", ToyTrial(ToyPlan()), results)
+    monkeypatch.setattr(kept, "MOST_BYTES", 100)
+    with pytest.raises(PlanError, match="MiB"):
+        keep(results, TOY, tmp_path / "evaluation")

@@ -1,0 +1,53 @@
+"""`zonal store`: keep the newest value of each thing, and answer what is where now."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from zonal.cli.connection import LOCAL_ROUTER, Area, ConfigFile, Connect, Mode, connected
+from zonal.cli.notation import given, parse_area
+from zonal.cli.stopping import stop_event
+
+_REPORT_S = 1.0
+
+
+def store(
+    topics: Annotated[
+        list[str] | None, typer.Argument(help="Topics; * and ** are wildcards. Without any: all.")
+    ] = None,
+    area: Area = None,
+    data: Annotated[
+        str, typer.Option(help="Where it is kept: a folder, or postgresql://… with PostGIS.")
+    ] = "zonal-store",
+    by: Annotated[
+        str, typer.Option(help="What a thing is: its key; or key and source; or key and place.")
+    ] = "key",
+    ttl: Annotated[
+        float | None, typer.Option(help="Seconds until a value is forgotten; without it: never.")
+    ] = None,
+    connect: Connect = LOCAL_ROUTER,
+    config: ConfigFile = None,
+    mode: Mode = "client",
+) -> None:
+    """Keep the newest value of each thing and answer `zonal get`, until Ctrl-C."""
+    from rich.console import Console
+
+    from zonal.store import Store
+
+    console = Console(stderr=True)
+    wanted = given(area, parse_area)
+    stop = stop_event()
+    with connected(connect, mode, file=config) as session:  # noqa: SIM117 - the session closes last
+        with Store(session, topics or ["**"], area=wanted, data=data, by=by, ttl_s=ttl) as newest:
+            console.print(f"keeping {len(newest):,} things in {data}", soft_wrap=True)
+            with console.status("waiting for messages") as status:
+                while not stop.wait(_REPORT_S):
+                    counted = newest.counters
+                    status.update(
+                        f"{counted.kept:,} values kept, {counted.replies:,} replies to "
+                        f"{counted.asked:,} questions, {counted.overflowed:,} overflowed"
+                    )
+            kept = len(newest)
+    typer.echo(f"{kept} things are kept in {data}")

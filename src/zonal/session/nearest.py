@@ -1,0 +1,125 @@
+"""The nearest things to a place: asked ring by ring outward, until there are enough."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import threading
+from typing import TYPE_CHECKING, Any
+
+from zonal.errors import GeometryError
+from zonal.geo import HALF_CIRCUMFERENCE_M, Area, Circle, Everywhere, Point
+from zonal.session.sample import Sample
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Generator, Iterator
+
+    from zonal.session.replies import Replies, ReplyFailure
+
+FIRST_RING_M = 1000.0
+GROWTH = 4.0
+
+
+class NearSample(Sample):
+    """An answer, and how far away it is; of a blurred place its middle."""
+
+    __slots__ = ("distance_m",)
+
+    def __init__(self, sample: Sample, distance_m: float) -> None:
+        super().__init__(sample.zenoh, sample.place, sample.context)
+        self.distance_m = distance_m
+        """Metres on the sphere."""
+
+
+class Neighbours:
+    """The nearest `count` things, nearest first; iterate with `for` or `async for`.
+
+    Each ring is asked when it is needed: first a circle of a kilometre, then rings that reach four
+    times as far. A store answers with the nearest of a ring only, and with no more than are still
+    missing; of those who answer everything, the rest is left out here.
+    """
+
+    def __init__(
+        self,
+        ask: Callable[[Area, str], Replies],
+        count: int,
+        to: Point,
+        within_m: float | None,
+    ) -> None:
+        if count < 1:
+            raise GeometryError(f"nearest= is a number of at least 1, not {count}")
+        self._ask = ask
+        self._count = count
+        self._to = to
+        self._within_m = HALF_CIRCUMFERENCE_M if within_m is None else within_m
+        self.failures: list[ReplyFailure] = []
+        """Errors that were replied so far."""
+        self.rings = 0
+        """How many rings were asked so far."""
+
+    def __iter__(self) -> Iterator[NearSample]:
+        rings, answers = self._rings(), None
+        try:
+            while True:
+                replies = next(rings) if answers is None else rings.send(answers)
+                answers = list(replies)
+        except StopIteration as end:
+            return iter(end.value)
+
+    async def __aiter__(self) -> AsyncIterator[NearSample]:
+        rings, answers, found = self._rings(), None, []
+        try:
+            while True:
+                replies = next(rings) if answers is None else rings.send(answers)
+                answers = await replies.gather()
+        except StopIteration as end:
+            found = end.value
+        for each in found:
+            yield each
+
+    def call(self, handler: Callable[[NearSample], Any]) -> None:
+        """Hand every one to a callback, in a thread that ends with the last."""
+
+        def hand_over() -> None:
+            for each in self:
+                handler(each)
+
+        threading.Thread(target=hand_over, name="zonal-nearest", daemon=True).start()
+
+    def _rings(self) -> Generator[Replies, list[Sample], list[NearSample]]:
+        """Gives the question of each ring and takes its answers; returns what was found."""
+        found: list[NearSample] = []
+        beyond_m = -1.0
+        for radius_m in _radii(self._within_m):
+            area: Area = Circle(self._to, radius_m=radius_m)
+            if radius_m >= HALF_CIRCUMFERENCE_M:
+                area = Everywhere()
+            missing = self._count - len(found)
+            lat, lon = self._to
+            replies = self._ask(
+                area, f"_nearest={missing};_to={lat!r},{lon!r};_beyond={beyond_m!r}"
+            )
+            self.rings += 1
+            answers = yield replies
+            self.failures += replies.failures
+            near = (self._measured(each) for each in answers)
+            new = [each for each in near if each and beyond_m < each.distance_m <= radius_m]
+            found += heapq.nsmallest(missing, new, key=lambda each: (each.distance_m, each.key))
+            if len(found) >= self._count:
+                break
+            beyond_m = radius_m
+        return found
+
+    def _measured(self, sample: Sample) -> NearSample | None:
+        place = sample.location
+        return None if place is None else NearSample(sample, place.distance_m(self._to))
+
+
+def _radii(within_m: float) -> Iterator[float]:
+    """How far the rings reach; the last one as far as asked for."""
+    for power in itertools.count():
+        radius_m = FIRST_RING_M * GROWTH**power
+        if radius_m >= within_m:
+            yield within_m
+            return
+        yield radius_m

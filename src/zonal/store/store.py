@@ -1,0 +1,383 @@
+"""The store: hears messages, keeps the newest of each thing, answers `get`."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import tempfile
+import threading
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+import zenoh.ext
+from zenoh import KeyExpr
+
+from zonal.errors import AttachmentError, StoreError, ZonalError
+from zonal.geo import GivenArea, Point, as_area
+from zonal.keys import check_topic, encodings
+from zonal.runtime import Overflow, close_all
+from zonal.session import Recovery, ntp64_of
+from zonal.store.nearest import Nearness, nearest_in
+from zonal.store.others import Holding, OtherStores
+from zonal.store.sqlite_table import SqliteTable
+from zonal.store.thing import By, StoredThing, thing_of
+from zonal.store.thing_filter import ThingFilter
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from zonal.session import Query, Sample, Session, Subscriber
+    from zonal.store.table import Name, Table
+
+logger = logging.getLogger(__name__)
+
+_WAITING = 250_000
+_AT_A_TIME = 1000
+_CATCH_UP_S = 30.0
+_OVERLAP_S = 60.0
+_SWEEP_S = 60.0
+_DELETED_KEPT_S = 86_400.0
+_NEAR_M = 500.0
+"""A thing that went farther in one step may have left the area of another store unheard."""
+
+
+@dataclass(frozen=True)
+class StoreCounters:
+    """What happened so far."""
+
+    received: int = 0
+    kept: int = 0
+    """Written and durable: a newer message took the place of each thing's older one."""
+    unstamped: int = 0
+    """Without a time stamp: they got that of their arrival here, another one in every store."""
+    malformed: int = 0
+    overflowed: int = 0
+    asked: int = 0
+    replies: int = 0
+    caught_up: int = 0
+    """Things that other stores knew."""
+    handed_over: int = 0
+    """Things that went to another store's area."""
+
+
+class Store:
+    """Keeps the newest value of each thing under some keys, and answers questions about them.
+
+    Args:
+        session: what it hears and answers through.
+        topics: key expressions; one, or several.
+        area: keep only what is in there; None: all, things without a place too.
+        data: a folder; `postgresql://…`; None: kept until it is closed, and no longer.
+        by: what a thing is: its `key`, or key and `source`, or key and `place`.
+        ttl_s: how long a value is answered after its time stamp.
+
+    What it answers is durable: it is there after `kill -9`, too. When it starts, and whenever
+    another store comes, it asks others for what they have heard since its own newest value.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        topics: str | Sequence[str] = "**",
+        *,
+        area: GivenArea | None = None,
+        data: str | Path | None = None,
+        by: str | By = By.KEY,
+        ttl_s: float | None = None,
+    ) -> None:
+        self.topics = tuple(map(check_topic, [topics] if isinstance(topics, str) else topics))
+        self.area = None if area is None else as_area(area)
+        self.by = _by_named(by)
+        self.ttl_s = ttl_s
+        self._session = session
+        self._scratch = contextlib.ExitStack()
+        self.table = self._table(data)
+        self._lock = threading.Lock()
+        self._counters = StoreCounters()
+        self._since = self.table.newest()
+        self._wake = threading.Event()
+        self._come = self._closing = False
+        names = None if self.area is None else [each.name for each in encodings()]
+        self._subscribers = [self._subscribe(topic, names) for topic in self.topics]
+        self._others = OtherStores(
+            session.zenoh,
+            self.topics,
+            has_area=self.area is not None,
+            on_come=self._another_came,
+            on_held=self._let_go,
+        )
+        self._threads = [
+            threading.Thread(target=self._keep, args=(one,), name="zonal-store", daemon=True)
+            for one in self._subscribers
+        ]
+        self._threads.append(
+            threading.Thread(target=self._look_after, name="zonal-store-care", daemon=True)
+        )
+        for thread in self._threads:
+            thread.start()
+        self._queryables = [
+            session.declare_queryable(topic, self._answer, area=self.area, encoding=names)
+            for topic in self.topics
+        ]
+
+    def _table(self, data: str | Path | None) -> Table:
+        if data is None:
+            return SqliteTable(Path(self._scratch.enter_context(tempfile.TemporaryDirectory())))
+        return SqliteTable(Path(data))
+
+    def _subscribe(self, topic: str, names: list[str] | None) -> Subscriber:
+        return self._session.declare_subscriber(
+            topic,
+            area=self.area,
+            encoding=names,
+            fenced=True,
+            capacity=_WAITING,
+            overflow=Overflow.DROP_OLDEST,
+            history=zenoh.ext.HistoryConfig(detect_late_publishers=True),
+            recovery=Recovery(),
+        )
+
+    # What a user sees
+
+    @property
+    def counters(self) -> StoreCounters:
+        """What happened so far."""
+        counted = [one.counters for one in self._subscribers]
+        with self._lock:
+            return replace(
+                self._counters,
+                received=sum(one.received for one in counted),
+                overflowed=sum(one.overflowed for one in counted),
+            )
+
+    @property
+    def declared_keys(self) -> tuple[str, ...]:
+        """The key expressions under which it answers."""
+        return tuple(key for each in self._queryables for key in each.declared_keys)
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    def find(self, key: str, area: GivenArea | None = None) -> list[StoredThing]:
+        """The things under a key expression, in an area, as they are kept here."""
+        return list(self.table.find(self._wanted(key, area)))
+
+    def close(self) -> None:
+        """Answer no more, keep what has arrived, let go of the data."""
+        if self._closing:
+            return
+        self._closing = True
+        close_all(each.undeclare for each in self._queryables)
+        close_all(each.undeclare for each in self._subscribers)
+        self._others.close()
+        self._wake.set()
+        for thread in self._threads:
+            thread.join()
+        self.table.close()
+        self._scratch.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # Keeping
+
+    def _keep(self, subscriber: Subscriber) -> None:
+        for samples in subscriber.batches():
+            for start in range(0, len(samples), _AT_A_TIME):
+                try:
+                    self._take(samples[start : start + _AT_A_TIME])
+                except StoreError:
+                    logger.exception("%d messages could not be kept", len(samples) - start)
+
+    def _take(self, samples: Iterable[Sample]) -> None:
+        """Keep the newest of each thing; what is deleted by a wildcard is many things."""
+        newest: dict[Name, StoredThing] = {}
+        for sample in samples:
+            thing = self._read(sample)
+            if thing is None:
+                continue
+            for each in self._meant(thing) if "*" in thing.key else (thing,):
+                known = newest.get(each[:2])
+                if known is None or known.stamp < each.stamp:
+                    newest[each[:2]] = each
+        self._write(list(newest.values()))
+
+    def _read(self, sample: Sample) -> StoredThing | None:
+        now = None
+        if sample.timestamp is None:
+            now = self._session.zenoh.new_timestamp()
+            self._count(unstamped=1)
+        try:
+            return thing_of(sample, self.by, now)
+        except AttachmentError:  # a source that cannot be read
+            self._count(malformed=1)
+            return None
+
+    def _meant(self, thing: StoredThing) -> list[StoredThing]:
+        """The things that a message under a key with wildcards is about: deletes those it names."""
+        if not thing.deleted:
+            return []
+        found = self.table.find(ThingFilter(thing.key))
+        return [
+            thing._replace(key=each.key, part=each.part)
+            for each in found
+            if each.stamp < thing.stamp
+        ]
+
+    def _write(self, things: list[StoredThing]) -> None:
+        if not things:
+            return
+        news: list[StoredThing] = []
+        if self._others.want_to_know:
+            known = self.table.named(each[:2] for each in things)
+            news = [each for each in things if _is_news(each, known.get(each[:2]))]
+        self.table.write(things)
+        self._count(kept=len(things))
+        self._others.tell(news)
+
+    def _let_go(self, holding: Holding) -> None:
+        """Another store has a thing of ours that has left our area."""
+        if (
+            self.area is not None
+            and holding.place is not None
+            and self.area.contains(holding.place)
+        ):
+            return  # we hear of it ourselves
+        name = (holding.key, holding.part)
+        ours = self.table.named([name]).get(name)
+        if ours is None or ours.stamp >= (holding.ntp64, holding.clock):
+            return
+        self.table.write([_gone(ours, holding)])
+        self._count(handed_over=1)
+
+    # Looking after it
+
+    def _another_came(self) -> None:
+        self._come = True
+        self._wake.set()
+
+    def _look_after(self) -> None:
+        sweep_at = time.monotonic()
+        while not self._closing:
+            self._wake.clear()
+            if self._come:
+                self._come = False
+                self._catch_up()
+            if time.monotonic() >= sweep_at:
+                self._sweep()
+                sweep_at = time.monotonic() + min(_SWEEP_S, self.ttl_s or _SWEEP_S)
+            self._wake.wait(max(0.0, sweep_at - time.monotonic()))
+
+    def _catch_up(self) -> None:
+        """Ask other stores for what they heard after our newest value, and a little before."""
+        since = max(0, self._since - (int(_OVERLAP_S) << 32))
+        self._since = ntp64_of(time.time_ns() // 1000)
+        for topic in self.topics:
+            try:
+                replies = self._session.get(
+                    f"{topic}?_since={since};_store={self._others.id}", timeout=_CATCH_UP_S
+                )
+                for reply in replies:
+                    self._take_over(reply)
+            except ZonalError as error:
+                if not self._closing:
+                    logger.warning("could not catch up with other stores: %s", error)
+
+    def _take_over(self, reply: Sample) -> None:
+        thing = thing_of(reply, self.by, None)
+        if thing is None:
+            return
+        if self.area is None or _is_in(self.area, thing):
+            self.table.write([thing])
+            self._count(caught_up=1)
+            return
+        place = None if thing.deleted else reply.location
+        self._let_go(Holding(thing.key, thing.part, thing.ntp64, thing.clock, place))
+
+    def _sweep(self) -> None:
+        now = time.time()
+        with contextlib.suppress(StoreError):
+            if self.ttl_s is not None:
+                self.table.forget(_ntp64(now - self.ttl_s), deleted=False)
+            self.table.forget(_ntp64(now - _DELETED_KEPT_S), deleted=True)
+
+    # Answering
+
+    def _answer(self, query: Query) -> None:
+        parameters = query.parameters
+        if parameters.get("_time") is not None or parameters.get("_store") == self._others.id:
+            return  # about the past, which a history knows; or our own question
+        self._count(asked=1)
+        wanted = self._wanted(query.key, query.area)
+        since = parameters.get("_since")
+        found: Iterable[StoredThing]
+        near = Nearness.of(parameters)
+        if since is not None:
+            newer = int(since) if since.isdecimal() else 0
+            found = self.table.find(
+                replace(wanted, deleted=True, newer_than=max(wanted.newer_than, newer))
+            )
+        elif near is not None:
+            found = nearest_in(self.table, wanted, near)
+        else:
+            found = self.table.find(wanted)
+        replies = 0
+        for each in found:
+            if self._is_ours(each):
+                each.reply_to(query)
+                replies += 1
+        self._count(replies=replies)
+
+    def _wanted(self, key: str, area: GivenArea | None) -> ThingFilter:
+        oldest = -1 if self.ttl_s is None else _ntp64(time.time() - self.ttl_s)
+        return ThingFilter(key, None if area is None else as_area(area), oldest)
+
+    def _is_ours(self, thing: StoredThing) -> bool:
+        """A table may hold what an earlier store with other topics has left in it."""
+        key = KeyExpr(thing.key)
+        return any(KeyExpr(topic).intersects(key) for topic in self.topics)
+
+    def _count(self, **more: int) -> None:
+        with self._lock:
+            now = vars(self._counters)
+            self._counters = replace(
+                self._counters, **{name: now[name] + count for name, count in more.items()}
+            )
+
+
+def _by_named(by: str | By) -> By:
+    try:
+        return By(by)
+    except ValueError as error:
+        names = ", ".join(each.value for each in By)
+        raise StoreError(f"a thing is told apart by one of {names}, not {by!r}") from error
+
+
+def _is_news(thing: StoredThing, known: StoredThing | None) -> bool:
+    """Whether another store may have it and not hear that it went."""
+    if thing.deleted or known is None or known.deleted:
+        return True
+    before, now = known.place, thing.place
+    if not (isinstance(before, Point) and isinstance(now, Point)):
+        return before != now
+    return before.distance_m(now) > _NEAR_M
+
+
+def _gone(ours: StoredThing, holding: Holding) -> StoredThing:
+    """What is left of a thing that another store has: when it went; nothing older counts."""
+    return ours._replace(
+        ntp64=holding.ntp64, clock=holding.clock, deleted=True, payload=b"", attachment=None
+    )
+
+
+def _is_in(area: object, thing: StoredThing) -> bool:
+    return bool(ThingFilter(thing.key, area).sift([thing]))  # type: ignore[arg-type]
+
+
+def _ntp64(seconds: float) -> int:
+    return ntp64_of(int(seconds * 1_000_000))
