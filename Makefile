@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 DEMO_READY := $(VENV)/.demo-ready
-EXTRAS := broker,pipeline,web,feeds,demo,docs,dev
+EXTRAS := broker,postgresql,pipeline,web,feeds,demo,docs,dev
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
 # Processes that share the tests; without a number, a few more than there are cores.

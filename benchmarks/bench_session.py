@@ -30,6 +30,7 @@ from zonal.keys import encode_area, encode_place
 from zonal.session import Overflow
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from multiprocessing.connection import Connection
 
 DUOMO = Point(45.4642, 9.19)
@@ -295,6 +296,20 @@ def many_moving(
     }
 
 
+def parts(endpoint: str, pid: int, *, quick: bool) -> Iterator[dict[str, Any]]:
+    """What is measured beside throughput and latency, one after another."""
+    yield outside(endpoint)
+    yield costs()
+    yield moving_through_cells(endpoint, 100 if quick else 500)
+    yield many_moving(endpoint, pid, *((20, 4.0) if quick else (200, 20.0)))
+    for encoding in PLACED:
+        yield in_child(surplus, endpoint, encoding)
+    for most in KEYS_AN_AREA:
+        yield in_child(keys_an_area, endpoint, pid, most)
+    for topics in (100,) if quick else (1_000, 10_000):
+        yield in_child(many_topics, endpoint, topics)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=300_000, help="messages a throughput round")
@@ -310,20 +325,7 @@ def main() -> None:
     try:
         console.print(f"Stock router on {endpoint}; 64-byte payloads")
         result: dict[str, float] = dict(compare(endpoint, count, rounds))
-        for part in (
-            outside(endpoint),
-            costs(),
-            moving_through_cells(endpoint, 100 if options.quick else 500),
-            many_moving(
-                endpoint, pid, 20 if options.quick else 200, 4.0 if options.quick else 20.0
-            ),
-            *(in_child(surplus, endpoint, encoding) for encoding in PLACED),
-            *(in_child(keys_an_area, endpoint, pid, most) for most in KEYS_AN_AREA),
-            *(
-                in_child(many_topics, endpoint, topics)
-                for topics in ((100,) if options.quick else (1_000, 10_000))
-            ),
-        ):
+        for part in parts(endpoint, pid, quick=options.quick):
             console.print("  " + ", ".join(f"{name} {value:,.4g}" for name, value in part.items()))
             result.update(part)
     finally:

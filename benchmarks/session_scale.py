@@ -43,8 +43,8 @@ def in_child(function: Any, *arguments: Any) -> dict[str, float]:
     pipe, other = _SPAWN.Pipe()
     child = _SPAWN.Process(target=_report, args=(other, function, arguments))
     child.start()
-    if not pipe.poll(300):
-        raise TimeoutError(f"{function.__name__} did not report in 300 s")
+    if not pipe.poll(900):
+        raise TimeoutError(f"{function.__name__} did not report in 900 s")
     report: dict[str, float] = pipe.recv()
     child.join()
     return report

@@ -40,7 +40,7 @@ from zonal.session import (
 )
 from zonal.store import Store
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "Area",

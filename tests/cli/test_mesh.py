@@ -64,6 +64,11 @@ def test_topics_and_places_on_the_command_line(room: list[Path]) -> None:
     picture = mesh_command("status", "--socket", two).stdout
     assert "used" in picture
     assert "2: 2 nodes" in picture
+    shown = in_process("status", "--watch", "--seconds", "0.5", "--socket", two)
+    assert "mesh node" in shown
+    assert "parent" in shown or "child" in shown
+    watched = in_process("status", "--watch", "--seconds", "0.5", "--json", "--socket", two)
+    assert {json.loads(line)["length"] for line in watched.splitlines()} == {2}
     heard: list[str] = []
     arguments = ["sub", "street/*/noise", "--area", "around:500m", "-n", "2", "--seconds", "30"]
     thread = threading.Thread(target=lambda: heard.append(in_process(*arguments, "--socket", two)))

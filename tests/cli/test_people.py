@@ -28,7 +28,9 @@ from zonal.errors import CommandError
 from zonal.session import Router
 
 ROOT: Any = typer.main.get_command(app)
-SAYS_NOTHING = {"pub", "completion", "mesh pub", "broker passwd", "demo"}
+SAYS_NOTHING = {
+    "broker kick", "broker passwd", "completion", "demo", "export", "mesh pub", "pub", "store",
+}  # fmt: skip
 """Commands whose output is no data."""
 
 

@@ -11,20 +11,32 @@ from hypothesis import strategies as st
 from zenoh import KeyExpr
 
 from places import areas, points
+from postgres import postgres_server, programs
+from zonal.errors import StoreError
 from zonal.geo import Area, Cell, Point, cell_of
 from zonal.keys import Place, refine
-from zonal.store import Nearness, StoredThing, Table, ThingFilter
+from zonal.store import Nearness, StoredThing, Table, ThingFilter, open_table
 from zonal.store.nearest import distance_to, nearest_in
-from zonal.store.sqlite_table import SqliteTable
 from zonal.store.thing import cell_number
 
 CLOCK = "a1b2"
 
 
-@pytest.fixture
-def table(tmp_path: Path) -> Iterator[Table]:
-    made = SqliteTable(tmp_path)
+@pytest.fixture(scope="module")
+def database() -> Iterator[str]:
+    pytest.importorskip("psycopg")
+    if programs() is None:
+        pytest.skip("PostgreSQL with PostGIS is not installed")
+    with postgres_server() as address:
+        yield address
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def table(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Table]:
+    is_file = request.param == "sqlite"
+    made = open_table(tmp_path if is_file else request.getfixturevalue("database"))
     yield made
+    made.forget(1 << 62, deleted=False)
     made.close()
 
 
@@ -45,19 +57,19 @@ keys = st.sampled_from(["a", "a/b", "a/b/c", "b/a", "ab"])
 expressions = st.sampled_from(["**", "a", "a/**", "a/*", "*/b", "a$*", "*/*/c", "b/a"])
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25)
 @given(
     st.lists(st.tuples(keys, st.one_of(st.none(), places), st.integers(1, 5)), max_size=8),
     st.one_of(st.none(), areas),
     expressions,
 )
 def test_what_is_found_is_the_newest_under_the_keys_in_the_area(
-    tmp_path_factory: pytest.TempPathFactory,
+    table: Table,
     writes: list[tuple[str, Place | None, int]],
     area: Area | None,
     expression: str,
 ) -> None:
-    table = SqliteTable(tmp_path_factory.mktemp("table"))
+    table.forget(1 << 62, deleted=False)
     newest: dict[str, StoredThing] = {}
     for key, place, time in writes:
         each = thing(key, place, time)
@@ -74,10 +86,9 @@ def test_what_is_found_is_the_newest_under_the_keys_in_the_area(
     assert {each.key for each in found} == expected
     assert len(found) == len(expected)
     assert set(found) <= set(newest.values())
-    table.close()
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25)
 @given(
     st.lists(places, max_size=12),
     points,
@@ -86,14 +97,14 @@ def test_what_is_found_is_the_newest_under_the_keys_in_the_area(
     st.one_of(st.none(), areas),
 )
 def test_the_nearest_are_those_of_a_sorted_list(
-    tmp_path_factory: pytest.TempPathFactory,
+    table: Table,
     everything: list[Place],
     to: Point,
     count: int,
     beyond_m: float,
     area: Area | None,
 ) -> None:
-    table = SqliteTable(tmp_path_factory.mktemp("table"))
+    table.forget(1 << 62, deleted=False)
     things = [thing(f"t/{number}", place) for number, place in enumerate(everything)]
     table.write(things)
     found = nearest_in(table, ThingFilter("t/*", area), Nearness(count, to, beyond_m))
@@ -105,7 +116,6 @@ def test_the_nearest_are_those_of_a_sorted_list(
         and distance_to(each.place, to) > beyond_m
     )[:count]
     assert [each.key for each in found] == [key for _, key in expected]
-    table.close()
 
 
 def test_deleted_and_old_things_are_forgotten(table: Table) -> None:
@@ -126,3 +136,38 @@ def test_an_older_message_does_not_replace_a_newer_one(table: Table) -> None:
     table.write([thing("a", None, 5, payload=b"new"), thing("a", None, 4, payload=b"old")])
     table.write([thing("a", None, 5, clock="0", payload=b"same time, another clock")])
     assert [each.payload for each in table.find(ThingFilter("a"))] == [b"new"]
+
+
+def test_people_read_the_newest_values_with_sql(database: str) -> None:
+    import psycopg
+
+    table = open_table(database)
+    when = 1_700_000_000
+    table.write(
+        [
+            thing(
+                "sql/a",
+                Point(45.46, 9.19),
+                when << 32,
+                payload=b"21",
+                content_encoding="text/plain",
+            ),
+            thing("sql/b", Point(45.58, 9.27), when << 32),
+            thing("sql/c", None, when << 32, deleted=True),
+        ]
+    )
+    with psycopg.connect(database) as connection:
+        near = connection.execute(
+            "SELECT key, text, extract(epoch FROM time) FROM newest WHERE key LIKE 'sql/%' "
+            "AND ST_DWithin(place, ST_MakePoint(9.19, 45.46)::geography, 2000)"
+        ).fetchall()
+        assert near == [("sql/a", "21", when)]
+        count = "SELECT count(*) FROM newest WHERE key LIKE 'sql/%'"
+        assert connection.execute(count).fetchone() == (2,)
+    table.close()
+
+
+def test_a_database_that_is_not_there_is_told() -> None:
+    pytest.importorskip("psycopg")
+    with pytest.raises(StoreError, match="cannot keep things in PostgreSQL"):
+        open_table("postgresql:///nothing?host=/nowhere")

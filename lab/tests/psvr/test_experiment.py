@@ -1,14 +1,16 @@
 """The evaluation at small size, through the runner and the page that all experiments share."""
 
+import random
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
+from zonal.errors import MeshError
 from zonal_lab.command import app
 from zonal_lab.experiment import Results
-from zonal_lab.psvr.channels import write_k7
+from zonal_lab.psvr.channels import recorded_ways, write_k7
 from zonal_lab.psvr.parts import PARTS
 from zonal_lab.psvr.parts.messages import message_gain
 from zonal_lab.psvr.sweep import sweep
@@ -29,8 +31,12 @@ def run(folder: Path, *arguments: str) -> str:
         ("routes", "a shorter mean route"),
         ("density", "where the network is densest"),
         ("recovery", "no corrupted state from which"),
+        ("subscribing", "within O(n) rounds"),
         ("channels", "beacons know nothing of channels"),
-        ("rest", "| every 4 s | 90"),  # 900 beacons an hour
+        ("rest", "| none | 4 s | 8"),  # 900 beacons an hour, or nearly
+        ("joining", "a node joins a ring of n in O(n)"),
+        ("weak-links", "95 % arrive with acknowledgement"),
+        ("moving", "random waypoints"),
     ],
 )
 def test_each_part_gives_rows_a_section_and_verdicts(tmp_path: Path, part: str, says: str) -> None:
@@ -67,6 +73,27 @@ def test_a_part_that_is_none_is_refused(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["run", "psvr", "--parts", "fig7", "--into", str(tmp_path)])
     assert done.exit_code != 0
     assert "unknown parts" in str(done.exception)
+
+
+@pytest.mark.slow
+def test_processes_on_the_move(tmp_path: Path) -> None:
+    run(tmp_path, "--parts", "moving-processes")
+    for row in pq.read_table(tmp_path / "rows/moving-processes.parquet").to_pylist():
+        assert 0.8 * row["possible"] < row["got"]
+
+
+def test_recorded_journeys_stay_in_the_square(tmp_path: Path) -> None:
+    folder = tmp_path / "000/Trajectory"
+    folder.mkdir(parents=True)
+    lines = [f"{39.9 + step / 2000},116.3,0,100,0,2008-10-23,02:{step // 60:02}:{step % 60:02}"
+             for step in range(0, 600, 5)]  # fmt: skip
+    (folder / "20081023.plt").write_text("\n".join(["header"] * 6 + lines) + "\n")
+    (way,) = recorded_ways(tmp_path, 1, 400.0, 300.0, random.Random(1)).values()
+    places = [way.at(time) for time in range(0, 2000, 7)]
+    assert all(0 <= x <= 400 and 0 <= y <= 400 for x, y in places)
+    assert way.speed_m_s > 10
+    with pytest.raises(MeshError, match="has 1 journeys"):
+        recorded_ways(tmp_path, 2, 400.0, 300.0, random.Random(1))
 
 
 @pytest.mark.slow

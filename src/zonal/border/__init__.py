@@ -5,8 +5,9 @@ what is asked of them, `FenceEvent` what comes out. Session, broker, pipeline an
 the same machine, so what was seen live and what is computed from a log agree.
 """
 
-from zonal.border.border import Border, NotedPlace
+from zonal.border.border import Border
 from zonal.border.events import KINDS, BorderPlan, FenceEvent, micros_of, moment
+from zonal.border.things import KeptThing, NotedPlace
 from zonal.border.zone_set import GivenZones, ZoneSet
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "BorderPlan",
     "FenceEvent",
     "GivenZones",
+    "KeptThing",
     "NotedPlace",
     "ZoneSet",
     "micros_of",

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import copy
 import heapq
 import itertools
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from zonal.border.events import BorderPlan, FenceEvent, moment
 from zonal.border.meeting import Steps, ZoneIndex
+from zonal.border.things import (
+    NOWHERE,
+    KeptThing,
+    NotedPlace,
+    Stay,
+    ThingStep,
+    WatchedThing,
+    point_of,
+)
 from zonal.geo import EARTH_RADIUS_M, Point
 
 if TYPE_CHECKING:
@@ -19,61 +29,7 @@ if TYPE_CHECKING:
     from zonal.border.zone_set import ZoneSet
     from zonal.geo import Area, Box
 
-_NAN = math.nan
 _MICROS = 1_000_000
-
-
-class NotedPlace(NamedTuple):
-    """A thing was here at this time (microseconds since 1970)."""
-
-    thing: str
-    lat: float
-    lon: float
-    time: int
-    sample: Any = None
-
-
-class _Stay:
-    """A thing is in a zone."""
-
-    __slots__ = ("dwelt", "since")
-
-    def __init__(self, since: int | None) -> None:
-        self.since = since
-        self.dwelt = since is None  # of one that was there before, nobody knows for how long
-
-
-class _Thing:
-    """Where a thing was last, and the zones it is in by their rows."""
-
-    __slots__ = ("lat", "lon", "name", "stays", "time")
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.time: int | None = None
-        self.lat = self.lon = _NAN
-        self.stays: dict[int, _Stay] = {}
-
-    @property
-    def place(self) -> Point | None:
-        return _point(self.lat, self.lon)
-
-
-class _Step(NamedTuple):
-    """One thing's step from where it was to where it is."""
-
-    thing: _Thing
-    noted: NotedPlace
-    before: int | None
-    old_lat: float
-    old_lon: float
-    from_lat: float
-    from_lon: float
-    """Where it came from: not a number where it was gone meanwhile."""
-
-    @property
-    def previous(self) -> Point | None:
-        return _point(self.from_lat, self.from_lon)
 
 
 class Border:
@@ -90,12 +46,12 @@ class Border:
         self.plan = plan
         self._areas = list(zones.areas)
         self._index = ZoneIndex(self._areas)
-        self._things: dict[str, _Thing] = {}
+        self._things: dict[str, WatchedThing] = {}
         self._wanted = frozenset(plan.on)
         self._dwell = None if plan.dwell_s is None else round(plan.dwell_s * _MICROS)
         self._silence = None if plan.silence_s is None else round(plan.silence_s * _MICROS)
         self._near = [_near_box(area, plan.hysteresis_m) for area in self._areas]
-        self._deadlines: list[tuple[int, int, _Thing, int | None, _Stay | None]] = []
+        self._deadlines: list[tuple[int, int, WatchedThing, int | None, Stay | None]] = []
         self._number = itertools.count()
         self.late = 0
         """Places that were older than what was known already."""
@@ -116,6 +72,39 @@ class Border:
             for thing in self._things.values()
             if thing.stays and thing.time is not None and thing.time < before
         ]
+
+    # For those who keep the state of things themselves
+
+    def fresh(self) -> Border:
+        """A border with the same zones that knows no things; quicker than a new one."""
+        other = copy.copy(self)
+        other._things, other._deadlines, other.late = {}, [], 0  # noqa: SLF001  (its own class)
+        return other
+
+    def keep(self, thing: str) -> KeptThing | None:
+        """What is known of a thing; None where it is forgotten."""
+        known = self._things.get(thing)
+        if known is None or known.time is None:
+            return None
+        stays = [(row, stay.since, stay.dwelt) for row, stay in sorted(known.stays.items())]
+        return KeptThing(known.time, known.lat, known.lon, stays)
+
+    def take_up(self, name: str, kept: KeptThing) -> None:
+        """Go on with a thing as it was kept."""
+        thing = self._things[name] = WatchedThing(name)
+        thing.time, thing.lat, thing.lon = kept.time, kept.lat, kept.lon
+        if self._silence is not None:
+            self._remind(kept.time + self._silence, thing)
+        for row, since, dwelt in kept.stays:
+            stay = thing.stays[row] = Stay(since)
+            stay.dwelt = dwelt
+            if self._dwell is not None and since is not None and not dwelt:
+                self._remind(since + self._dwell, thing, row, stay)
+
+    @property
+    def next_deadline(self) -> int | None:
+        """When time alone may bring the next event; None: never."""
+        return self._deadlines[0][0] if self._deadlines else None
 
     # What comes in
 
@@ -145,7 +134,7 @@ class Border:
         inside, _ = self._meet(steps, ways=False) if steps else ({}, {})
         for number, rows in inside.items():
             for row in rows:
-                steps[number].thing.stays.setdefault(row, _Stay(None))
+                steps[number].thing.stays.setdefault(row, Stay(None))
 
     def remove(self, thing: str, time: int, sample: Any = None) -> list[FenceEvent]:
         """The thing is no more: it leaves every zone."""
@@ -192,11 +181,11 @@ class Border:
 
     # One thing's step
 
-    def _step(self, noted: NotedPlace) -> _Step | None:
+    def _step(self, noted: NotedPlace) -> ThingStep | None:
         """Note where a thing is; None where that is older than what is known."""
         thing = self._things.get(noted.thing)
         if thing is None:
-            thing = self._things[noted.thing] = _Thing(noted.thing)
+            thing = self._things[noted.thing] = WatchedThing(noted.thing)
             if self._silence is not None:
                 self._remind(noted.time + self._silence, thing)
         before = thing.time
@@ -205,12 +194,12 @@ class Border:
             return None
         from_lat, from_lon = old_lat, old_lon = thing.lat, thing.lon
         if before is not None and before + (self._silence or math.inf) < noted.time:
-            from_lat = from_lon = _NAN  # it was gone meanwhile
+            from_lat = from_lon = NOWHERE  # it was gone meanwhile
         thing.time, thing.lat, thing.lon = noted.time, noted.lat, noted.lon
-        return _Step(thing, noted, before, old_lat, old_lon, from_lat, from_lon)
+        return ThingStep(thing, noted, before, old_lat, old_lon, from_lat, from_lon)
 
     def _meet(
-        self, steps: Sequence[_Step], *, ways: bool
+        self, steps: Sequence[ThingStep], *, ways: bool
     ) -> tuple[dict[int, list[int]], dict[int, list[int]]]:
         lats = np.array([step.noted.lat for step in steps])
         lons = np.array([step.noted.lon for step in steps])
@@ -220,13 +209,13 @@ class Border:
         return _grouped(*inside), _grouped(*passed)
 
     def _pass(
-        self, step: _Step, rows: list[int], passed: list[int], events: list[FenceEvent]
+        self, step: ThingStep, rows: list[int], passed: list[int], events: list[FenceEvent]
     ) -> None:
         thing, noted = step.thing, step.noted
         stays = thing.stays
         if stays:
             passed = [row for row in passed if row not in stays]
-            place = _point(step.old_lat, step.old_lon)
+            place = point_of(step.old_lat, step.old_lon)
             self._settle(thing, step.before, noted.time, events, place)
             for row in sorted(stays):
                 if row not in rows and self._has_left(row, noted.lat, noted.lon):
@@ -253,7 +242,7 @@ class Border:
 
     def _settle(
         self,
-        thing: _Thing,
+        thing: WatchedThing,
         heard: int | None,
         now: int,
         events: list[FenceEvent],
@@ -278,7 +267,7 @@ class Border:
                 since = thing.stays.pop(row).since
                 self._tell("leave", thing, row, end, events, since, location=place, reason="silent")
 
-    def _look_at_silence(self, thing: _Thing, now: int, events: list[FenceEvent]) -> None:
+    def _look_at_silence(self, thing: WatchedThing, now: int, events: list[FenceEvent]) -> None:
         if self._things.get(thing.name) is not thing:
             return
         assert self._silence is not None
@@ -290,7 +279,7 @@ class Border:
         del self._things[thing.name]
 
     def _remind(
-        self, when: int, thing: _Thing, row: int | None = None, stay: _Stay | None = None
+        self, when: int, thing: WatchedThing, row: int | None = None, stay: Stay | None = None
     ) -> None:
         heapq.heappush(self._deadlines, (when, next(self._number), thing, row, stay))
 
@@ -298,21 +287,21 @@ class Border:
 
     def _enter(
         self,
-        thing: _Thing,
+        thing: WatchedThing,
         row: int,
         time: int,
         previous: Point | None,
         sample: Any,
         events: list[FenceEvent],
     ) -> None:
-        stay = thing.stays[row] = _Stay(time)
+        stay = thing.stays[row] = Stay(time)
         if self._dwell is not None:
             self._remind(time + self._dwell, thing, row, stay)
         self._tell("enter", thing, row, time, events, None, previous, sample)
 
     def _leave(
         self,
-        thing: _Thing,
+        thing: WatchedThing,
         row: int,
         time: int,
         reason: str,
@@ -326,7 +315,7 @@ class Border:
     def _tell(
         self,
         kind: str,
-        thing: _Thing,
+        thing: WatchedThing,
         row: int,
         time: int,
         events: list[FenceEvent],
@@ -344,10 +333,6 @@ class Border:
                     kind, thing.name, name, moment(time), came, place, previous, reason, sample
                 )
             )
-
-
-def _point(lat: float, lon: float) -> Point | None:
-    return None if math.isnan(lat) else Point(lat, lon)
 
 
 def _grouped(steps: Any, rows: Any) -> dict[int, list[int]]:

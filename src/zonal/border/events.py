@@ -11,6 +11,8 @@ from zonal.errors import FenceError
 if TYPE_CHECKING:
     from zonal.geo import Point
 
+_UNITS = {"dwell": "s", "silence": "s", "hysteresis": "m"}
+
 KINDS = ("enter", "leave", "cross", "dwell")
 """All kinds of events."""
 
@@ -67,6 +69,16 @@ def _text_of(when: datetime) -> str:
     return when.isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
+def _number_of(name: str, value: str) -> float:
+    unit = _UNITS.get(name)
+    try:
+        if unit is None or not value.endswith(unit):
+            raise ValueError  # noqa: TRY301  (said below)
+        return float(value.removesuffix(unit))
+    except ValueError as error:
+        raise FenceError(f"{name}:{value} is no {name}:60{unit or ''}") from error
+
+
 def _numbers_of(place: Point | None) -> dict[str, float] | None:
     return None if place is None else {"lat": place.lat, "lon": place.lon}
 
@@ -85,6 +97,27 @@ class BorderPlan:
     hysteresis_m: float = 0.0
     silence_s: float | None = None
     """A thing that was not heard of for longer has left, for the reason `silent`."""
+
+    @classmethod
+    def read(cls, text: str) -> BorderPlan:
+        """What people write in one line: `enter,leave,dwell:60s,silence:120s,hysteresis:25m`."""
+        on: list[str] = []
+        numbers: dict[str, float] = {}
+        for part in text.split(","):
+            name, colon, value = part.strip().partition(":")
+            if colon:
+                numbers[name] = _number_of(name, value)
+            if name in KINDS:
+                on.append(name)
+            elif not colon or name not in _UNITS:
+                known = ", ".join((*KINDS, "silence:120s", "hysteresis:25m"))
+                raise FenceError(f"{part.strip()!r} is none of {known}")
+        return cls(
+            tuple(on),
+            numbers.get("dwell"),
+            numbers.get("hysteresis", 0.0),
+            numbers.get("silence"),
+        )
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "on", tuple(self.on))

@@ -58,6 +58,17 @@ Precision = Annotated[
     str | None,
     typer.Option("--precision", help="Give the place only to a cell of this size, such as 1km."),
 ]
+Message = Annotated[
+    str | None, typer.Argument(help="The message; without it, one a line from standard input.")
+]
+Geofence = Annotated[
+    str | None, typer.Option("--geofence", "-g", help=f"Only those inside hear it. {AREA_HELP}")
+]
+Pattern = Annotated[str, typer.Argument(help="The topic; * and ** are wildcards.")]
+Fenced = Annotated[bool, typer.Option(help="Hear all messages with a geofence too.")]
+Most = Annotated[
+    int | None, typer.Option("--count", "-n", min=1, help="Stop after so many messages.")
+]
 LOCAL_ROUTER = [DEFAULT_ENDPOINT]
 """Where `zonal router` listens unless told otherwise."""
 

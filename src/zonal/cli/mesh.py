@@ -4,27 +4,40 @@ from __future__ import annotations
 
 import contextlib
 import json
-import sys
 import threading
 import time
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import click
 import typer
 
 from zonal import mesh
-from zonal.cli.connection import Area, Connect, JsonLines, Position, connected
-from zonal.cli.notation import AREA_HELP, given, parse_area, parse_point
-from zonal.cli.output import payload_member, payload_text
+from zonal.cli.connection import (
+    Area,
+    Connect,
+    Fenced,
+    Geofence,
+    JsonLines,
+    Message,
+    Most,
+    Pattern,
+    Position,
+    connected,
+)
+from zonal.cli.mesh_picture import live_picture, status_lines
+from zonal.cli.notation import given, parse_area, parse_point
+from zonal.cli.output import json_of, line_of, payload_text
+from zonal.cli.pub import messages
 from zonal.cli.stopping import stop_event
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
 app = typer.Typer(help="Publish/subscribe where there are no routers.", no_args_is_help=True)
 
 _PERIOD_S = 1.0
+_WATCH_S = 1.0
 _PATIENT = {"connect/timeout_ms": -1, "connect/exit_on_failure": False, "listen/endpoints": []}
 """A Zenoh session that opens without a router, and goes on looking for it."""
 
@@ -92,26 +105,24 @@ def node(
         told = json.dumps({"node": own.id, "address": address, "socket": str(door.path)})
         typer.echo(told if json_lines else f"node {own.id} listens on {address}")
         typer.echo(f"zonal mesh sub, pub and status reach it at {door.path}", err=True)
-        deadline = time.monotonic() + seconds if seconds else float("inf")
+        deadline = time.monotonic() + seconds if seconds else inf
         while not stop.wait(0.2) and time.monotonic() < deadline:
             own.check_runs()
 
 
 @app.command()
 def sub(
-    key: Annotated[str, typer.Argument(help="The topic; * and ** are wildcards.")],
+    key: Pattern,
     area: Area = None,
-    fenced: Annotated[bool, typer.Option(help="Hear all messages with a geofence too.")] = False,
-    count: Annotated[
-        int | None, typer.Option("--count", "-n", min=1, help="Stop after so many messages.")
-    ] = None,
+    fenced: Fenced = False,
+    count: Most = None,
     seconds: Seconds = 0.0,
     socket: DoorPath = None,
     json_lines: JsonLines = False,
 ) -> None:
     """Print what the node of this machine hears of a topic in an area, until Ctrl-C."""
     stop = stop_event()
-    deadline = time.monotonic() + seconds if seconds else float("inf")
+    deadline = time.monotonic() + seconds if seconds else inf
     shown = 0
     for sample in _client(socket).samples(key, area=given(area, parse_area), fenced=fenced):
         if sample is not None:
@@ -124,40 +135,34 @@ def sub(
 @app.command()
 def pub(
     key: Annotated[str, typer.Argument(help="The topic, such as street/a/noise.")],
-    message: Annotated[
-        str | None, typer.Argument(help="The message; without it, one a line from standard input.")
-    ] = None,
+    message: Message = None,
     at: Annotated[
         str | None,
         typer.Option("--at", help="Where the message comes from: lat,lon. Else from the node."),
     ] = None,
-    geofence: Annotated[
-        str | None, typer.Option("--geofence", "-g", help=f"Only those inside hear it. {AREA_HELP}")
-    ] = None,
+    geofence: Geofence = None,
     socket: DoorPath = None,
 ) -> None:
     """Publish a message (or the lines of standard input) through the node of this machine."""
     place, fence, client = given(at, parse_point), given(geofence, parse_area), _client(socket)
-    for text in _messages(message):
+    for text in messages(message):
         client.put(key, text.encode(), location=place, geofence=fence)
 
 
 @app.command()
 def status(
-    watch: Annotated[bool, typer.Option(help="Show it anew every second, until Ctrl-C.")] = False,
+    watch: Annotated[bool, typer.Option(help="A live picture, until Ctrl-C.")] = False,
+    seconds: Seconds = 0.0,
     socket: DoorPath = None,
     json_lines: JsonLines = False,
 ) -> None:
     """Show links, tree, ring, tables and counters of the node of this machine."""
     client = _client(socket)
-    stop = stop_event() if watch else None
-    while True:
-        found = client.status()
-        if watch and not json_lines:
-            click.clear()
-        typer.echo(json.dumps(_members(found)) if json_lines else _picture(found))
-        if stop is None or stop.wait(1.0):
-            return
+    if watch:
+        _watch(client, time.monotonic() + seconds if seconds else inf, json_lines=json_lines)
+        return
+    found = client.status()
+    typer.echo(json.dumps(_members(found)) if json_lines else "\n".join(status_lines(found)))
 
 
 @app.command()
@@ -205,6 +210,24 @@ def gateway(
         print(json.dumps(figures) if json_lines else said)
 
 
+def _watch(client: mesh.DoorClient, deadline: float, *, json_lines: bool) -> None:
+    """Show the node once a second: in place, or as a JSON object a line."""
+    from rich.console import Console
+    from rich.live import Live
+
+    stop, before = stop_event(), None
+    console = Console(quiet=json_lines)
+    with Live(console=console, auto_refresh=False, screen=console.is_terminal) as live:
+        while True:
+            found = client.status()
+            if json_lines:
+                typer.echo(json.dumps(_members(found)))
+            live.update(live_picture(found, before, _WATCH_S), refresh=True)
+            before = found
+            if stop.wait(_WATCH_S) or time.monotonic() > deadline:
+                return
+
+
 def _client(path: Path | None) -> mesh.DoorClient:
     return mesh.DoorClient(path or mesh.default_door())
 
@@ -235,55 +258,14 @@ def _table(peers: Sequence[str] | None) -> dict[int, mesh.Address]:
     return dict(map(mesh.parse_peer, peers or ()))
 
 
-def _messages(message: str | None) -> Iterator[str]:
-    if message is not None:
-        yield message
-        return
-    for line in sys.stdin:
-        yield line.rstrip("\n")
-
-
 def _as_line(sample: mesh.MeshSample) -> str:
-    place = sample.location
-    where = "nowhere" if place is None else f"{place.lat:.5f}, {place.lon:.5f}"
-    return f"{sample.key}  {where}  {payload_text(sample.payload)}"
+    return line_of(sample.key, sample.location, payload_text(sample.payload))
 
 
 def _as_json(sample: mesh.MeshSample) -> str:
-    place = sample.location
-    record: dict[str, Any] = {
-        "key": sample.key,
-        "lat": None if place is None else place.lat,
-        "lon": None if place is None else place.lon,
-        "source": sample.source,
-        "from_gateway": sample.from_gateway,
-    }
-    if sample.geofence is not None:
-        record["geofence"] = sample.geofence.to_wkt()
-    return json.dumps(record | payload_member(sample.payload), ensure_ascii=False)
+    more = {"source": sample.source, "from_gateway": sample.from_gateway}
+    return json_of(sample.key, sample.location, sample.geofence, sample.payload, more)
 
 
 def _members(found: mesh.MeshStatus) -> dict[str, Any]:
     return found._asdict() | {"links": [link._asdict() for link in found.links]}
-
-
-def _picture(found: mesh.MeshStatus) -> str:
-    """A node for people: a line for each link, then tree, ring, tables and what is counted."""
-    lines = [f"node {found.node}"]
-    lines += [
-        f"  link {link.node:>10}  {link.quality:4.0%}  {'used' if link.used else 'heard':5}  "
-        f"{link.address}"
-        for link in found.links
-    ] or ["  no links: nobody was heard yet"]
-    above = "it is the root" if found.parent == found.node else f"parent {found.parent}"
-    below = ", ".join(map(str, found.children)) or "none"
-    lines.append(f"  tree  root {found.root}, depth {found.depth}, {above}, children {below}")
-    ring = ", ".join(map(str, found.positions)) or "none yet"
-    nodes = found.length // 2 + 1
-    lines.append(f"  ring  positions {ring} of {found.length}: {nodes} nodes")
-    lines.append(
-        f"  table {found.channels} channels in {found.rows} rows; {found.wanted} subscribed here"
-    )
-    counted = ", ".join(f"{name} {value}" for name, value in found.counters.items() if value)
-    lines.append(f"  count {counted or 'nothing yet'}")
-    return "\n".join(lines)

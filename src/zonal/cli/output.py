@@ -24,6 +24,7 @@ from zonal.session import NearSample, rfc3339
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from zonal.geo import Area, Point
     from zonal.session import Sample
 
 _ANY_WIDTH = 100_000
@@ -55,38 +56,61 @@ def show(sample: Sample, *, json_lines: bool) -> None:
 
 def as_line(sample: Sample) -> str:
     """`city/airquality  45.46420, 9.19000  {"pm10": 21}`."""
-    place = sample.location
+    is_gone = str(sample.kind).endswith("DELETE")
+    text = "(deleted)" if is_gone else payload_text(sample.payload.to_bytes())
+    distance_m = sample.distance_m if isinstance(sample, NearSample) else None
+    return line_of(
+        sample.key, sample.location, text, is_blurred=sample.is_blurred, distance_m=distance_m
+    )
+
+
+def line_of(
+    key: str,
+    place: Point | None,
+    text: str,
+    *,
+    is_blurred: bool = False,
+    distance_m: float | None = None,
+) -> str:
+    """A message for people: its topic, where it is from, what it says."""
     where = "nowhere" if place is None else f"{place.lat:.5f}, {place.lon:.5f}"
-    if sample.is_blurred:
+    if is_blurred:
         where = f"near {where}"
-    if isinstance(sample, NearSample):
-        where = f"{where} ({sample.distance_m:.0f} m)"
-    if str(sample.kind).endswith("DELETE"):
-        return f"{sample.key}  {where}  (deleted)"
-    return f"{sample.key}  {where}  {payload_text(sample.payload.to_bytes())}"
+    if distance_m is not None:
+        where = f"{where} ({distance_m:.0f} m)"
+    return f"{key}  {where}  {text}"
 
 
 def as_json(sample: Sample) -> str:
     """One JSON object with the message and its geo-context."""
-    place = sample.location
-    record: dict[str, Any] = {
-        "key": sample.key,
+    more: dict[str, Any] = {
         "kind": str(sample.kind).rpartition(".")[2],
-        "lat": None if place is None else place.lat,
-        "lon": None if place is None else place.lon,
         "encoding": str(sample.content_encoding),
         "timestamp": rfc3339(sample.timestamp),
     }
     if isinstance(sample, NearSample):
-        record["distance_m"] = round(sample.distance_m, 3)
+        more["distance_m"] = round(sample.distance_m, 3)
     if isinstance(sample.place, Cell):
-        record["cell"] = sample.place.token
-    if sample.geofence is not None:
-        record["geofence"] = sample.geofence.to_wkt()
+        more["cell"] = sample.place.token
     if sample.source is not None:
-        record["source"], record["sequence"] = sample.source
-    record |= payload_member(sample.payload.to_bytes())
-    return json.dumps(record, ensure_ascii=False)
+        more["source"], more["sequence"] = sample.source
+    payload = sample.payload.to_bytes()
+    return json_of(sample.key, sample.location, sample.geofence, payload, more)
+
+
+def json_of(
+    key: str, place: Point | None, fence: Area | None, payload: bytes, more: dict[str, Any]
+) -> str:
+    """A message as one JSON object, with further members."""
+    record = {
+        "key": key,
+        "lat": None if place is None else place.lat,
+        "lon": None if place is None else place.lon,
+        **more,
+    }
+    if fence is not None:
+        record["geofence"] = fence.to_wkt()
+    return json.dumps(record | payload_member(payload), ensure_ascii=False)
 
 
 def payload_member(payload: bytes) -> dict[str, str]:

@@ -14,11 +14,13 @@ from zonal.cli.connection import (
     ConfigFile,
     Connect,
     Encoding,
+    Geofence,
+    Message,
     Mode,
     Precision,
     connected,
 )
-from zonal.cli.notation import AREA_HELP, given, parse_area, parse_length, parse_point
+from zonal.cli.notation import given, parse_area, parse_length, parse_point
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,15 +28,11 @@ if TYPE_CHECKING:
 
 def pub(
     key: Annotated[str, typer.Argument(help="The topic, such as city/airquality.")],
-    message: Annotated[
-        str | None, typer.Argument(help="The message; without it, one a line from standard input.")
-    ] = None,
+    message: Message = None,
     at: Annotated[
         str | None, typer.Option("--at", help="Where the message comes from: lat,lon.")
     ] = None,
-    geofence: Annotated[
-        str | None, typer.Option("--geofence", "-g", help=f"Only those inside hear it. {AREA_HELP}")
-    ] = None,
+    geofence: Geofence = None,
     precision: Precision = None,
     content: Annotated[
         str | None, typer.Option("--content", help="What the payload is, such as application/json.")
@@ -59,13 +57,14 @@ def pub(
             content_encoding=content,
             congestion_control=zenoh.CongestionControl.BLOCK,
         )
-        for number, text in enumerate(_messages(message, count)):
+        for number, text in enumerate(messages(message, count)):
             if number and message is not None:
                 time.sleep(interval)
             publisher.put(text)
 
 
-def _messages(message: str | None, count: int) -> Iterator[str]:
+def messages(message: str | None, count: int = 1) -> Iterator[str]:
+    """What to publish: the message so many times, or the lines of standard input."""
     if message is not None:
         yield from [message] * count
         return

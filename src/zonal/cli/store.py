@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from typing import Annotated
 
 import typer
 
-from zonal.cli.connection import LOCAL_ROUTER, Area, ConfigFile, Connect, Mode, connected
+from zonal.cli.connection import LOCAL_ROUTER, Area, ConfigFile, Connect, JsonLines, Mode, connected
 from zonal.cli.notation import given, parse_area
 from zonal.cli.stopping import stop_event
 
@@ -30,6 +31,7 @@ def store(
     connect: Connect = LOCAL_ROUTER,
     config: ConfigFile = None,
     mode: Mode = "client",
+    json_lines: JsonLines = False,
 ) -> None:
     """Keep the newest value of each thing and answer `zonal get`, until Ctrl-C."""
     from rich.console import Console
@@ -50,4 +52,5 @@ def store(
                         f"{counted.asked:,} questions, {counted.overflowed:,} overflowed"
                     )
             kept = len(newest)
-    typer.echo(f"{kept} things are kept in {data}")
+    end = {"things": kept, "data": data}
+    typer.echo(json.dumps(end) if json_lines else f"{kept} things are kept in {data}")

@@ -13,8 +13,11 @@ from zonal.cli.connection import (
     ConfigFile,
     Connect,
     Encoding,
+    Fenced,
     JsonLines,
     Mode,
+    Most,
+    Pattern,
     Position,
     connected,
 )
@@ -25,12 +28,10 @@ from zonal.errors import ClosedError
 
 
 def sub(
-    key: Annotated[str, typer.Argument(help="The topic; * and ** are wildcards.")],
+    key: Pattern,
     area: Area = None,
-    fenced: Annotated[bool, typer.Option(help="Hear all messages with a geofence too.")] = False,
-    count: Annotated[
-        int | None, typer.Option("--count", "-n", min=1, help="Stop after so many messages.")
-    ] = None,
+    fenced: Fenced = False,
+    count: Most = None,
     seconds: Annotated[
         float | None, typer.Option("--seconds", "-s", min=0.0, help="Stop after so long.")
     ] = None,

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 _CORNERS = 2  # pieces of a quarter circle: a rough round corner
 _SPARE = 1.09  # a corner of two pieces is 8 % nearer than a round one
 _NEAR_POLE = 89.0
+_LEAST_M = 1e-3
 _HAIR = 1e-9  # degrees: gives boxes without an extent one
 
 
@@ -34,7 +35,7 @@ def widened(area: Area, metres: float) -> Area:
         if area.radius_m + metres >= HALF_CIRCUMFERENCE_M:
             return Everywhere()
         return Circle(area.center, radius_m=area.radius_m + metres)
-    degrees = math.degrees(metres / EARTH_RADIUS_M) * _SPARE
+    degrees = math.degrees(max(metres, _LEAST_M) / EARTH_RADIUS_M) * _SPARE
     bounds = area.bounds
     farthest = max(abs(bounds.min_lat), abs(bounds.max_lat)) + degrees
     across = degrees / math.cos(math.radians(min(farthest, _NEAR_POLE)))

@@ -41,6 +41,7 @@ MAX_PUTS = 64
 _VERBATIM = "/@"
 _FENCE = f"/{FENCE_CHUNK}/"
 _FACES = 6
+_PRESENCE_KEYS = 8  # each is a question of its own, and tokens are few
 
 
 def check_topic(topic: str) -> str:
@@ -185,7 +186,7 @@ def presence_keys(topic: str, area: Area | None, encodings: Iterable[Encoding]) 
         if area is None or encoding.announces_areas:
             keys.append(encoding_key(topic, encoding))
         else:
-            keys += area_keys(topic, area, encoding)
+            keys += area_keys(topic, area, encoding, max_expressions=_PRESENCE_KEYS)
     return tuple(keys)
 
 

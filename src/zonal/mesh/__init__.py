@@ -50,7 +50,18 @@ from zonal.mesh.layout import Layout, lay_out
 from zonal.mesh.legitimate import faults, is_legitimate, used_graph
 from zonal.mesh.links import Neighbour
 from zonal.mesh.node import MeshNode
-from zonal.mesh.packets import Beacon, Deliver, Effect, LinkReport, Packet, Pub, Send, Sub, View
+from zonal.mesh.packets import (
+    Ack,
+    Beacon,
+    Deliver,
+    Effect,
+    LinkReport,
+    Packet,
+    Pub,
+    Send,
+    Sub,
+    View,
+)
 from zonal.mesh.place import Forward, Place, forwards
 from zonal.mesh.relay import Pending
 from zonal.mesh.ring import Reach, between
@@ -67,6 +78,7 @@ from zonal.mesh.wire import WIRE, Codec, FieldReader, FieldWriter, PacketKind
 
 __all__ = [  # noqa: RUF022 - in the order in which one meets them
     # A mesh to use.
+    "Ack",
     "Address",
     "Backlog",
     "Discovery",

@@ -54,7 +54,8 @@ class MeshConfig:
     max_depth: int = 64
     """No tree is deeper; what claims to be deeper hangs on a root that does not exist."""
     parent_factor: float = 1.5
-    """A parent is kept while the way over it costs at most so many times the cheapest."""
+    """A parent is kept while the way over it costs at most so many times the cheapest; over a link
+    of two-way ratio q, 1/q times as many, as the estimate of a weak link is a rough one."""
 
     lease_floor: float = 5.0
     """δ_S on a small ring; the resubscribe period and the lease of a subscription."""
@@ -71,7 +72,7 @@ class MeshConfig:
     """Hop-by-hop acknowledgement of publications, with repetition and a way around."""
     ack_timeout: float = 0.06
     ack_tries: int = 4
-    """Tries over a good link; over a weak one as many as it needs, up to four times as many."""
+    """Tries over a good link; over a weak one as many as it needs, up to eight times as many."""
     ttl: int = 255
     """How often a publication may be forwarded at most, whatever state it meets."""
     pending: int = 64

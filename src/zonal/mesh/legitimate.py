@@ -122,4 +122,4 @@ def _table_faults(part: Mapping[int, MeshNode], now: float) -> Iterator[str]:
 
 def _standing(place: Place | None) -> tuple[object, ...] | None:
     """A place without the shortcuts from it, of which a routing layer need not use all."""
-    return None if place is None else place[:-1]
+    return None if place is None else place[:5]

@@ -23,6 +23,7 @@ _LINKS = View._fields.index("links")  # the layers above read only what stands b
 _LOST_TRACK = 64  # a jump of the sequence number beyond this is a restart, not loss
 _BY_CHANCE = math.log(1e-5)
 _HOP, _LOSS = 5, 100  # a hop costs as much as a link that loses 2.5 % each way
+_TRIES = 30  # for each transmission beyond the first that a link takes in the mean
 _NEAR_BEST, _FAR_FROM_BEST = 0.8, 0.5
 _UNBELIEVABLE = 1e-4
 _PRIOR = 0.5  # what a link is taken for before it was watched: a weak one must not pass for good;
@@ -36,11 +37,13 @@ _PATIENCE = 4  # periods a link is kept without being kept by the other end, and
 def link_cost(quality: float) -> int:
     """What the spanning tree pays for a link of this two-way delivery ratio.
 
-    The logarithm of the ratio, so that the cheapest way is the one that most publications survive
-    (they are not repeated unless acknowledgement is on), and a little for the hop itself, so that
-    of equally good ways the shorter is taken.
+    The logarithm of the ratio, so that of ways over good links the cheapest is the one that most
+    publications survive (they are not repeated unless acknowledgement is on); for a weak link the
+    transmissions that it takes, so that several better ones are preferred to it; and a little for
+    the hop itself, so that of equally good ways the shorter is taken.
     """
-    return min(int(_HOP - _LOSS * math.log(max(quality, 0.01)) + 0.5), 4000)
+    ratio = max(quality, 0.01)
+    return min(int(_HOP - _LOSS * math.log(ratio) + _TRIES * (1 / ratio - 1) + 0.5), 4000)
 
 
 @dataclass(slots=True)

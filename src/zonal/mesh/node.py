@@ -11,6 +11,7 @@ so that no corrupt value outlives its turn.
 
 from __future__ import annotations
 
+import math
 import random
 from collections import deque
 from math import inf
@@ -161,6 +162,9 @@ class MeshNode:
         if self.config.acknowledged and not self.routing.fits(pub):
             self.relay.strand(pub, -inf, now)
             return effects
+        place = self.place
+        if self.config.acknowledged and place and self.relay.is_handled(pub, place.length, now):
+            return effects
         onward = self.routing.hops(pub, pub.channels, now)
         effects += self.relay.send(pub, onward, now)
         self._wake()
@@ -283,5 +287,7 @@ class MeshNode:
             if n.view.length == length and n.quality >= good
         }
         reach = Reach(near, length)
-        self.place = Place(self.id, self.tree.parent, children, positions, length, reach)
+        tree = [self.links.used[n].quality for n in (self.tree.parent, *children) if n != self.id]
+        loss = 1 - math.sqrt(max(min(tree, default=1.0), 0.0))
+        self.place = Place(self.id, self.tree.parent, children, positions, length, reach, loss)
         self.routing.settle(self.place, now)

@@ -21,6 +21,8 @@ class Place(NamedTuple):
     length: int
     reach: Reach
     """Positions that shortcuts lead to: all of all neighbours, as algorithm 2 has it."""
+    tree_loss: float = 0.0
+    """The share of packets that the worst link to a tree neighbour loses, one way."""
 
     @property
     def successors(self) -> tuple[int, ...]:

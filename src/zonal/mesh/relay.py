@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from zonal.mesh.links import LinkTable
 
 _LONGEST = 3  # doublings of the time to wait for an acknowledgement
+_MOST_TRIES = 8  # times as many over a weak link as over a good one
+_HANDLED = 4 * REMEMBERED
+_WAVE = 6  # periods after which what comes again is about another ring
 
 
 @dataclass(slots=True)
@@ -50,6 +53,7 @@ class Relay:
         self.pending: dict[int, Pending] = {}
         self.publications: Recent[tuple[int, int]] = Recent(REMEMBERED)
         self.hops: Recent[tuple[int, int]] = Recent(REMEMBERED)
+        self.handled: dict[tuple[int, int, int, bool], tuple[int, float]] = {}
         self.stranded = Stranded(config)
         self.wake_at = inf
 
@@ -60,6 +64,22 @@ class Relay:
     def repeated(self, pub: Pub) -> bool:
         """Whether this very transmission was received already (its acknowledgement was lost)."""
         return self.hops.check((pub.sender, pub.hop))
+
+    def is_handled(self, pub: Pub, length: int, now: float) -> bool:
+        """Whether a publication came to this very position lately, to go at least as far.
+
+        On a ring that stands each position is passed once (theorem 1). What comes again was taken
+        for lost, or set out anew, where it had arrived: to pass it on would do all of it twice.
+        One that set out anew after the ring had moved is told apart from the first.
+        """
+        span = (pub.end - pub.goal) % length or length
+        key = (pub.origin, pub.serial, pub.goal, pub.ttl < self.config.ttl // 2)
+        before, at = self.handled.pop(key, (0, now))
+        again = span <= before and 0 <= now - at < _WAVE * self.config.period
+        self.handled[key] = (before, at) if again else (span, now)
+        if len(self.handled) > _HANDLED:
+            del self.handled[next(iter(self.handled))]
+        return again
 
     def send(self, pub: Pub, hops: Iterable[Forward], now: float) -> list[Effect]:
         """One PUB per hop that the routing layer chose."""
@@ -86,7 +106,7 @@ class Relay:
         """
         usual, link = self.config.ack_tries, self.links.used.get(to)
         loss = 1 - min(max(link.quality if link else 0.5, 0.01), 0.99)
-        return min(max(usual, math.ceil(math.log(1e-3) / math.log(loss))), 4 * usual)
+        return min(max(usual, math.ceil(math.log(1e-3) / math.log(loss))), _MOST_TRIES * usual)
 
     def acknowledged(self, ack: Ack) -> None:
         """A hop arrived: it is not repeated any more."""
@@ -101,7 +121,8 @@ class Relay:
         for hop, entry in list(self.pending.items()):
             if now < entry.due <= limit:
                 continue
-            if entry.tries < min(entry.most, 4 * self.config.ack_tries):
+            most = min(entry.most, _MOST_TRIES * self.config.ack_tries)
+            if entry.tries < most and entry.to in self.links.used:
                 entry.tries += 1
                 entry.due = now + self.config.ack_timeout * 2 ** min(entry.tries - 1, _LONGEST)
                 self.counters.repeats += 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from zonal.errors import PacketError
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 
 _RESUBSCRIBE = (1.0, 2.0, 3.0, 4.0)  # periods after a change of place; SUBs get lost
 _SPREAD = 0.5  # of a period over which the SUBs of a node with many channels are spread
+_COPIES = 0.8  # of a period over which copies of one SUB are spread; what comes within it is a copy
+_MOST_COPIES = 8
+_MISSED = 0.2  # of the SUBs may be lost on each hop of the tree; leases repeat them
 
 
 class Routing(Protocol):
@@ -59,7 +63,9 @@ class Psvr:
     After its positions changed, a node forwards along the ring until its table has had one lease
     to fill: it spends messages rather than skip a subscriber it has not heard yet.
 
-    Channels that do not fit one SUB take several, spread over half a period.
+    Channels that do not fit one SUB take several, spread over half a period. Over a tree link that
+    loses packets a node repeats the SUBs that it says and passes on, as often as it takes; whoever
+    hears several copies passes on the first.
     """
 
     codec: ClassVar[Codec] = WIRE
@@ -80,6 +86,8 @@ class Psvr:
         self.unsaid: list[tuple[int, ...]] = []
         self.say_at = 0.0
         self.say_gap = 0.0
+        self.copies: list[tuple[float, Sub]] = []
+        self.heard: dict[tuple[tuple[int, ...], tuple[int, ...]], float] = {}
         self.wake_at = 0.0
 
     def settle(self, place: Place | None, now: float) -> None:
@@ -93,6 +101,8 @@ class Psvr:
         if not moved:
             return
         table.settle(place.positions, place.length)
+        self.copies.clear()
+        self.heard.clear()
         self.lease = self.config.lease(place.length)
         self.cautious_until = now + self.lease * (1 + self.config.jitter) + self.config.period
         self.sub_at = now
@@ -125,6 +135,8 @@ class Psvr:
             self.clean_at = now + lease / 4
             self.cautious_until = min(self.cautious_until, now + 2 * lease + self.config.period)
             self.table.clean(now, self.config.write_back * lease)
+            recent = now - _COPIES * self.config.period
+            self.heard = {sub: at for sub, at in self.heard.items() if recent <= at <= now}
         repeat = any(time <= now for time in self.again)
         if repeat:  # what lies too far ahead is corrupt, what is over is done
             horizon = now + max(_RESUBSCRIBE) * self.config.period
@@ -134,7 +146,8 @@ class Psvr:
             repeat = True
         self._plan(now, everything=repeat)
         yield from self._say(now)
-        self.wake_at = min(self.sub_at, self.clean_at, *self.again)
+        yield from self._repeat(now)
+        self.wake_at = min(self.sub_at, self.clean_at, *self.again, *(at for at, _ in self.copies))
         if self.unsaid:
             self.wake_at = min(self.wake_at, self.say_at)
 
@@ -160,8 +173,36 @@ class Psvr:
         while self.unsaid and self.say_at <= now and self.place is not None:
             channels = tuple(c for c in self.unsaid.pop(0) if c in self.wanted)
             if channels:
-                yield Send(None, Sub(self.me, None, channels, self.place.positions))
+                sub = Sub(self.me, None, channels, self.place.positions)
+                self._copy(sub, now)
+                yield Send(None, sub)
             self.say_at = max(self.say_at, now - self.config.period) + gap
+
+    def _copy(self, sub: Sub, now: float) -> None:
+        """Plan to say a SUB again, so that nearly every tree neighbour hears one of them."""
+        loss = 0.0 if self.place is None else self.place.tree_loss
+        count = 1 if loss < _MISSED else math.log(_MISSED) / math.log(min(loss, 0.99))
+        copies = min(math.ceil(count), _MOST_COPIES)
+        gap = _COPIES * self.config.period / copies
+        self.copies += [(now + gap * number, sub) for number in range(1, copies)]
+
+    def _repeat(self, now: float) -> Iterator[Effect]:
+        """Say the copies that are due; a time far in the future is corrupt."""
+        if not self.copies:
+            return
+        horizon = now + self.config.period
+        due = [sub for at, sub in self.copies if at <= now]
+        self.copies = [(at, sub) for at, sub in self.copies if now < at <= horizon]
+        yield from (Send(None, sub) for sub in due)
+
+    def _is_copy(self, sub: Sub, now: float) -> bool:
+        """Whether the same was heard within the time over which copies are spread."""
+        key = (sub.channels, sub.positions)
+        before = self.heard.get(key)
+        if before is not None and 0 <= now - before < _COPIES * self.config.period:
+            return True
+        self.heard[key] = now
+        return False
 
     def hear(self, packet: Packet, now: float) -> Iterator[Effect]:
         """Algorithm 1, reception of SUB⟨r, C, P⟩ from u; the tree layer filters by sender."""
@@ -170,11 +211,16 @@ class Psvr:
             return
         if packet.previous == self.me or packet.sender not in place.tree_neighbours:
             return
+        if self._is_copy(packet, now):
+            return
         for channel in packet.channels:
             self.table.update(channel, packet.positions, now, self.lease)
         rest = tuple(c for c in packet.channels if c not in self.wanted)
         if rest and place.children:
-            yield Send(None, Sub(self.me, packet.sender, rest, packet.positions))
+            sub = Sub(self.me, packet.sender, rest, packet.positions)
+            self._copy(sub, now)
+            self.wake_at = min([self.wake_at, *(at for at, _ in self.copies)])
+            yield Send(None, sub)
 
     def fits(self, pub: Pub) -> bool:
         """Not on a ring that moved under way: there goal and end point mean other nodes."""

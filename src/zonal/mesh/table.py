@@ -42,16 +42,21 @@ class RoutingTable:
         if rows is None or len(rows) != len(self.positions):
             rows = self._open(channel, now)
         length = self.length
-        for place in subscriber:
-            if place >= length:
+        places = [place for place in subscriber if place < length]
+        for own, row in zip(self.positions, rows, strict=True):
+            # Of one subscriber only the nearest position counts: another one of its own would
+            # outlive it as the temporary next subscriber.
+            steps = min((each - own) % length or length for each in places) if places else 0
+            if not 0 < steps < length:
                 continue
-            for own, row in zip(self.positions, rows, strict=True):
-                if row.following is None or between(place, own, row.following, length):
-                    row.following, row.stamp = place, now
-                elif now - row.stamp > lease and (
-                    row.temporary is None or between(place, own, row.temporary, length)
-                ):
-                    row.temporary = place
+            place = (own + steps) % length
+            if row.following is None or between(place, own, row.following, length):
+                # One that speaks again needs no successor: what was gathered may be gone by then.
+                row.following, row.stamp, row.temporary = place, now, None
+            elif now - row.stamp > lease and (
+                row.temporary is None or between(place, own, row.temporary, length)
+            ):
+                row.temporary = place
 
     def _open(self, channel: int, now: float) -> list[RoutingRow]:
         rows = [RoutingRow(None, now) for _ in self.positions]

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from zonal.mesh.links import Neighbour
 
 _MAX_COST = 2**20
+_WEAKEST = 0.05
 
 
 class TreePlace(NamedTuple):
@@ -49,7 +50,8 @@ def choose_parent(
             continue  # no child can be the parent
         price = float(min(view.cost, _MAX_COST) + entry.cost)
         if entry.node == parent:
-            price /= factor
+            # The weaker the link, the less its estimate says: it must not move the ring.
+            price *= min(max(entry.quality, _WEAKEST), 1.0) / factor
         if best is None or (price, entry.node) < (best_price, best.node):
             best, best_price = entry, price
     assert best is not None

@@ -86,7 +86,7 @@ class Interest:
             each for each in kinds if each.cell_level is None and not each.announces_areas
         ]
         self._announcing = [each for each in kinds if each.announces_areas]
-        self._bound = area_cells
+        self._bound, self._cells_an_area = area_cells, cells_an_area
         self._coupled = coupled
         level = min((each.cell_level or 0 for each in self._by_cells), default=0)
         self._areas = InterestCover(area_cells, cells_an_area=cells_an_area, max_level=level)
@@ -142,7 +142,7 @@ class Interest:
         self, keys: Counter[str], encodings: list[Encoding], area: Area, role: Role, by: int
     ) -> None:
         for encoding in encodings:
-            for key in area_keys(self.topic, area, encoding, role):
+            for key in area_keys(self.topic, area, encoding, role, self._cells_an_area):
                 keys[key] += by
                 if keys[key] in {0, by}:  # it went, or it is new
                     self._others += 1

@@ -6,9 +6,19 @@ the stores beside it.
 """
 
 from zonal.store.nearest import Nearness
+from zonal.store.opening import open_table
 from zonal.store.store import Store, StoreCounters
 from zonal.store.table import Table
 from zonal.store.thing import By, StoredThing
 from zonal.store.thing_filter import ThingFilter
 
-__all__ = ["By", "Nearness", "Store", "StoreCounters", "StoredThing", "Table", "ThingFilter"]
+__all__ = [
+    "By",
+    "Nearness",
+    "Store",
+    "StoreCounters",
+    "StoredThing",
+    "Table",
+    "ThingFilter",
+    "open_table",
+]

@@ -8,7 +8,6 @@ import tempfile
 import threading
 import time
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 import zenoh.ext
@@ -20,13 +19,14 @@ from zonal.keys import check_topic, encodings
 from zonal.runtime import Overflow, close_all
 from zonal.session import Recovery, ntp64_of
 from zonal.store.nearest import Nearness, nearest_in
+from zonal.store.opening import open_table
 from zonal.store.others import Holding, OtherStores
-from zonal.store.sqlite_table import SqliteTable
 from zonal.store.thing import By, StoredThing, thing_of
 from zonal.store.thing_filter import ThingFilter
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from pathlib import Path
 
     from zonal.session import Query, Sample, Session, Subscriber
     from zonal.store.table import Name, Table
@@ -93,7 +93,9 @@ class Store:
         self.ttl_s = ttl_s
         self._session = session
         self._scratch = contextlib.ExitStack()
-        self.table = self._table(data)
+        if data is None:
+            data = self._scratch.enter_context(tempfile.TemporaryDirectory())
+        self.table: Table = open_table(data)
         self._lock = threading.Lock()
         self._counters = StoreCounters()
         self._since = self.table.newest()
@@ -121,11 +123,6 @@ class Store:
             session.declare_queryable(topic, self._answer, area=self.area, encoding=names)
             for topic in self.topics
         ]
-
-    def _table(self, data: str | Path | None) -> Table:
-        if data is None:
-            return SqliteTable(Path(self._scratch.enter_context(tempfile.TemporaryDirectory())))
-        return SqliteTable(Path(data))
 
     def _subscribe(self, topic: str, names: list[str] | None) -> Subscriber:
         return self._session.declare_subscriber(

@@ -66,7 +66,7 @@ class ThingFilter:
         larger = {
             signed(cell.parent(level).id)
             for cell in cover(self.area, _CELLS)
-            for level in range(0, cell.level, 2)
+            for level in range(cell.level)
         }
         return sorted(larger)
 

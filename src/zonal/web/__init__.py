@@ -9,7 +9,7 @@ The modules, in the order of a request's way:
 
 1. `server` listens (uvicorn, as `options` say); `connections` knows whom it is connected to.
 2. `application` tells keys from pages. Pages are the map (`page`, `assets`), what it draws
-   (`overlay`) and the interface's description (`openapi`).
+   (`overlay`, `world`, `memory`) and the interface's description (`openapi`).
 3. `rest` answers for keys: `exchange` is the request and its answer, `access` says who may,
    `parameters` reads the query string in the words of `vocabulary`.
 4. PUT and DELETE go to `publishing`, GET to `shared_queries`, event streams to `feed`, which has a

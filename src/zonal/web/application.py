@@ -23,12 +23,14 @@ from zonal.web.access import WebAccess
 from zonal.web.assets import SWAGGER, leaflet_folder, swagger_folder
 from zonal.web.exchange import Exchange
 from zonal.web.feed import Feeds
+from zonal.web.memory import EventMemory
 from zonal.web.metrics import Metrics
 from zonal.web.openapi import document
 from zonal.web.overlay import cover_of, grid_of, routers
 from zonal.web.parameters import read_parameters
 from zonal.web.problem import Problem, problem_of
 from zonal.web.rest import Rest
+from zonal.web.world import world_folder, world_in
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -64,6 +66,8 @@ class Application:
         self._session = session
         self._meter = meter
         self.feeds = Feeds(session, options.limits, self.metrics, meter)
+        events = options.view.events
+        self._memory = EventMemory(session, events) if events else None
         self.connections: Connections = {}
         """Those that the server has open, if it tells."""
         self._rest = Rest(
@@ -108,6 +112,8 @@ class Application:
         self.feeds.start()
         yield
         await self.feeds.close()
+        if self._memory is not None:
+            await asyncio.to_thread(self._memory.close)
 
     def _routes(self) -> list[Route | Mount]:
         return [
@@ -119,7 +125,9 @@ class Application:
             Route("/docs", _to("/-/docs")),
             Route("/openapi.json", _to("/-/openapi.json")),
             Route("/-/view", self._view),
+            Route("/-/events", self._events),
             Route("/-/grid", self._grid),
+            Route("/-/world", self._world),
             Route("/-/cover", self._cover),
             Route("/-/routers", self._routers),
             Route("/-/layers/{number:int}", self._layer),
@@ -164,20 +172,30 @@ class Application:
                 "layers": [name for name, _ in view.layers],
                 "encodings": [encoding.name for encoding in encodings()],
                 "meter": self._meter is not None,
+                "world": world_folder() is not None,
                 "may_write": self.access.may_write,
                 "needs_token": self.access.needs_token,
             }
         )
 
+    async def _events(self, _: Request) -> Response:
+        return JSONResponse([] if self._memory is None else self._memory.events())
+
     def _overlay_parameters(self, request: Request) -> Parameters:
         return read_parameters(request.scope["query_string"], "overlay", self.options.limits)
 
-    async def _grid(self, request: Request) -> Response:
+    def _box(self, request: Request) -> tuple[Box, str]:
+        """The view and the encoding that an overlay is asked for."""
         parameters = self._overlay_parameters(request)
         if not isinstance(parameters.area, Box):
-            raise Problem(400, "a grid needs the view: shape=box with min_lat, min_long, …")
-        name = parameters.one_encoding or "s2"
-        return JSONResponse(await asyncio.to_thread(grid_of, parameters.area, name))
+            raise Problem(400, "this needs the view: shape=box with min_lat, min_long, …")
+        return parameters.area, parameters.one_encoding or "s2"
+
+    async def _grid(self, request: Request) -> Response:
+        return JSONResponse(await asyncio.to_thread(grid_of, *self._box(request)))
+
+    async def _world(self, request: Request) -> Response:
+        return JSONResponse(await asyncio.to_thread(world_in, self._box(request)[0]))
 
     async def _cover(self, request: Request) -> Response:
         parameters = self._overlay_parameters(request)

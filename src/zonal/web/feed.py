@@ -6,15 +6,17 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING, NamedTuple
 
+from zonal.border import FenceEvent
 from zonal.errors import ClosedError
 from zonal.web.metrics import encoding_of_key, label_of_encodings
-from zonal.web.presentation import event, fence_to_dict, to_event
+from zonal.web.presentation import border_event, event, fence_to_dict, to_event
 from zonal.web.problem import Problem
 from zonal.web.stream import HEARTBEAT, Stream, framed
 
 if TYPE_CHECKING:
+    from zonal.border import BorderPlan
     from zonal.geo import Area, Point
-    from zonal.session import Session, Subscriber
+    from zonal.session import Fence, Session, Subscriber
     from zonal.web.meter import Meter
     from zonal.web.metrics import Metrics
     from zonal.web.options import WebLimits
@@ -34,6 +36,8 @@ class FeedSelection(NamedTuple):
     area: Area | None
     encodings: tuple[str, ...]
     fenced: bool
+    detect: BorderPlan | None = None
+    """Events at the area's border instead of messages."""
 
     @property
     def label(self) -> str:
@@ -47,7 +51,9 @@ class Feed:
     An event is encoded once and given to every stream.
     """
 
-    def __init__(self, selection: FeedSelection, subscriber: Subscriber, metrics: Metrics) -> None:
+    def __init__(
+        self, selection: FeedSelection, subscriber: Subscriber | Fence, metrics: Metrics
+    ) -> None:
         self.selection = selection
         self.subscriber = subscriber
         self.streams: set[Stream] = set()
@@ -59,12 +65,14 @@ class Feed:
     async def _run(self) -> None:
         """Batches with a pause between them, so that a flood does not silence everyone else."""
         handed = 0
-        async for sample in self.subscriber:
-            key = str(sample.zenoh.key_expr)
-            self._metrics.count_topic("zonal_matches", self.selection.key, encoding_of_key(key))
+        async for item in self.subscriber:
+            sample = item.sample if isinstance(item, FenceEvent) else item
+            if sample is not None:
+                key = str(sample.zenoh.key_expr)
+                self._metrics.count_topic("zonal_matches", self.selection.key, encoding_of_key(key))
             self.events += 1
-            data, fence = to_event(sample), sample.geofence
-            chunk = framed(data)
+            data = border_event(item) if isinstance(item, FenceEvent) else to_event(item)
+            fence, chunk = None if sample is None else sample.geofence, framed(data)
             for stream in self.streams:
                 if stream.hears(fence):
                     stream.offer(data, chunk)
@@ -163,7 +171,19 @@ class Feeds:
             feed = self._feeds[selection] = Feed(selection, subscriber, self._metrics)
             return feed
 
-    def _declare(self, selection: FeedSelection) -> Subscriber:
+    def _declare(self, selection: FeedSelection) -> Subscriber | Fence:
+        plan = selection.detect
+        if plan is not None:
+            assert selection.area is not None
+            return self._session.declare_fence(
+                selection.key,
+                selection.area,
+                on=plan.on,
+                dwell_s=plan.dwell_s,
+                hysteresis_m=plan.hysteresis_m,
+                silence_s=plan.silence_s,
+                encoding=selection.encodings or None,
+            )
         return self._session.declare_subscriber(
             selection.key,
             area=selection.area,

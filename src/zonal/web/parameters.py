@@ -12,7 +12,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from zonal.errors import GeometryError
+from zonal.border import BorderPlan
+from zonal.errors import FenceError, GeometryError
 from zonal.geo import Area, Box, Circle, Point, area_from_wkt
 from zonal.keys import encoding_named
 from zonal.web.problem import Problem
@@ -41,6 +42,10 @@ class Parameters:
     precision_m: float | None = None
     fenced: bool = False
     counters: bool = False
+    detect: BorderPlan | None = None
+    """Which events at the border of the area are wanted, instead of messages."""
+    nearest: int | None = None
+    within_m: float | None = None
     timeout: float | None = None
     raw: bool = False
     format: str = ""
@@ -81,11 +86,38 @@ def read_parameters(query: bytes, operation: Operation, limits: WebLimits) -> Pa
         precision_m=precision_m,
         fenced=_flag(given, "fenced"),
         counters=_flag(given, "counters"),
+        detect=_detect(given),
+        nearest=_nearest(given, location, limits),
+        within_m=_positive(given, "within", math.inf, "metres"),
         timeout=_positive(given, "timeout", limits.query_seconds, "seconds"),
         raw=_flag(given, "_raw"),
         format=_format(given),
         selector=_selector(given),
     )
+
+
+def _detect(given: Mapping[str, str]) -> BorderPlan | None:
+    if "detect" not in given:
+        return None
+    if "shape" not in given:
+        raise Problem(400, "parameter 'detect' needs `shape`: whose border is watched?")
+    try:
+        return BorderPlan.read(given["detect"])
+    except FenceError as error:
+        raise Problem(400, f"detect: {error}") from error
+
+
+def _nearest(given: Mapping[str, str], location: Point | None, limits: WebLimits) -> int | None:
+    if "nearest" not in given:
+        if "within" in given:
+            raise Problem(400, "parameter 'within' needs `nearest`")
+        return None
+    if location is None or "shape" in given:
+        raise Problem(400, "`nearest` needs a place, `lat` and `long`, and no `shape`")
+    count = _number(given, "nearest")
+    if not (1 <= count <= limits.replies and count == int(count)):
+        raise Problem(400, f"parameter 'nearest' is a whole number from 1 to {limits.replies}")
+    return int(count)
 
 
 def _number(given: Mapping[str, str], name: str) -> float:

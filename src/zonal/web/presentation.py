@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import zenoh
 
 from zonal.geo import Cell, Circle, Point, outline
-from zonal.session import rfc3339
+from zonal.session import NearSample, rfc3339
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from zonal.border import FenceEvent
     from zonal.geo import Area
     from zonal.session import ReplyFailure, Sample
 
@@ -58,6 +59,8 @@ def sample_to_dict(sample: Sample) -> dict[str, Any]:
     elif isinstance(place, Cell):
         center = place.center
         shown["location"] = {"lat": center.lat, "long": center.lon, "cell": place.token}
+    if isinstance(sample, NearSample):
+        shown["distance_m"] = round(sample.distance_m, 3)
     fence = sample.geofence
     if fence is not None:
         shown["geofence"] = fence_to_dict(fence)
@@ -125,6 +128,17 @@ def to_event(sample: Sample) -> bytes:
     """One server-sent event; its name is PUT or DELETE."""
     name = "DELETE" if sample.kind == zenoh.SampleKind.DELETE else "PUT"
     return event(name, sample_to_dict(sample))
+
+
+def border_event(happened: FenceEvent) -> bytes:
+    """An event at a border, under its own name, with the message that showed it."""
+    shown = happened.to_dict()
+    for name in ("location", "previous"):
+        if shown[name] is not None:
+            shown[name] = {"lat": shown[name]["lat"], "long": shown[name]["lon"]}
+    if happened.sample is not None:
+        shown["sample"] = sample_to_dict(happened.sample)
+    return event(happened.kind, shown)
 
 
 def event(name: str, data: Any) -> bytes:

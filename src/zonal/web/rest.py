@@ -165,12 +165,27 @@ class Rest:
 
     async def _query(self, key: str, parameters: Parameters, payload: bytes, label: str) -> _Answer:
         seconds = parameters.timeout or min(DEFAULT_TIMEOUT_S, self._limits.query_seconds)
+        if parameters.nearest is not None:
+            return await self._nearest(key, parameters, seconds)
         replies = await self._ask(key, parameters, seconds, payload or None)
         # Zenoh ends a query itself; the time here is for safety.
         samples = await replies.gather(self._limits.replies, seconds + 2.0)
         self._metrics.count_topic("zonal_questions", key, label)
         self._metrics.count_topic("zonal_replies", key, label, len(samples))
         return _Answer(samples, replies.failures, replies.is_complete)
+
+    async def _nearest(self, key: str, parameters: Parameters, seconds: float) -> _Answer:
+        assert parameters.nearest is not None
+        found = self._session.get(
+            f"{key}?{parameters.selector}" if parameters.selector else key,
+            nearest=parameters.nearest,
+            to=parameters.location,
+            within_m=parameters.within_m,
+            encoding=parameters.encodings or None,
+            timeout=seconds,
+        )
+        samples: list[Sample] = [sample async for sample in found]
+        return _Answer(samples, found.failures, complete=True)
 
     async def _ask(
         self, key: str, parameters: Parameters, seconds: float, payload: bytes | None
@@ -195,7 +210,11 @@ class Rest:
         key, parameters = self._asked(request, "stream")
         own = parameters.location
         selection = FeedSelection(
-            key, parameters.area, parameters.encodings, parameters.fenced or own is not None
+            key,
+            parameters.area,
+            parameters.encodings,
+            parameters.fenced or own is not None,
+            parameters.detect,
         )
         listener = None if parameters.fenced else own
         stream = await self._feeds.open(selection, listener, counters=parameters.counters)
@@ -236,7 +255,8 @@ class _Answer:
 
 def _is_definite(key: str, parameters: Parameters) -> bool:
     """Whether one thing is asked for, which is there or not, rather than all that there is."""
-    return "*" not in key and parameters.area is None and not parameters.selector
+    about = parameters.area or parameters.selector or parameters.nearest
+    return "*" not in key and not about
 
 
 @lru_cache(256)

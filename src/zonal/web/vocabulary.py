@@ -61,6 +61,15 @@ PARAMETERS: dict[str, Meaning] = {
     ),
     "fenced": Meaning("boolean", "hear messages with a geofence wherever you are", True, _STREAM),
     "counters": Meaning("boolean", "a `counters` event every second", True, _STREAM),
+    "detect": Meaning(
+        "string",
+        "events at the border of the shape instead of messages: enter, leave, cross, dwell:60s, "
+        "silence:120s, hysteresis:25m",
+        "enter,leave,hysteresis:25m",
+        _STREAM,
+    ),
+    "nearest": Meaning("integer", "so many of the nearest to lat and long, sorted", 10, _QUERY),
+    "within": Meaning("number", "of the nearest: metres they are away at most", 5000, _QUERY),
     "timeout": Meaning("number", "seconds to wait for replies", 5, _QUERY),
     "format": Meaning("string", "json, geojson or html, whatever `Accept` says", "geojson", _QUERY),
     "selector": Meaning(

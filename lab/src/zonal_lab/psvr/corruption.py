@@ -18,6 +18,7 @@ from zonal.mesh import (
     Pub,
     Reach,
     RoutingRow,
+    Sub,
     TreePlace,
     View,
 )
@@ -133,6 +134,13 @@ class Corruption:
             for _ in range(rng.randrange(3))
         ]
         relay.stranded.stands_since = self._time(now)
+        relay.handled = {
+            (self._name(), self._number(), self._number(), rng.random() < 0.5): (
+                self._number(),
+                self._time(now),
+            )
+            for _ in range(20)
+        }
         for memory in (relay.publications, relay.hops):
             for _ in range(20):
                 memory.check((self._name(), self._number()))
@@ -157,6 +165,9 @@ class Corruption:
         layer.again = [self._time(now) for _ in range(rng.randrange(3))]
         layer.say_at, layer.say_gap = self._time(now), self._time(now)
         layer.unsaid = [self._numbers() for _ in range(rng.randrange(3))]
+        ghosts = [Sub(layer.me, None, self._numbers(), self._numbers()) for _ in range(3)]
+        layer.copies = [(self._time(now), sub) for sub in ghosts]
+        layer.heard = {(sub.channels, sub.positions): self._time(now) for sub in ghosts}
 
     def _rows(self, positions: tuple[int, ...]) -> int:
         return len(positions) if self.rng.random() < 0.8 else self.rng.randrange(6)

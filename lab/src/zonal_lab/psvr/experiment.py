@@ -22,8 +22,15 @@ def _trial(
     nodes: Annotated[
         str, typer.Option(help="numbers of nodes on recorded links, comma-separated")
     ] = "",
+    most: Annotated[int, typer.Option(help="no network with more nodes; 0: no limit")] = 0,
     trace: Annotated[
         Path | None, typer.Option(help="recorded links in k7 format; else they are made up")
+    ] = None,
+    table: Annotated[
+        Path | None, typer.Option(help="recorded delivery ratios, one a line: weak links")
+    ] = None,
+    trajectories: Annotated[
+        Path | None, typer.Option(help="folder of .plt files for moving nodes")
     ] = None,
     start: Annotated[float, typer.Option(help="seconds of the recording to leave out")] = 0.0,
     hours: Annotated[float, typer.Option(help="length of a run on recorded links")] = 1.0,
@@ -43,9 +50,10 @@ def _trial(
     chosen = []
     for part in (PARTS[name] for name in names):
         sizes = numbers(nodes) if nodes and part.recorded else part.sizes
+        sizes = tuple(n for n in sizes if not most or n <= most)
         chosen += [(part.name, n) for n in (sizes[:1] if quick else sizes)]
     plan = PsvrPlan(tuple(chosen), quick, hours, tests, start, seed)
-    return PsvrTrial(plan, trace, master=master)
+    return PsvrTrial(plan, trace, table, trajectories, master=master)
 
 
 def _page(results: Results, folder: Path, name: str) -> Iterable[str]:

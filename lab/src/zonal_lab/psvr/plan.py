@@ -49,9 +49,20 @@ class PsvrPlan:
 
 
 class Recordings(NamedTuple):
-    """Where recorded data lies; None: there is none at hand."""
+    """Where recorded data lies."""
 
     links: Path
     """Links over time in k7 format; or made up, which its name says."""
     table: Path | None = None
-    """Delivery ratios of links, one a line."""
+    """Delivery ratios of links, one a line; None: none at hand, as for what follows."""
+    journeys: Path | None = None
+    """A folder of trajectories (`.plt`)."""
+
+    def words(self) -> dict[str, str]:
+        """What is at hand, for the page."""
+        found = {}
+        if self.table is not None:
+            found["weak links"] = f"the recorded ones of {self.table.name}"
+        if self.journeys is not None:
+            found["journeys"] = f"the trajectories of {self.journeys.name}"
+        return found

@@ -35,31 +35,40 @@ class PsvrTrial(Trial[PsvrCase]):
     Args:
         plan: what to run.
         trace: recorded links in k7 format; None: they are made up, and the page says so.
+        table: recorded delivery ratios, one a line; None: what needs them is left out.
+        journeys: a folder of trajectories; None: likewise.
         master: Spark's; None runs one task after the other, in this process.
     """
 
     emulates = False
 
     def __init__(
-        self, plan: PsvrPlan, trace: Path | None = None, *, master: str | None = None
+        self,
+        plan: PsvrPlan,
+        trace: Path | None = None,
+        table: Path | None = None,
+        journeys: Path | None = None,
+        *,
+        master: str | None = None,
     ) -> None:
         super().__init__(plan)
         self._plan = plan
         self._trace = trace
+        self._others = (table, journeys)
         self._master = master
         self._data: Recordings | None = None
 
     def prepare(self, results: Results) -> dict[str, str]:
         """Find the recordings, or make links up where a part needs some."""
         if self._trace is not None:
-            self._data = Recordings(self._trace)
-            return {"links": f"the recorded ones of {self._trace.name}"}
+            self._data = Recordings(self._trace, *self._others)
+            return {"links": f"the recorded ones of {self._trace.name}", **self._data.words()}
         made = results.folder / _MADE_UP
-        self._data = Recordings(made)
+        self._data = Recordings(made, *self._others)
         if not any(PARTS[case.part].recorded for case in self._plan.cases()):
-            return {}
+            return self._data.words()
         _make_links_up(made)
-        return {"links": "made up by chance; --trace names a recording"}
+        return {"links": "made up by chance; --trace names a recording", **self._data.words()}
 
     @contextlib.contextmanager
     def stage(self, case: PsvrCase) -> Iterator[Callable[[PsvrCase], Outcome]]:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
 MQTT_NEEDS = ("mqtt5", "websockets", "aiomqtt")
-PAST_NEEDS = ("pyarrow",)
+PAST_NEEDS = ("deltalake",)
 _ROUTER_PORT = 7447
 _FIRST_MESSAGE_S = 20.0
 _ROUTERS = (("Duomo", 0.0, 0.0), ("San Siro", 285.0, 4_500.0), ("Lambrate", 70.0, 4_200.0))
@@ -137,7 +137,8 @@ class Demo:
         if self._job is None or self._watch is None:
             return
         if self._job.has_ended:
-            reason = f"it ended early; {self._job.errors} says why"
+            why = self._job.failure or f"it ended early; {self._job.errors} says why"
+            reason = f"{why} (the stand-in goes on)"
             self._has("Spark", True, lambda: reason)
             self.spark_state = ""
             self._job = None

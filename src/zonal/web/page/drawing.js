@@ -10,7 +10,7 @@ const SMALLEST_PX = 4;
 const HINTS = {
   circle: "Drag from the middle outwards, or set middle and edge with Enter",
   box: "Drag from corner to corner, or set two corners with Enter",
-  polygon: "Click the corners, double-click the last; or Enter for each, and Enter twice",
+  polygon: "Click the corners, then Enter or double-click; or Enter for each, and Enter twice",
 };
 
 export class Drawing {
@@ -109,6 +109,10 @@ export class Drawing {
     if (this.moving) {
       this.map.once("moveend", () => this.active && this.enter(time));
       return;
+    }
+    if (this.shape === "polygon" && this.points.length > 0 && !this.byKeyboard) {
+      if (this.points.length >= 3) this.finishPolygon();
+      return; // corners by pointer: Enter ends, and sets none
     }
     this.byKeyboard = true;
     if (this.shape === "polygon") this.corner(this.centre(), time);

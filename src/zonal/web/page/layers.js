@@ -14,23 +14,31 @@ export class Layers {
     this.map = map;
     this.view = view;
     this.zones = new Map();
-    for (const name of ["base", "zones", "grid", "cover"]) {
-      map.createPane(name).style.zIndex = { base: 210, zones: 250, grid: 300, cover: 350 }[name];
-    }
+    this.grids = new Set();
+    this.onChange = () => {};
+    this.onZones = () => {};
+    const heights = { world: 205, base: 210, zones: 250, grid: 300, cover: 350 };
+    for (const [name, height] of Object.entries(heights)) map.createPane(name).style.zIndex = height;
+    this.ground = L.canvas({ pane: "world", padding: 0.5 });
+    this.world = L.layerGroup().addTo(map);
     this.base = L.layerGroup().addTo(map);
+    document.body.classList.toggle("world", view.world && !view.tiles);
+    if (view.world && !view.tiles) map.attributionControl.addAttribution("Shores and borders: GSHHG");
     this.grid = L.layerGroup().addTo(map);
     this.cover = L.layerGroup().addTo(map);
     this.routers = L.layerGroup();
     if (view.tiles) L.tileLayer(view.tiles, { attribution: view.attribution, pane: "base" }).addTo(map);
     this.drawBase();
-    map.on("moveend", () => { this.drawBase(); this.drawGrid(); });
+    this.drawWorld();
+    map.on("moveend", () => { this.drawBase(); this.drawWorld(); this.drawGrid(); });
     this.choices();
   }
 
   /** The check boxes of the panel. */
   choices() {
-    this.choice("Cells (S2)", false, (on) => { this.gridOf = on ? "s2" : this.gridOf === "s2" ? null : this.gridOf; this.drawGrid(); }, "grid-s2", "S");
-    this.choice("Squares (MGRS)", false, (on) => { this.gridOf = on ? "mgrs" : this.gridOf === "mgrs" ? null : this.gridOf; this.drawGrid(); }, "grid-mgrs", "G");
+    for (const [text, name, key] of [["Cells (S2)", "s2", "S"], ["Squares (MGRS)", "mgrs", "G"]]) {
+      this.choice(text, false, (on) => { this.grids[on ? "add" : "delete"](name); this.drawGrid(); }, `grid-${name}`, key);
+    }
     this.choice("Cover of the area", true, (on) => { this.showCover = on; this.drawCover(this.area); }, "show-cover", "O");
     this.choice("Routers", false, (on) => this.drawRouters(on), "show-routers", "R");
     this.view.layers.forEach((name, number) => this.addUserLayer(name, number));
@@ -44,12 +52,7 @@ export class Layers {
     label.append(box, text, hint);
     $("layers").append(label);
     box.addEventListener("change", () => change(box.checked));
-    if (id === "grid-s2" || id === "grid-mgrs") {
-      box.addEventListener("change", () => {
-        const other = $(id === "grid-s2" ? "grid-mgrs" : "grid-s2");
-        if (box.checked && other) other.checked = false;
-      });
-    }
+    box.addEventListener("change", () => this.onChange());
     if (on) change(true);
     return box;
   }
@@ -71,21 +74,53 @@ export class Layers {
     }
   }
 
+  /** Land, lakes and borders around what is in view, from the server; tiles take their place. */
+  async drawWorld({ again = false } = {}) {
+    if (!this.view.world || this.view.tiles) return;
+    const bounds = this.map.getBounds();
+    const zoom = this.map.getZoom();
+    if (!again && this.drawn?.bounds.contains(bounds) && this.drawn.zoom === zoom) return;
+    const wide = bounds.pad(0.5);
+    this.drawn = { bounds: wide, zoom };
+    const { drawn } = this;
+    const found = await page("world", {
+      shape: "box",
+      min_lat: Math.max(-90, wide.getSouth()), max_lat: Math.min(90, wide.getNorth()),
+      min_long: Math.max(-180, wide.getWest()), max_long: Math.min(180, wide.getEast()),
+    }).catch(() => null);
+    if (!found || drawn !== this.drawn) return;
+    const water = css("--water");
+    const styles = {
+      land: { stroke: false, fillColor: css("--land"), fillOpacity: 1 },
+      lake: { stroke: false, fillColor: water, fillOpacity: 1 },
+      border: { color: css("--zone"), weight: 1, dashArray: "4 3", fill: false },
+    };
+    this.world.clearLayers();
+    L.geoJSON(found, {
+      pane: "world", interactive: false, renderer: this.ground,
+      style: (feature) => ({ ...styles[feature.properties.kind], interactive: false }),
+    }).addTo(this.world);
+    document.body.dataset.world = found.features.length;
+  }
+
+  /** The grids that are chosen; each in its own colour, beside the other. */
   async drawGrid() {
+    const number = (this.gridNumber = (this.gridNumber ?? 0) + 1);
     this.grid.clearLayers();
-    if (!this.gridOf) return;
-    const asked = this.gridOf;
+    await Promise.all([...this.grids].map((name) => this.drawOneGrid(name, () => number === this.gridNumber)));
+  }
+
+  async drawOneGrid(asked, isWanted) {
     const box = this.map.getBounds();
     const found = await page("grid", {
       shape: "box", encoding: asked,
       min_lat: Math.max(-90, box.getSouth()), max_lat: Math.min(90, box.getNorth()),
       min_long: Math.max(-180, box.getWest()), max_long: Math.min(180, box.getEast()),
     }).catch(() => null);
-    if (!found || asked !== this.gridOf) return;
-    this.grid.clearLayers();
+    if (!found || !isWanted()) return;
     const style = { ...quiet, color: asked === "s2" ? "#7a5cc0" : "#a06a1c", weight: 1, opacity: 0.75, pane: "grid" };
     const cells = L.geoJSON(found, { style, pane: "grid" }).addTo(this.grid);
-    if (found.features.length <= 90) {
+    if (found.features.length <= 90 && this.grids.size === 1) {
       cells.eachLayer((cell) => cell.bindTooltip(cell.feature.properties.name, {
         permanent: true, direction: "center", className: "cell-name",
       }));
@@ -138,11 +173,28 @@ export class Layers {
 
   /** A GeoJSON file of the operator; its features with a `zone` are coloured by aggregates. */
   async addUserLayer(name, number) {
-    const group = L.layerGroup().addTo(this.map);
-    this.choice(name, true, (on) => (on ? group.addTo(this.map) : group.remove()), `layer-${number}`);
+    const group = this.addGroup(name, `layer-${number}`);
     const features = await page(`layers/${number}`).catch(() => null);
     if (!features) return;
-    L.geoJSON(features, {
+    this.draw(features, group);
+    this.onZones();
+  }
+
+  /** A layer that only this page has; returns its bounds. */
+  addFeatures(name, features) {
+    const group = L.layerGroup();
+    const drawn = this.draw(features, group);
+    this.addGroup(name, `dropped-${(this.dropped = (this.dropped ?? 0) + 1)}`, group);
+    return drawn.getBounds();
+  }
+
+  addGroup(name, id, group = L.layerGroup()) {
+    this.choice(name, true, (on) => (on ? group.addTo(this.map) : group.remove()), id);
+    return group.addTo(this.map);
+  }
+
+  draw(features, group) {
+    return L.geoJSON(features, {
       pane: "zones",
       pointToLayer: (_, at) => L.circleMarker(at, { radius: 4, pane: "zones" }),
       style: () => ({ color: css("--zone"), weight: 1.2, opacity: 0.8, fillColor: css("--zone"), fillOpacity: 0.04, interactive: false }),
@@ -164,8 +216,27 @@ export class Layers {
     document.body.dataset.colouredZones = this.coloured;
   }
 
+  /** No zone has a colour. */
+  clearZones() {
+    for (const layer of this.zones.values()) {
+      layer.setStyle({ fillColor: css("--zone"), fillOpacity: 0.04 });
+      delete layer.zonalMean;
+    }
+    document.body.dataset.colouredZones = 0;
+  }
+
+  /** The boxes that are ticked, and ticking just these. */
+  get chosen() {
+    return [...document.querySelectorAll("#layers input:checked")].map((box) => box.id);
+  }
+
+  choose(ids) {
+    for (const box of document.querySelectorAll("#layers input")) if (box.checked !== ids.includes(box.id)) box.click();
+  }
+
   restyle() {
     this.drawBase();
+    this.drawWorld({ again: true });
     for (const layer of this.zones.values()) layer.setStyle({ color: css("--zone") });
   }
 }

@@ -1,9 +1,11 @@
 // The page: puts map, live things, areas, layers and messages together.
 
 import * as L from "/-/leaflet/leaflet-src.esm.js";
+import { readAddress, writeAddress } from "/-/page/address.js";
 import { page } from "/-/page/api.js";
 import { gradient } from "/-/page/colours.js";
 import { Drawing } from "/-/page/drawing.js";
+import { Finding } from "/-/page/finding.js";
 import { History } from "/-/page/history.js";
 import { Layers } from "/-/page/layers.js";
 import { Notices } from "/-/page/notices.js";
@@ -42,27 +44,55 @@ async function start() {
   const toggleTheme = theme();
   const view = await page("view");
   describe(view);
+  const address = readAddress();
+  if (view.encodings.includes(address.encoding)) $("encoding").value = address.encoding;
   const map = L.map("map", { preferCanvas: true, zoomControl: true, worldCopyJump: true, minZoom: 1 })
-    .setView(view.center, view.zoom - (window.innerWidth < NARROW_PX ? 1 : 0));
+    .setView(address.center ?? view.center, address.zoom ?? view.zoom - (window.innerWidth < NARROW_PX ? 1 : 0));
+  L.control.scale({ imperial: false }).addTo(map);
   map.attributionControl.setPrefix('<a href="https://leafletjs.com">Leaflet</a>');
 
   const things = new Things(map, view, () => { $("shown").textContent = things.count; });
   const layers = new Layers(map, view);
   let history = null;
+  let linked = false;
+  let lost = null; // since when
+  const tellLink = () => {
+    const state = lost ? "lost" : history?.past ? "past" : linked ? "live" : "connecting";
+    $("link").dataset.state = state;
+    $("link").textContent = state === "lost" ? "connection lost" : state;
+    document.body.classList.toggle("stale", lost !== null);
+    $("stale").hidden = lost === null;
+    if (lost) $("stale").textContent = `The connection was lost at ${lost.toLocaleTimeString()}: what you see is old. Trying again.`;
+  };
+  const remember = () => history && writeAddress({
+    map, area: selection.area, encoding: $("encoding").value, layers: layers.chosen, time: history.moment,
+  });
   const selection = new Selection(map, view, {
     onSample: (sample, kind) => {
       if (history?.past) return;
       if (kind === "DELETE") things.remove(sample);
       else things.take(sample);
     },
-    onArea: (area) => { things.clear(); layers.drawCover(area); if (history?.past) history.go(); },
+    onArea: (area) => {
+      things.clear();
+      layers.drawCover(area);
+      if (history?.past) history.go(history.moment);
+      remember();
+    },
     onLink: (state) => {
-      $("link").dataset.state = state;
-      $("link").textContent = state === "live" ? "live" : "connection lost";
+      if (state === "live" && lost) things.clear();
+      lost = state === "live" ? null : lost ?? new Date();
+      linked = true;
+      tellLink();
     },
   });
-  history = new History(view, { things, selection, onPast: () => {} });
   const notices = new Notices(map, view, { things, layers });
+  history = new History(view, {
+    things, selection,
+    onTime: (moment) => { notices.show(moment); tellLink(); remember(); },
+  });
+  things.isPast = () => history.past;
+  const finding = new Finding(map, { things, layers });
 
   // Drawing: either the area to hear, or whom a message is for.
   let aiming = false;
@@ -97,7 +127,7 @@ async function start() {
   }
   const clear = () => { drawing.cancel(); notices.aim(null); if (selection.area) selection.select(null); };
   $("clear").addEventListener("click", clear);
-  $("encoding").addEventListener("change", () => { selection.listen(); layers.drawCover(selection.area); });
+  $("encoding").addEventListener("change", () => { selection.listen(); layers.drawCover(selection.area); remember(); });
 
   const fold = () => {
     const open = $("cards").hidden;
@@ -111,7 +141,7 @@ async function start() {
 
   const keys = {
     c: () => use("circle"), b: () => use("box"), p: () => use("polygon"), m: () => use("notice"),
-    t: retheme, f: fold, s: () => $("grid-s2").click(), g: () => $("grid-mgrs").click(),
+    t: retheme, f: fold, z: () => finding.fit(), s: () => $("grid-s2").click(), g: () => $("grid-mgrs").click(),
     o: () => $("show-cover").click(), r: () => $("show-routers").click(),
     Delete: clear, Escape: () => drawing.cancel(),
   };
@@ -122,6 +152,14 @@ async function start() {
       drawing.enter(event.timeStamp);
     } else keys[event.key]?.();
   });
+
+  // What the address says is shown; from here on it says what is shown.
+  if (address.layers) layers.choose(address.layers);
+  if (address.area) selection.select(address.area);
+  if (address.time && view.history) history.go(address.time);
+  layers.onChange = remember;
+  map.on("moveend", remember);
+  remember();
 
   window.zonal = { map, things, selection, layers, notices, history };
   document.body.dataset.ready = "true";

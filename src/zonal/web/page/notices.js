@@ -1,11 +1,12 @@
 // Messages with a geofence: dropping one, the alerts that come, and who heard them.
 
 import * as L from "/-/leaflet/leaflet-src.esm.js";
-import { put, subscribe, valueOf } from "/-/page/api.js";
+import { page, put, subscribe, valueOf } from "/-/page/api.js";
 import { layerOf, layerOfGeometry, middle, wkt } from "/-/page/shapes.js";
 
 const SHOWN_MS = 25_000;
 const MOST = 30;
+const KEPT = 2_000;
 const ALERT = { color: "#b3261e", weight: 3, fillColor: "#b3261e", fillOpacity: 0.14, interactive: false };
 const NOTICE = { color: "#0b6e99", weight: 3, fillColor: "#0b6e99", fillOpacity: 0.12, interactive: false };
 const $ = (id) => document.getElementById(id);
@@ -13,28 +14,64 @@ const $ = (id) => document.getElementById(id);
 export class Notices {
   constructor(map, view, { things, layers }) {
     Object.assign(this, { map, view, things, layers });
-    this.heard = new Map();
-    this.early = new Map();
+    this.memory = [];
+    this.moment = null;
+    this.forget();
     $("notice").addEventListener("submit", (event) => this.send(event));
     $("token-row").hidden = !view.needs_token;
-    if (view.events) {
-      subscribe(view.events, { fenced: true }, { PUT: (sample) => this.take(sample) });
+    layers.onZones = () => this.show(this.moment);
+    if (!view.events) return;
+    // What the server remembers comes after each (new) beginning of the stream.
+    subscribe(view.events, { fenced: true }, {
+      ready: () => this.recall(),
+      PUT: (sample) => this.hear(sample),
+    });
+  }
+
+  async recall() {
+    this.memory = await page("events").catch(() => this.memory);
+    this.show(this.moment);
+  }
+
+  /** A message came: it is kept, and shown unless the map shows another time. */
+  hear(sample) {
+    this.memory.push({ ...sample, timestamp: sample.timestamp ?? new Date().toISOString() });
+    if (this.memory.length > KEPT) this.memory.shift();
+    if (this.moment === null) this.take(sample);
+  }
+
+  /** Show alerts, counts and zones as they were at a moment; null: now. */
+  show(moment) {
+    this.moment = moment;
+    this.forget();
+    for (const sample of this.memory) {
+      if (moment === null || Date.parse(sample.timestamp) <= moment) this.take(sample, { again: true });
     }
   }
 
+  forget() {
+    this.heard = new Map();
+    this.early = new Map();
+    $("alerts").replaceChildren();
+    $("no-alerts").hidden = false;
+    this.layers?.clearZones();
+    for (const fence of this.fences ?? []) fence.remove();
+    this.fences = new Set();
+  }
+
   /** Everything beside the live things comes in one stream; its key says what it is. */
-  take(sample) {
+  take(sample, { again = false } = {}) {
     const value = valueOf(sample);
     switch (sample.key) {
-      case this.view.alerts: return this.show(sample, value, "alert");
-      case this.view.notices: return this.show(sample, value, "notice");
-      case this.view.heard: return this.count(value);
+      case this.view.alerts: return this.list(sample, value, "alert", again);
+      case this.view.notices: return this.list(sample, value, "notice", again);
+      case this.view.heard: return this.count(value, again);
       case this.view.zones: return this.layers.colourZone(value);
     }
     return undefined;
   }
 
-  show(sample, value, kind) {
+  list(sample, value, kind, again) {
     const item = document.createElement("li");
     item.className = kind;
     const button = document.createElement("button");
@@ -49,25 +86,29 @@ export class Notices {
     const name = nameOf(value);
     const count = this.early.get(name) ?? 0;
     this.early.delete(name);
-    const entry = { small, count, time: new Date().toLocaleTimeString(), kind };
+    const entry = { small, count, time: new Date(sample.timestamp ?? Date.now()).toLocaleTimeString(), kind };
     this.heard.set(name, entry);
     this.describe(entry);
     if (!sample.geofence) return;
     const fence = layerOfGeometry(L, sample.geofence, kind === "alert" ? ALERT : NOTICE);
-    fence.addTo(this.map);
-    setTimeout(() => fence.remove(), SHOWN_MS);
-    button.addEventListener("click", () => {
+    const draw = () => {
       fence.addTo(this.map);
-      this.map.fitBounds(fence.getBounds(), { maxZoom: 15 });
+      this.fences.add(fence);
       setTimeout(() => fence.remove(), SHOWN_MS);
+    };
+    const since = (this.moment ?? Date.now()) - Date.parse(sample.timestamp ?? new Date().toISOString());
+    if (!again || since < SHOWN_MS) draw();
+    button.addEventListener("click", () => {
+      draw();
+      this.map.fitBounds(fence.getBounds(), { maxZoom: 15 });
     });
   }
 
   /** Somebody tells that a message reached them. */
-  count(value) {
+  count(value, again) {
     const name = String(value.message);
     const entry = this.heard.get(name);
-    this.things.flash(value.id, entry?.kind === "notice" ? "#0b6e99" : "#b3261e");
+    if (!again) this.things.flash(value.id, entry?.kind === "notice" ? "#0b6e99" : "#b3261e");
     if (!entry) {
       if (this.early.size < MOST) this.early.set(name, (this.early.get(name) ?? 0) + 1);
       return;

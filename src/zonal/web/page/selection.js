@@ -7,6 +7,7 @@ import { describe, layerOf, middle, moved, parameters } from "/-/page/shapes.js"
 const STYLE = { color: "#0b6e99", weight: 2.5, fillOpacity: 0.05, interactive: false };
 const SETTLE_MS = 150;
 const KEY_STEP_PX = 20;
+const AGAIN_MS = 3000;
 const $ = (id) => document.getElementById(id);
 
 export class Selection {
@@ -65,7 +66,10 @@ export class Selection {
       DELETE: mine((sample) => this.take(sample, "DELETE")),
       counters: mine(({ published }) => this.meter(published)),
       overflow: mine(({ dropped }) => (this.dropped += dropped)),
-      error: () => this.onLink("lost"),
+      error: (state) => {
+        this.onLink("lost");
+        if (state === EventSource.CLOSED) setTimeout(mine(() => this.listen()), AGAIN_MS);
+      },
     }));
   }
 

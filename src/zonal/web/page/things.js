@@ -17,7 +17,9 @@ export class Things {
     this.view = view;
     this.layer = L.layerGroup().addTo(map);
     this.things = new Map();
+    this.kinds = new Set();
     this.onChange = onChange;
+    this.isPast = () => false;
     setInterval(() => this.forgetOld(), 5_000);
   }
 
@@ -37,6 +39,7 @@ export class Things {
       thing.marker.bindPopup(() => describe(thing.sample, thing.value));
       thing.marker.addTo(this.layer);
       this.things.set(id, thing);
+      this.explain(value.kind);
       this.onChange();
     } else {
       thing.marker.setLatLng(at);
@@ -44,6 +47,20 @@ export class Things {
     }
     Object.assign(thing, { sample, value, at: now });
     if (thing.marker.isPopupOpen()) thing.marker.getPopup().setContent(describe(sample, value));
+  }
+
+  /** A kind that is seen for the first time comes into the legend. */
+  explain(kind) {
+    const name = kind ?? "other";
+    if (this.kinds.has(name)) return;
+    this.kinds.add(name);
+    const { color, fillColor } = this.style({ kind });
+    const dot = document.createElement("i");
+    dot.style.background = fillColor;
+    dot.style.borderColor = color === "#fff" ? fillColor : color;
+    const item = document.createElement("li");
+    item.append(dot, name);
+    document.getElementById("kinds").append(item);
   }
 
   /** A thing is gone. */
@@ -74,7 +91,9 @@ export class Things {
     }
   }
 
+  /** A thing that is silent for long is gone; what is shown of the past stays. */
   forgetOld() {
+    if (this.isPast()) return;
     const oldest = Date.now() - FORGET_AFTER_MS;
     for (const [id, thing] of this.things) if (thing.at < oldest) this.drop(id, thing);
   }

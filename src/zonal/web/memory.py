@@ -1,0 +1,34 @@
+"""The last alerts, zones and answers, for pages that are opened after they came."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+from zonal.web.presentation import sample_to_dict
+
+if TYPE_CHECKING:
+    from zonal.session import Sample, Session
+
+KEPT = 1_000
+"""Messages of each key; then the oldest are forgotten."""
+
+
+class EventMemory:
+    """Remembers the messages of a key expression, with geofences, from when it is made."""
+
+    def __init__(self, session: Session, key: str) -> None:
+        self._kept: dict[str, deque[dict[str, Any]]] = {}
+        self._subscriber = session.declare_subscriber(key, self._take, fenced=True)
+
+    def _take(self, sample: Sample) -> None:
+        self._kept.setdefault(sample.key, deque(maxlen=KEPT)).append(sample_to_dict(sample))
+
+    def events(self) -> list[dict[str, Any]]:
+        """What is remembered, oldest first."""
+        kept = [event for events in list(self._kept.values()) for event in list(events)]
+        return sorted(kept, key=lambda event: event["timestamp"] or "")
+
+    def close(self) -> None:
+        """Listen no more."""
+        self._subscriber.undeclare()
