@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import signal
 from contextlib import nullcontext
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from zonal.cli.connection import LOCAL_ROUTER, Connect, connected
+from zonal.cli.connection import LOCAL_ROUTER, Connect, JsonLines, connected
 from zonal.cli.submit import submit
 
 if TYPE_CHECKING:
@@ -53,6 +55,7 @@ def run(
     ] = None,
     connect: Connect = LOCAL_ROUTER,
     master: Master = None,
+    json_lines: JsonLines = False,
 ) -> None:
     """Turn the log into silver, quarantine and gold; raise alerts; go on until Ctrl-C."""
     from zonal.pipeline import PayloadDeclaration, TrackPlan, Zones
@@ -68,8 +71,9 @@ def run(
     )
     with connected(connect, "client") if plan.alerts else nullcontext() as session:
         spark = _spark(master, log, lake)
+        report, told = (_report_json, _told_json) if json_lines else (_report, _told)
         pipeline = Pipeline(
-            spark, log, lake, plan, session=session, on_batch=_report, on_alerts=_told
+            spark, log, lake, plan, session=session, on_batch=report, on_alerts=told
         )
         typer.echo(f"reading {log}", err=True)
         pipeline.on_gold(lambda: typer.echo("gold is current", err=True))
@@ -94,15 +98,21 @@ def compact(
         int | None, typer.Option(help="Also delete replaced files that are older.")
     ] = None,
     master: Master = None,
+    json_lines: JsonLines = False,
 ) -> None:
     """Merge small files into large ones, without stopping readers."""
     from zonal.pipeline import jobs
 
     size = int(target_mb * 1024 * 1024)
     report = jobs.compact(_spark(master, lake), lake, table, target_bytes=size)
-    typer.echo(f"{table}: {report.files_before} files are now {report.files_after}")
+    deleted = None
     if vacuum_hours is not None:
         deleted = jobs.vacuum(lake, table, older_than_hours=vacuum_hours)
+    if json_lines:
+        typer.echo(json.dumps({"table": table, **asdict(report), "deleted": deleted}))
+        return
+    typer.echo(f"{table}: {report.files_before} files are now {report.files_after}")
+    if deleted is not None:
         typer.echo(f"{deleted} old files deleted")
 
 
@@ -116,12 +126,13 @@ def show(
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="At most so many.")] = 20,
     version: Annotated[int | None, typer.Option(help="As the table was at a version.")] = None,
     master: Master = None,
+    json_lines: JsonLines = False,
 ) -> None:
     """Print rows of a table."""
     from zonal.pipeline.jobs import read_table
 
     frame = read_table(_spark(master, lake), lake, table, version=version)
-    (frame.where(where) if where else frame).show(limit, truncate=40)
+    _show(frame.where(where) if where else frame, limit, json_lines=json_lines)
 
 
 @app.command()
@@ -133,6 +144,7 @@ def deliveries(
     output: Output = None,
     overwrite: Overwrite = False,
     master: Master = None,
+    json_lines: JsonLines = False,
 ) -> None:
     """Who would have got which message, with geo-contexts and by content alone."""
     from zonal.pipeline import jobs
@@ -141,7 +153,8 @@ def deliveries(
     messages = jobs.log_messages(jobs.read_log(spark, log))
     wanted = _subscriptions(spark, subscriptions)
     make = jobs.deliveries if pairs else jobs.excess
-    _finish(make(messages, wanted, level=level), output, overwrite=overwrite)
+    found = make(messages, wanted, level=level)
+    _finish(found, output, overwrite=overwrite, json_lines=json_lines)
 
 
 def _spark(master: str | None, *places: str) -> SparkSession:
@@ -154,9 +167,17 @@ def _spark(master: str | None, *places: str) -> SparkSession:
     return open_spark(master, s3=any(place.startswith("s3") for place in places), tell=tell)
 
 
-def _finish(frame: DataFrame, output: Path | None, *, overwrite: bool) -> None:
+def _show(frame: DataFrame, limit: int, *, json_lines: bool) -> None:
+    if not json_lines:
+        frame.show(limit, truncate=40)
+        return
+    for line in frame.limit(limit).toJSON().collect():
+        typer.echo(line)
+
+
+def _finish(frame: DataFrame, output: Path | None, *, overwrite: bool, json_lines: bool) -> None:
     if output is None:
-        frame.show(50, truncate=40)
+        _show(frame, 50, json_lines=json_lines)
         return
     frame.write.mode("overwrite" if overwrite else "errorifexists").parquet(str(output.absolute()))
     typer.echo(f"written to {output}")
@@ -168,6 +189,14 @@ def _report(batch: BatchReport) -> None:
         f"{batch.rows} messages: {batch.silver} silver, {batch.quarantined} quarantined, "
         f"{batch.doubles} doubles; {batch.total} so far, {rate:,.0f} a second, {batch.left} left"
     )
+
+
+def _report_json(batch: BatchReport) -> None:
+    typer.echo(json.dumps(asdict(batch)))
+
+
+def _told_json(rule: AlertRule, raised: int) -> None:
+    typer.echo(json.dumps({"alerts": raised, **asdict(rule)}))
 
 
 def _told(rule: AlertRule, raised: int) -> None:

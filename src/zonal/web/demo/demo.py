@@ -16,6 +16,7 @@ import zonal
 from zonal.errors import WebError
 from zonal.geo import destination
 from zonal.session import Router
+from zonal.store import Store
 from zonal.web.demo import past, topics
 from zonal.web.demo.city import CENTRE, make_city
 from zonal.web.demo.crowd import Crowd, StoryClock
@@ -33,6 +34,7 @@ MQTT_NEEDS = ("mqtt5", "websockets", "aiomqtt")
 PAST_NEEDS = ("deltalake",)
 _ROUTER_PORT = 7447
 _FIRST_MESSAGE_S = 20.0
+_NEWEST_LIVES_S = 60.0
 _ROUTERS = (("Duomo", 0.0, 0.0), ("San Siro", 285.0, 4_500.0), ("Lambrate", 70.0, 4_200.0))
 
 
@@ -107,6 +109,9 @@ class Demo:
                 self._past = past.Past(self.options.data, endpoints)
                 self._stack.callback(self._past.close)
                 told(str(self._past.log))
+        with self._step("stores of newest values") as told:
+            self._keep_newest(endpoints)
+            told(str(self.options.data / "newest"))
         with self._step("map and REST") as told:
             self._serve(endpoints, zones)
             told(self.server.url)
@@ -181,6 +186,19 @@ class Demo:
         settings: dict[str, Any] = {"metadata": about}
         listen = [f"tcp/{LOCALHOST}:{port_or_any(port)}"]
         return self._stack.enter_context(Router(listen, connect=connect, settings=settings))
+
+    def _keep_newest(self, endpoints: list[str]) -> None:
+        """Stations are told apart by their places; what moves has a session of its own."""
+        session = self._stack.enter_context(
+            zonal.open(zonal.config("client", connect=endpoints[:1]))
+        )
+        folder = self.options.data / "newest"
+        for name, keys, by in (
+            ("stations", [topics.AIR], "place"),
+            ("movers", [topics.CARS, topics.PHONES], "source"),
+        ):
+            store = Store(session, keys, data=folder / name, by=by, ttl_s=_NEWEST_LIVES_S)
+            self._stack.enter_context(store)
 
     def _serve(self, endpoints: list[str], zones: Path) -> None:
         config = zonal.config("client", connect=endpoints[:1])
