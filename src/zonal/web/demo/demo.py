@@ -34,7 +34,6 @@ MQTT_NEEDS = ("mqtt5", "websockets", "aiomqtt")
 PAST_NEEDS = ("deltalake",)
 _ROUTER_PORT = 7447
 _FIRST_MESSAGE_S = 20.0
-_NEWEST_LIVES_S = 60.0
 _ROUTERS = (("Duomo", 0.0, 0.0), ("San Siro", 285.0, 4_500.0), ("Lambrate", 70.0, 4_200.0))
 
 
@@ -188,17 +187,20 @@ class Demo:
         return self._stack.enter_context(Router(listen, connect=connect, settings=settings))
 
     def _keep_newest(self, endpoints: list[str]) -> None:
-        """Stations are told apart by their places; what moves has a session of its own."""
+        """Stations and cars each share a session, phones have their own.
+
+        Cars, too, are told apart by their places then, and those of a moment ago are forgotten.
+        """
         session = self._stack.enter_context(
             zonal.open(zonal.config("client", connect=endpoints[:1]))
         )
         folder = self.options.data / "newest"
-        for name, keys, by in (
-            ("stations", [topics.AIR], "place"),
-            ("movers", [topics.CARS, topics.PHONES], "source"),
+        for name, key, by, ttl_s in (
+            ("stations", topics.AIR, "place", 60.0),
+            ("cars", topics.CARS, "place", 2.0),
+            ("phones", topics.PHONES, "source", 60.0),
         ):
-            store = Store(session, keys, data=folder / name, by=by, ttl_s=_NEWEST_LIVES_S)
-            self._stack.enter_context(store)
+            self._stack.enter_context(Store(session, key, data=folder / name, by=by, ttl_s=ttl_s))
 
     def _serve(self, endpoints: list[str], zones: Path) -> None:
         config = zonal.config("client", connect=endpoints[:1])
