@@ -316,7 +316,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=12)
     parser.add_argument("--topics", type=int, nargs="*", default=[1_000, 10_000])
     parser.add_argument("--quick", action="store_true", help="a short run")
-    parser.add_argument("--figure", type=Path, default=Path("docs/figures/session-ratios.png"))
+    parser.add_argument("--figure", type=Path, default=Path("out/session-ratios.png"))
     options = parser.parse_args()
     rounds, count = (1, 30_000) if options.quick else (options.rounds, options.count)
     pipe, other = SPAWN.Pipe()
