@@ -29,8 +29,8 @@ from zonal.session import Router
 
 ROOT: Any = typer.main.get_command(app)
 SAYS_NOTHING = {
-    "pub", "completion", "mesh pub", "broker passwd", "broker kick", "broker bridge", "demo", "store", "export",
-    "pipeline submit",
+    "pub", "completion", "mesh pub", "broker passwd", "broker kick", "broker bridge", "demo",
+    "store", "export", "pipeline submit",
 }  # fmt: skip  # fmt: skip
 """Commands whose output is no data."""
 
