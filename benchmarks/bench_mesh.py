@@ -6,6 +6,7 @@ import random
 import statistics
 import time
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from zonal.mesh import (
     WIRE,
@@ -17,7 +18,9 @@ from zonal.mesh import (
     is_legitimate,
     lay_out,
 )
+from zonal_lab.experiment import Results, run_trial
 from zonal_lab.psvr import (
+    EXPERIMENT,
     Corruption,
     OlderScheme,
     PsvrScheme,
@@ -28,6 +31,8 @@ from zonal_lab.psvr import (
     shen_scheme,
 )
 
+FIGURES = "messages,weak-links,moving,joining,rest,channels"
+"""The parts of the evaluation that are run here, at small size."""
 DATA = os.environ.get("ZONAL_DATA")
 """The folder of recorded data; without it what needs a recording is left out."""
 
@@ -147,6 +152,15 @@ def packets() -> dict[str, float]:
     return found
 
 
+def figures() -> None:
+    """Parts of the evaluation on small networks: what their page says."""
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        results = Results(folder)
+        run_trial("psvr", EXPERIMENT.trial(quick=True, parts=FIGURES), results)
+        print("\n".join(line for line in EXPERIMENT.page(results, folder, "psvr") if line))
+
+
 def main() -> None:
     result = {
         "simulator": {str(n): simulator(n) for n in (50, 500, 2000)},
@@ -155,6 +169,7 @@ def main() -> None:
         "grenoble_percent": grenoble(),
         "beacon": packets(),
     }
+    figures()
     print(json.dumps(result))
 
 

@@ -29,9 +29,17 @@ from zonal.session import Router
 
 ROOT: Any = typer.main.get_command(app)
 SAYS_NOTHING = {
-    "pub", "completion", "mesh pub", "broker passwd", "broker kick", "broker bridge", "demo",
-    "store", "export", "pipeline submit",
-}  # fmt: skip  # fmt: skip
+    "broker bridge",
+    "broker kick",
+    "broker passwd",
+    "completion",
+    "demo",
+    "export",
+    "mesh pub",
+    "pipeline submit",
+    "pub",
+    "store",
+}
 """Commands whose output is no data."""
 
 

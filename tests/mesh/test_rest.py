@@ -63,3 +63,18 @@ def test_a_neighbour_that_is_gone_is_noticed_within_the_stated_bound() -> None:
 def test_a_pace_without_bound_is_refused() -> None:
     with pytest.raises(MeshError, match="from 1 to 64"):
         MeshConfig(rest_periods=100)
+
+
+def test_what_is_published_over_a_cut_at_rest_arrives_late() -> None:
+    ring = {n: ((n - 1) % 6, (n + 1) % 6) for n in range(6)}
+    channel = GraphChannel(ring)
+    config = MeshConfig(rest_periods=8, acknowledged=True, write_back=6)
+    sim = Simulation(channel, config, seed=3)
+    sim.subscribe(3, 1)
+    sim.settle(200)
+    parent = sim.nodes[3].tree.parent
+    channel.cut(3, parent)
+    record = sim.publish(parent, 1)
+    assert sim.run_until(lambda: bool(record.deliveries), sim.now + 160)
+    sim.settle(60)
+    assert [arrival.node for arrival in record.deliveries] == [3]

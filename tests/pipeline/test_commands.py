@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -165,6 +166,25 @@ def test_deliveries_are_counted_into_parquet_once(
 def test_wrong_arguments_say_what_is_right(arguments: tuple[str, ...], message: str) -> None:
     with pytest.raises(ZonalError, match=message):
         run(pipeline_command.app, *arguments)
+
+
+def test_submit_shows_the_command_with_packages_settings_and_environment(tmp_path: Path) -> None:
+    command = run(
+        pipeline_command.app, "submit", "--show", "--master", "spark://head:7077",
+        "--environment", tmp_path / "e.tar.gz", "--conf", "a.b=c=d",
+        "--", "run", "s3://city/log", "lake", "--once",
+    )  # fmt: skip
+    words = shlex.split(command)
+    assert words[0].endswith("/bin/spark-submit")
+    assert words[-5:] == ["pipeline", "run", "s3://city/log", "lake", "--once"]
+    assert words[words.index("--archives") + 1] == f"{tmp_path}/e.tar.gz#environment"
+    settings = [words[at + 1] for at, word in enumerate(words) if word == "--conf"]
+    assert {"a.b=c=d", "spark.pyspark.python=./environment/bin/python"} < set(settings)
+    assert f"spark.pyspark.driver.python={sys.executable}" in settings
+    (packages,) = (one for one in settings if one.startswith("spark.jars.packages="))
+    assert ":hadoop-aws:" in packages
+    local = shlex.split(run(pipeline_command.app, "submit", "--show", "--", "run", "log", "lake"))
+    assert not any("hadoop-aws" in word for word in local)
 
 
 def test_without_java_the_error_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:

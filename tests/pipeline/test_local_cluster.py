@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import tarfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -45,16 +44,6 @@ def spark_home(folder: Path) -> Path | None:
     return folder
 
 
-def packed_environment(folder: Path) -> Path:
-    """An archive with a Python, as `venv-pack` makes them, but one that only calls ours."""
-    python = folder / "python"
-    python.write_text(f'#!/bin/sh\necho "$PWD" >> {folder}/used\nexec {sys.executable} "$@"\n')
-    python.chmod(0o755)
-    with tarfile.open(folder / "environment.tar.gz", "w:gz") as packed:
-        packed.add(python, "bin/python")
-    return folder / "environment.tar.gz"
-
-
 @pytest.mark.group("spark")
 @pytest.mark.timeout(300)
 def test_a_submitted_job_runs_on_two_executors_and_writes_every_row_once_into_a_bucket(
@@ -66,16 +55,14 @@ def test_a_submitted_job_runs_on_two_executors_and_writes_every_row_once_into_a_
     with LogWriter(f"{bucket}/log") as writer:
         writer.append(messages(200))
         writer.append(messages(200, first=200))
-    environment = packed_environment(tmp_path)
     code = "from zonal.cli import app; app()"
     settings = [part for name, value in _CONF.items() for part in ("--conf", f"{name}={value}")]
     variables = {**os.environ, "SPARK_HOME": str(home), "SPARK_LOCAL_IP": "127.0.0.1"}
-    variables.pop("PYSPARK_PYTHON", None)
+    variables["PYSPARK_PYTHON"] = sys.executable
     with subprocess.Popen(
         [
             sys.executable, "-c", code, "pipeline", "submit", "--master", "local-cluster[2,1,2048]",
-            *settings, "--environment", str(environment),
-            "--", "run", f"{bucket}/log", f"{bucket}/lake", "--once",
+            *settings, "--", "run", f"{bucket}/log", f"{bucket}/lake", "--once",
         ],
         env=variables,
         cwd=tmp_path,
@@ -93,8 +80,6 @@ def test_a_submitted_job_runs_on_two_executors_and_writes_every_row_once_into_a_
     assert "400 messages: 400 silver, 0 quarantined, 0 doubles; 400 so far" in output
     logs = [path.read_text() for path in (home / "work").glob("app-*/*/stderr")]
     assert sum("Finished task" in log for log in logs) == 2
-    used = set((tmp_path / "used").read_text().split())
-    assert {Path(each).parent.parent for each in used} == {home / "work"}  # by executors alone
     silver = History(lake=f"{bucket}/lake").table(Selection())
     assert sorted(silver["offset"].to_pylist()) == list(range(400))
     gold = Lake(f"{bucket}/lake").find("windows")

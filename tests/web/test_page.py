@@ -21,7 +21,7 @@ import zonal
 from browser import Watched, browser, chromium, screenshot
 from network import client, eventually, router_row
 from served import Web
-from zonal import Point
+from zonal import Point, Store
 from zonal.geo import destination
 from zonal.session import Query, Router, Session
 from zonal.web import MapView, Meter, WebOptions, WebServer
@@ -635,6 +635,20 @@ def test_history_is_not_offered_where_there_is_none(chrome: Browser, web: Web) -
     expect(page.get_by_role("button", name="Ask history")).to_be_hidden()
     expect(page.locator("#time-card")).to_be_hidden()
     page.close()
+
+
+def test_what_a_store_knows_is_there_when_the_page_opens(chrome: Browser, web: Web) -> None:
+    with Store(web.sensor, "**"):
+        eventually(lambda: _kept(web, "city/bus/7"))
+        page = chrome.new_page()
+        page.goto(web.url)
+        expect(page.locator("#shown")).to_have_text("1", timeout=WAIT_MS)
+        page.close()
+
+
+def _kept(web: Web, key: str) -> bool:
+    web.session.put(key, {"id": "7"}, location=Point(45.46, 9.19))
+    return bool(list(web.session.get(key)))
 
 
 def test_the_page_of_the_interface_shows_every_operation(chrome: Browser, web: Web) -> None:

@@ -34,8 +34,8 @@ def run(folder: Path, *arguments: str) -> str:
         ("subscribing", "within O(n) rounds"),
         ("channels", "beacons know nothing of channels"),
         ("rest", "| none | 4 s | 8"),  # 900 beacons an hour, or nearly
-        ("joining", "a node joins a ring of n in O(n)"),
-        ("weak-links", "95 % arrive with acknowledgement"),
+        ("joining", "rounds, mean"),
+        ("weak-links", "lose half"),
         ("moving", "random waypoints"),
     ],
 )

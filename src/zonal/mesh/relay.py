@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from zonal.mesh.packets import Ack, Effect, Pub, Send
 from zonal.mesh.place import Forward, Place
-from zonal.mesh.stranded import REMEMBERED, Stranded
+from zonal.mesh.stranded import REMEMBERED, WAVES, Stranded
 from zonal.runtime import Recent
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class Relay:
         self.pending: dict[int, Pending] = {}
         self.publications: Recent[tuple[int, int]] = Recent(REMEMBERED)
         self.hops: Recent[tuple[int, int]] = Recent(REMEMBERED)
-        self.handled: dict[tuple[int, int, int, bool], tuple[int, float]] = {}
+        self.handled: dict[tuple[int, int, int, int], tuple[int, float]] = {}
         self.stranded = Stranded(config)
         self.wake_at = inf
 
@@ -70,10 +70,10 @@ class Relay:
 
         On a ring that stands each position is passed once (theorem 1). What comes again was taken
         for lost, or set out anew, where it had arrived: to pass it on would do all of it twice.
-        One that set out anew after the ring had moved is told apart from the first.
+        One that set out anew after the ring had moved is told apart by the hops it has left.
         """
         span = (pub.end - pub.goal) % length or length
-        key = (pub.origin, pub.serial, pub.goal, pub.ttl < self.config.ttl // 2)
+        key = (pub.origin, pub.serial, pub.goal, pub.ttl * WAVES // max(self.config.ttl, 1))
         before, at = self.handled.pop(key, (0, now))
         again = span <= before and 0 <= now - at < _WAVE * self.config.period
         self.handled[key] = (before, at) if again else (span, now)

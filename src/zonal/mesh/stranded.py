@@ -14,8 +14,11 @@ if TYPE_CHECKING:
 REMEMBERED = 512
 """Publications and hops that a node remembers, to tell doubles from news."""
 
+WAVES = 3
+"""How often a publication may set out, the first time included."""
+
 _QUIET = 2  # periods without a change after which a new ring is taken to stand
-_HELD = 20  # periods until a publication is let go; a broken link is known long before
+_HELD = 20  # beacons until a publication is let go; a broken link is known long before
 _RINGS = 2  # that it goes around on from one node: the first may close without those it is for
 
 Standing = tuple[tuple[int, ...], int] | None
@@ -36,9 +39,9 @@ class Stranded:
     """What a node holds back; it goes around whenever the ring has changed and stands again.
 
     Twice at most, because the two ends of a link that breaks do not notice at the same time: the
-    ring may first close without those who were behind it. Going around costs half of the hops that
-    a publication may take, so that none does so in one place after the other: in a network that
-    never comes to rest they would multiply.
+    ring may first close without those who were behind it. Going around costs a third of the hops
+    that a publication may take, so that none does so in one place after the other: in a network
+    that never comes to rest they would multiply.
     """
 
     def __init__(self, config: MeshConfig) -> None:
@@ -50,7 +53,7 @@ class Stranded:
 
     def hold(self, pub: Pub, since: float, now: float) -> bool:
         """Keep a publication that was tried since then; False: no room, or it had its time here."""
-        spent = self.config.ttl // 2
+        spent = self.config.ttl // WAVES
         if pub.ttl <= spent or len(self.held) >= self.config.pending:
             return False
         if self.known.check((pub.origin, pub.serial)):
@@ -68,7 +71,7 @@ class Stranded:
     def due(self, now: float) -> list[Pub]:
         """What goes around now; what is let go does so too, if it never did: bad luck, no break."""
         quiet = now - _QUIET * self.config.period
-        oldest = now - _HELD * self.config.period
+        oldest = now - _HELD * self.config.period * self.config.rest_periods
         stands = self.standing is not None and self.stands_since <= quiet
         out, kept = [], []
         for held in self.held:

@@ -135,7 +135,7 @@ class Corruption:
         ]
         relay.stranded.stands_since = self._time(now)
         relay.handled = {
-            (self._name(), self._number(), self._number(), rng.random() < 0.5): (
+            (self._name(), self._number(), self._number(), rng.randrange(3)): (
                 self._number(),
                 self._time(now),
             )

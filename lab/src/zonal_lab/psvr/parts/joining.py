@@ -7,13 +7,14 @@ from statistics import mean
 from typing import TYPE_CHECKING
 
 from zonal.mesh import GraphChannel, MeshConfig, Simulation, connected_gnp, is_legitimate
-from zonal_lab.experiment import Verdict, new_figure, panels, save_figure, table
-from zonal_lab.psvr.parts.part import CHANNEL, GREY, OURS, Part, Row, grouped, product
+from zonal_lab.experiment import Claim, Unit, new_figure, panels, save_figure, table
+from zonal_lab.psvr.parts.part import CHANNEL, GREY, OURS, WORK, Part, Row, grouped, product
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
+    from zonal_lab.experiment import Draw
     from zonal_lab.psvr.plan import PsvrPlan, Recordings
 
 _LIMIT_S = 600.0
@@ -69,15 +70,20 @@ def _spare(graph: dict[int, tuple[int, ...]], rng: random.Random) -> int:
     return names[0]
 
 
-def _claims(rows: Sequence[Row]) -> Iterator[Verdict]:
-    by_n = {n: mean(r["rounds"] for r in group) for (n,), group in grouped(rows, "n").items()}
-    few, many = min(by_n), max(by_n)
-    yield Verdict(
-        "section 4",
-        "a node joins a ring of n in O(n)",
-        all(row["joined"] for row in rows) and by_n[many] / by_n[few] <= many / few,
-        f"{by_n[few]:.0f} rounds with n = {few}, {by_n[many]:.0f} with n = {many}",
-    )
+def _claims(rows: Sequence[Row]) -> Iterator[Claim]:
+    sizes = sorted({row["n"] for row in rows})
+
+    def growth(draw: Draw) -> float:
+        """Rounds of the largest ring over those of the smallest, by how much larger it is."""
+        if len(sizes) < 2:
+            raise LookupError("only one size was run")
+        few, many = ([r["rounds"] for r in rows if r["n"] == n] for n in (sizes[0], sizes[-1]))
+        return float(draw(many) / draw(few) * sizes[0] / sizes[-1])
+
+    yield Claim(
+        WORK, "3", "a node joins a ring of n in O(n): rounds grow no faster than n", "",
+        Unit.TIMES, growth, most=1,
+    )  # fmt: skip
 
 
 def _section(rows: Sequence[Row], picture: Path) -> Iterator[str]:

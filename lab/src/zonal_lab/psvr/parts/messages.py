@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from zonal_lab.experiment import Draw
     from zonal_lab.psvr.plan import PsvrPlan, Recordings
 
-_GRAPHS = {20: 80, 50: 80, 100: 80, 200: 12, 500: 4, 1000: 4}
+_GRAPHS = {20: 80, 50: 80, 100: 80, 200: 40, 500: 12, 1000: 6}
 _SUBSCRIBERS = (1, 2, 5, 10, 20, 50, 100, 200, 500)
 _SCHEMES = {
     "psvr": "shortcuts as in the paper's figure 4",
