@@ -36,7 +36,8 @@ export const Dots = L.Layer.extend({
 
   onAdd(map) {
     this.map = map;
-    this.canvas = L.DomUtil.create("canvas", "leaflet-zoom-hide", map.getPane("overlayPane"));
+    Object.assign(map.createPane("dots").style, { zIndex: 410, pointerEvents: "none" }); // above areas
+    this.canvas = L.DomUtil.create("canvas", "leaflet-zoom-hide", map.getPane("dots"));
     this.canvas.setAttribute("aria-hidden", "true");
     map.on("move zoomend viewreset resize", this.ask, this);
     this.ask();
