@@ -38,9 +38,15 @@ class SparkHolder:
 
     def __init__(self, warehouse: Path) -> None:
         self._conf = {
-            "spark.sql.shuffle.partitions": "2",
+            "spark.sql.shuffle.partitions": "1",
             "spark.sql.warehouse.dir": str(warehouse),
             "spark.driver.memory": "1g",
+            "spark.ui.enabled": "false",
+            "spark.databricks.delta.snapshotPartitions": "1",
+            # Plans run once here: quick to compile is better than quick.
+            "spark.sql.codegen.wholeStage": "false",
+            "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+            "spark.sql.adaptive.enabled": "false",
         }
         self._session: SparkSession | None = None
 

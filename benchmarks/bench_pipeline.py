@@ -1,7 +1,9 @@
 """The pipeline's figures in one run: stream, recorder, deliveries, history, two executors.
 
 `python benchmarks/bench_pipeline.py [part …] [--scale 0.1]`; human lines, then one JSON line. With
-`--into FILE` parts can be run one after another: the picture shows all that the file has; with
+`--into FILE` parts can be run one after another: the picture shows all that the file has. With
+`--keep FOLDER` its log is used again, and history asks the lake that the stream has left there; the
+part `log` only writes the log. With
 `--data FOLDER` zones and places are real ones (`milano_nil/*.geojson`, `geolife/**/*.plt`). On a
 shared machine the wall clock says little, so each figure is also given per second of processor
 time of all processes taken together, times two: what two free cores would do.
@@ -18,6 +20,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -32,7 +35,6 @@ import shapely
 
 from pipeline_data import (
     DECLARED,
-    START_US,
     fleet,
     message_table,
     subscription_table,
@@ -43,20 +45,22 @@ from pipeline_picture import draw
 from zonal.geo import Box
 from zonal.pipeline import (
     LOG_SCHEMA,
-    Commit,
     History,
     Lake,
     Log,
+    LogWriter,
     Recorder,
     RecorderPlan,
     Selection,
-    log_ddl,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
+    from deltalake import DeltaTable
     from pyspark.sql import SparkSession
+
+    from zonal.pipeline.jobs import BatchReport
 
 
 @dataclass
@@ -78,23 +82,55 @@ def measured() -> Iterator[Took]:
 
 def processor_s() -> float:
     """Processor time of this process and all below it (Spark's JVM and its workers)."""
-    parents, ticks = {}, {}
+    # Also of children that ended, so that no worker's time is lost.
+    ticks = sum(sum(map(int, fields[11:15])) for fields in family().values())
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def family() -> dict[int, list[str]]:
+    """What the kernel says of this process and all below it, by their numbers."""
+    found = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdecimal():
             try:
-                fields = (entry / "stat").read_text().rpartition(")")[2].split()
+                text = (entry / "stat").read_text()
             except OSError:
                 continue
-            parents[int(entry.name)] = int(fields[1])
-            # Also of children that ended, so that no worker's time is lost.
-            ticks[int(entry.name)] = sum(map(int, fields[11:15]))
-    total, me = 0, os.getpid()
-    for pid, count in ticks.items():
+            found[int(entry.name)] = text.rpartition(")")[2].split()
+    ours = {}
+    for pid, fields in found.items():
         at = pid
-        while at in parents and at != me:
-            at = parents[at]
-        total += count if at == me else 0
-    return total / os.sysconf("SC_CLK_TCK")
+        while at in found and at != os.getpid():
+            at = int(found[at][1])
+        if at == os.getpid():
+            ours[pid] = fields
+    return ours
+
+
+@contextmanager
+def peak_memory() -> Iterator[list[int]]:
+    """The most memory that this process and all below it had together, in bytes."""
+    peak, done = [0], threading.Event()
+
+    def watch() -> None:
+        while not done.wait(0.5):
+            peak[0] = max(peak[0], sum(_resident(pid) for pid in family()))
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield peak
+    finally:
+        done.set()
+        watcher.join()
+
+
+def _resident(pid: int) -> int:
+    try:
+        pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    except (OSError, IndexError):
+        return 0
+    return pages * os.sysconf("SC_PAGE_SIZE")
 
 
 def say(text: str) -> None:
@@ -115,43 +151,56 @@ def spark(master: str = "local[2]") -> SparkSession:
 
 
 def bench_stream(folder: Path, scale: float, data: Path | None) -> dict[str, float]:
-    """Log → silver → gold against Spark's own Parquet stream with one aggregate."""
+    """Log → silver → gold against Spark's own stream of the log with one aggregate."""
     from zonal.pipeline.jobs import Pipeline, PipelinePlan, SilverPlan, WindowPlan
 
     rows = int(4_000_000 * scale)
-    log, warm = write_log(folder / "log", rows), write_log(folder / "warm", 300_000)
+    log, warm = bench_log(folder, scale), write_log(folder / "warm", 300_000)
     session = spark()
     silver = SilverPlan(DECLARED, zones(data))
     plan = PipelinePlan(silver, WindowPlan(("pm10",)), gold_every=3)
     for source, lake in ((warm, "lake-0"), (warm, "lake-1")):
         Pipeline(session, source, folder / lake, plan).run()
+    reports: list[BatchReport] = []
     with measured() as native:
         _native_aggregate(session, log, folder / "native")
-    with measured() as ours:
-        Pipeline(session, log, folder / "lake", plan).run(max_rows=1_000_000)
+    with measured() as ours, peak_memory() as peak:
+        Pipeline(session, log, folder / "lake", plan, on_batch=reports.append).run(max_files=10)
+    halves = np.array_split(np.array([report.seconds for report in reports]), 2)
     assert session.table("native").agg({"count": "sum"}).first()[0] == rows
-    silver = Lake(folder / "lake").snapshot().files("silver")
-    assert sum(one.rows for one in silver) == rows
+    silver = Lake(folder / "lake").find("silver")
+    assert silver is not None
+    assert silver.to_pyarrow_dataset().count_rows() == rows
     result = {
         "rows": rows,
         "rows_per_s": rows / ours.wall_s,
         "rows_per_2_cpu_s": 2 * rows / ours.cpu_s,
         "native_rows_per_s": rows / native.wall_s,
         "native_rows_per_2_cpu_s": 2 * rows / native.cpu_s,
+        "peak_gb": peak[0] / 1e9,
+        "later_half_against_first": float(np.median(halves[1]) / np.median(halves[0])),
     }
     say(
         f"log → silver → gold: {result['rows_per_s']:,.0f} rows/s by the clock, "
-        f"{result['rows_per_2_cpu_s']:,.0f} on two free cores (target 80,000); Spark's own "
-        f"Parquet stream with one aggregate: {result['native_rows_per_s']:,.0f} and "
-        f"{result['native_rows_per_2_cpu_s']:,.0f}"
+        f"{result['rows_per_2_cpu_s']:,.0f} on two free cores (target 100,000); Spark's own "
+        f"stream of the log with one aggregate: {result['native_rows_per_s']:,.0f} and "
+        f"{result['native_rows_per_2_cpu_s']:,.0f}; at most {result['peak_gb']:.1f} GB in all "
+        f"processes; a batch of the second half took {result['later_half_against_first']:.2f} "
+        "times as long as one of the first"
     )
     return result
+
+
+def bench_log(folder: Path, scale: float, _: Path | None = None) -> Path:
+    """The log that the stream reads; one that is there already is taken as it is."""
+    log = folder / "log"
+    return log if log.exists() else write_log(log, int(4_000_000 * scale))
 
 
 def _native_aggregate(session: SparkSession, log: Path, out: Path) -> None:
     from pyspark.sql import functions as F  # noqa: N812
 
-    stream = session.readStream.schema(log_ddl()).parquet(str(log / "segments"))
+    stream = session.readStream.format("delta").load(str(log))
     grouped = (
         stream.withWatermark("timestamp", "1 hour")
         .groupBy(F.window("timestamp", "5 minutes"), "topic")
@@ -168,11 +217,22 @@ def _native_aggregate(session: SparkSession, log: Path, out: Path) -> None:
     query.awaitTermination()
 
 
-def bench_recorder(folder: Path, scale: float, _: Path | None) -> dict[str, float]:
-    """Messages a second from publishers through a router into the log, none lost."""
+def bench_recorder(folder: Path, scale: float, _: Path | None) -> dict[str, Any]:
+    """Messages a second from an unpaced publisher through a router into the log, five times."""
+    runs = [_record(folder / str(number), int(600_000 * scale)) for number in range(5)]
+    rates = [run["messages_per_s"] for run in runs]
+    say(
+        f"recorder through a router: {', '.join(f'{rate:,.0f}' for rate in rates)} msg/s (target "
+        f"50,000); {sum(run['overflowed'] for run in runs)} overflowed, "
+        f"{sum(run['lost'] for run in runs)} lost; "
+        f"{statistics.median(run['all_cpu_us'] for run in runs):.0f} µs of processor time a message"
+    )
+    return {"messages_per_s": statistics.median(rates), "runs": runs}
+
+
+def _record(folder: Path, count: int) -> dict[str, float]:
     import zonal
 
-    count = int(600_000 * scale)
     context = multiprocessing.get_context("spawn")
     with zonal.Router(("tcp/127.0.0.1:0",)) as router:
         endpoint = router.endpoints[0]
@@ -190,18 +250,13 @@ def bench_recorder(folder: Path, scale: float, _: Path | None) -> dict[str, floa
                 counters = recorder.counters
                 done.set()
                 sender.join()
-    result = {
+    return {
         "messages": count,
         "messages_per_s": count / took.wall_s,
-        "recorder_cpu_us": 1e6 * took.cpu_s / count,
+        "all_cpu_us": 1e6 * took.cpu_s / count,
         "overflowed": counters.overflowed,
         "lost": count - Log(folder / "log").next_offset(),
     }
-    say(
-        f"recorder through a router: {result['messages_per_s']:,.0f} msg/s (target 30,000), "
-        f"{counters.overflowed} overflowed, {result['lost']} lost"
-    )
-    return result
 
 
 def _publish(endpoint: str, count: int, gate: Any, done: Any) -> None:
@@ -331,59 +386,86 @@ def _geopandas_join(folder: Path, *, subscribers: int, sample_subscribers: int) 
 
 
 def bench_history(folder: Path, scale: float, _: Path | None) -> dict[str, float]:
-    """An area and one hour out of ten million rows against a full scan."""
-    rows = int(10_000_000 * scale)
-    lake = Lake(folder / "lake", create=True)
-    rate = rows / 86_400  # a day
-    for first in range(0, rows, 500_000):
-        count = min(500_000, rows - first)
-        table = fleet(count, first, rate=rate)
-        table = table.add_column(0, "offset", pa.array(np.arange(first, first + count)))
-        table = table.append_column("time", table["timestamp"]).sort_by("cell")
-        target = lake.new_folder() / "table=silver"
-        target.mkdir(parents=True)
-        pq.write_table(table, target / "part-0.parquet", compression="zstd", row_group_size=16_384)
-        lake.commit(Commit(added={"silver": lake.data_files(target)}))
-    since = datetime.fromtimestamp(START_US / 1e6, UTC) + timedelta(hours=9)
+    """A district and one hour against a full scan, and against DuckDB, on one table."""
+    table, history, name = _past(folder, scale)
+    rows = table.to_pyarrow_dataset().count_rows()
+    files = pa.table(table.get_add_actions(flatten=True))
+    since = min(files["min.timestamp"].to_pylist()) + timedelta(hours=9)
     area = Box(45.455, 9.17, 45.475, 9.20)
-    history = History(lake=folder / "lake")
     wanted = Selection("city/**", area, since, since + timedelta(hours=1))
-    pruned, full = [], []
-    for _ in range(9):
+    pruned, beside, full = [], [], []
+    for _ in range(9):  # in turns, so that both meet the same machine
         with measured() as one:
             found = history.table(wanted)
         pruned.append(one)
+        with measured() as one:
+            same = _duckdb(table, name, wanted)
+        beside.append(one)
+    assert same == found.num_rows
     scan = history.last_scan
     for _ in range(2):
-        one, kept = Took(time.perf_counter(), time.process_time()), 0
-        for path in lake.absolute(lake.snapshot().files("silver")):
-            for batch in pq.ParquetFile(path).iter_batches(columns=LOG_SCHEMA.names):
+        kept = 0
+        with measured() as one:
+            for batch in table.to_pyarrow_dataset().to_batches(columns=LOG_SCHEMA.names):
                 kept += wanted.filter(batch.cast(LOG_SCHEMA)).num_rows
-        full.append(Took(time.perf_counter() - one.wall_s, time.process_time() - one.cpu_s))
+        full.append(one)
     assert kept == found.num_rows
-    query_s, scan_s = statistics.median(one.wall_s for one in pruned), min(o.wall_s for o in full)
-    share = query_s / scan_s
+    query_s, duckdb_s = (statistics.median(o.wall_s for o in many) for many in (pruned, beside))
+    scan_s = min(one.wall_s for one in full)
     cpu_share = statistics.median(one.cpu_s for one in pruned) / min(one.cpu_s for one in full)
     say(
-        f"history: area + one hour out of {rows:,} rows: {found.num_rows:,} messages in "
-        f"{query_s * 1000:.0f} ms, {100 * share:.2f} % of a full scan ({scan_s:.2f} s; target "
-        f"5 %), {100 * cpu_share:.2f} % by processor time; {scan.files_opened} of {scan.files} "
-        f"files opened, {scan.row_groups_read} row groups read"
+        f"history: a district and one hour out of {rows:,} rows of {name}: {found.num_rows:,} "
+        f"messages in {query_s * 1000:.0f} ms, {100 * query_s / scan_s:.2f} % of a full scan "
+        f"({scan_s:.2f} s; target 2 %), {100 * cpu_share:.2f} % by processor time; "
+        f"{query_s / duckdb_s:.2f} times DuckDB's time ({duckdb_s * 1000:.0f} ms; target 1.5); "
+        f"{scan.files_opened} of {scan.files} files opened"
     )
     return {
         "rows": rows,
         "found": found.num_rows,
         "query_s": query_s,
+        "duckdb_s": duckdb_s,
         "full_scan_s": scan_s,
-        "share": share,
+        "share": query_s / scan_s,
         "share_by_cpu": cpu_share,
     }
+
+
+def _past(folder: Path, scale: float) -> tuple[DeltaTable, History, str]:
+    """The lake that the stream has left; without one, a day of a log, laid out as silver is."""
+    silver = Lake(folder / "lake").find("silver")
+    if silver is not None:
+        return silver, History(lake=folder / "lake"), "silver"
+    rows = int(10_000_000 * scale)
+    with LogWriter(folder / "day") as writer:
+        for first in range(0, rows, 500_000):
+            count = min(500_000, rows - first)
+            writer.append(fleet(count, first, rate=rows / 86_400).sort_by("cell"))
+    return Log(folder / "day").table(), History(log=folder / "day"), "the log"
+
+
+def _duckdb(table: DeltaTable, name: str, wanted: Selection) -> int:
+    """The same rows by DuckDB: it prunes by the same statistics."""
+    import duckdb
+
+    assert isinstance(wanted.area, Box)
+    assert wanted.since is not None
+    assert wanted.until is not None
+    box, time = wanted.area, "time" if name == "silver" else "timestamp"
+    with duckdb.connect() as connection:
+        connection.register("past", table.to_pyarrow_dataset())
+        found = connection.sql(
+            f"""select {", ".join(f'"{column}"' for column in LOG_SCHEMA.names)} from past
+            where {time} between ? and ? and latitude between ? and ? and longitude between ? and ?
+            order by timestamp, received""",
+            params=[wanted.since, wanted.until, box.min_lat, box.max_lat, box.min_lon, box.max_lon],
+        )
+        return int(found.to_arrow_table().num_rows)
 
 
 _CLUSTER = """
 import sys, time
 from pathlib import Path
-from zonal.pipeline import log_ddl
 from zonal.pipeline.jobs import SilverPlan, open_spark, refine
 sys.path.insert(0, sys.argv[3])
 from pipeline_data import DECLARED, zones
@@ -393,7 +475,7 @@ spark = open_spark(f"local-cluster[{executors},1,1024]", conf={
     "spark.sql.files.maxPartitionBytes": "2m", "spark.sql.files.openCostInBytes": "0",
     "spark.scheduler.minRegisteredResourcesRatio": "1.0"})
 plan = SilverPlan(DECLARED, zones(Path(sys.argv[4]) if sys.argv[4:] else None))
-rows = spark.read.schema(log_ddl()).parquet(sys.argv[2] + "/segments")
+rows = spark.read.format("delta").load(sys.argv[2])
 job = lambda: refine(rows, plan).write.format("noop").mode("overwrite").save()
 job()
 start = time.perf_counter()
@@ -430,7 +512,8 @@ def bench_cluster(folder: Path, scale: float, data: Path | None) -> dict[str, fl
     return {"one_s": took[1], "two_s": took[2], "speed_up": took[1] / took[2]}
 
 
-PARTS = {
+PARTS: dict[str, Callable[..., Any]] = {
+    "log": bench_log,
     "recorder": bench_recorder,
     "history": bench_history,
     "stream": bench_stream,
@@ -445,15 +528,19 @@ def main() -> None:
     parser.add_argument("--scale", type=float, default=1.0, help="share of the full size")
     parser.add_argument("--data", type=Path, help="a folder with milano_nil/ and geolife/")
     parser.add_argument("--into", type=Path, help="a JSON file that keeps the parts' results")
+    parser.add_argument("--keep", type=Path, help="a folder for log and lake that stay")
     parser.add_argument("--no-picture", action="store_true")
     arguments = parser.parse_args()
-    results: dict[str, dict[str, float]] = {}
-    for part in arguments.parts or PARTS:
-        folder = Path(tempfile.mkdtemp(prefix=f"zonal-bench-{part}-"))
+    results: dict[str, dict[str, Any]] = {}
+    for part in arguments.parts or [part for part in PARTS if part != "log"]:
+        folder = arguments.keep or Path(tempfile.mkdtemp(prefix=f"zonal-bench-{part}-"))
+        folder.mkdir(parents=True, exist_ok=True)
         try:
-            results[part] = PARTS[part](folder, arguments.scale, arguments.data)
+            found = PARTS[part](folder, arguments.scale, arguments.data)
+            results |= {part: found} if isinstance(found, dict) else {}
         finally:
-            shutil.rmtree(folder, ignore_errors=True)
+            if not arguments.keep:
+                shutil.rmtree(folder, ignore_errors=True)
     if arguments.into:
         known = json.loads(arguments.into.read_text()) if arguments.into.exists() else {}
         results = {**known, **results}

@@ -296,7 +296,7 @@ def many_moving(
     }
 
 
-def parts(endpoint: str, pid: int, *, quick: bool) -> Iterator[dict[str, Any]]:
+def parts(endpoint: str, pid: int, topics: list[int], *, quick: bool) -> Iterator[dict[str, Any]]:
     """What is measured beside throughput and latency, one after another."""
     yield outside(endpoint)
     yield costs()
@@ -306,16 +306,17 @@ def parts(endpoint: str, pid: int, *, quick: bool) -> Iterator[dict[str, Any]]:
         yield in_child(surplus, endpoint, encoding)
     for most in KEYS_AN_AREA:
         yield in_child(keys_an_area, endpoint, pid, most)
-    for topics in (100,) if quick else (1_000, 10_000):
-        yield in_child(many_topics, endpoint, topics)
+    for number in [100] if quick else topics:
+        yield in_child(many_topics, endpoint, number)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=300_000, help="messages a throughput round")
     parser.add_argument("--rounds", type=int, default=12)
+    parser.add_argument("--topics", type=int, nargs="*", default=[1_000, 10_000])
     parser.add_argument("--quick", action="store_true", help="a short run")
-    parser.add_argument("--figure", type=Path, default=Path("docs/figures/session-ratios.png"))
+    parser.add_argument("--figure", type=Path, default=Path("out/session-ratios.png"))
     options = parser.parse_args()
     rounds, count = (1, 30_000) if options.quick else (options.rounds, options.count)
     pipe, other = SPAWN.Pipe()
@@ -325,7 +326,7 @@ def main() -> None:
     try:
         console.print(f"Stock router on {endpoint}; 64-byte payloads")
         result: dict[str, float] = dict(compare(endpoint, count, rounds))
-        for part in parts(endpoint, pid, quick=options.quick):
+        for part in parts(endpoint, pid, options.topics, quick=options.quick):
             console.print("  " + ", ".join(f"{name} {value:,.4g}" for name, value in part.items()))
             result.update(part)
     finally:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 START_US = 1_794_700_800_000_000
-SEGMENT = 100_000
+COMMIT_ROWS = 100_000
 
 DECLARED = PayloadDeclaration(
     (
@@ -74,9 +74,10 @@ def fleet(count: int, first: int, *, devices: int = 1000, rate: float = 2000.0) 
 
 
 def write_log(folder: Path, rows: int) -> Path:
+    """A day of messages, in commits of a recorder's size."""
     with LogWriter(folder) as writer:
-        for first in range(0, rows, SEGMENT):
-            writer.append(fleet(min(SEGMENT, rows - first), first))
+        for first in range(0, rows, COMMIT_ROWS):
+            writer.append(fleet(min(COMMIT_ROWS, rows - first), first, rate=rows / 86_400))
     return folder
 
 

@@ -19,12 +19,12 @@ def draw(results: dict[str, dict[str, float]]) -> None:
         one = results["stream"]
         values = {
             "log→silver→gold": one["rows_per_s"],
-            "Parquet stream,\none aggregate": one["native_rows_per_s"],
+            "Delta stream,\none aggregate": one["native_rows_per_s"],
         }
-        panels.append(("rows/s on local[2]", values, 80_000, "log"))
+        panels.append(("rows/s on local[2]", values, 100_000, "log"))
     if "recorder" in results:
         values = {"recorder": results["recorder"]["messages_per_s"]}
-        panels.append(("messages/s through a router", values, 30_000, "linear"))
+        panels.append(("messages/s through a router", values, 50_000, "linear"))
     if "deliveries" in results:
         one = results["deliveries"]
         values = {
@@ -35,7 +35,11 @@ def draw(results: dict[str, dict[str, float]]) -> None:
         panels.append(("deliveries: seconds", values, None, "log"))
     if "history" in results:
         one = results["history"]
-        values = {"area + hour": one["query_s"], "full scan": one["full_scan_s"]}
+        values = {
+            "area + hour": one["query_s"],
+            "DuckDB": one["duckdb_s"],
+            "full scan": one["full_scan_s"],
+        }
         panels.append(("history: seconds", values, None, "log"))
     if "cluster" in results:
         one = results["cluster"]

@@ -10,7 +10,6 @@ import matplotlib as mpl
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 import shapely
 
 from zonal.pipeline import Lake, Zones
@@ -20,8 +19,10 @@ from matplotlib import pyplot as plt
 
 
 def newest_window(lake: Lake, measure: str) -> pa.Table:
-    files = lake.absolute(lake.snapshot().files("windows"))
-    table = pa.concat_tables([pq.read_table(path) for path in files])
+    windows = lake.find("windows")
+    if windows is None:
+        raise SystemExit(f"{lake.url} has no table windows yet")
+    table = windows.to_pyarrow_dataset().to_table()
     zoned = table.filter(pc.and_(pc.equal(table["measure"], measure), pc.is_valid(table["zone"])))
     return zoned.filter(pc.equal(zoned["time"], pc.max(zoned["time"])))
 

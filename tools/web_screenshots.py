@@ -65,6 +65,17 @@ def main(folder: Path) -> None:
             page.keyboard.press("s")
             page.wait_for_timeout(6_000)
             screenshot(page, folder / "web-area.png")
+            page.keyboard.press("s")
+            page.keyboard.press("Delete")
+            page.evaluate("zonal.history.go(Date.now() - 12_000)")
+            page.locator("#link[data-state=past]").wait_for(timeout=ALERT_MS)
+            page.wait_for_timeout(2_000)
+            screenshot(page, folder / "web-past.png")
+            page.evaluate("zonal.history.live()")
+            page.evaluate("zonal.map.setView([45, 10], 5, { animate: false })")
+            page.wait_for_timeout(3_000)
+            screenshot(page, folder / "web-world.png")
+            left = opened(chrome, demo.server.url, **desk)
             night = {"viewport": {"width": 1280, "height": 800}, "color_scheme": "dark"}
             page = opened(chrome, demo.server.url, **night)
             page.keyboard.press("r")
@@ -81,6 +92,9 @@ def main(folder: Path) -> None:
             page.touchscreen.tap(*pixel(page, 1_500))
             page.wait_for_timeout(5_000)
             screenshot(page, folder / "web-phone.png")
+            demo.server.stop()
+            left.locator("#stale").wait_for(timeout=ALERT_MS)
+            screenshot(left, folder / "web-lost.png")
 
 
 if __name__ == "__main__":

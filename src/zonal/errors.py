@@ -23,8 +23,7 @@ ZonalError
 ├── MeshError (RuntimeError)          a mesh that cannot be built, started or reached
 │   └── PacketError (ValueError)      bytes that are no mesh packet, or a packet that fits no bytes
 ├── PipelineError                     the pipeline's own
-│   ├── LogError (OSError)            a log that is not there, is taken, or no longer reaches back
-│   ├── SegmentError (OSError)        a segment of the log that cannot be read
+│   ├── LogError (OSError)            a log that is not there, is taken, or cannot be written
 │   ├── LakeError (OSError)           a table of the lake that cannot be read or changed
 │   ├── DeclarationError (ValueError) a schema, zone file, option or time range that is wrong
 │   └── SparkError (RuntimeError)     Spark cannot start here: no Java, or no PySpark
@@ -130,15 +129,11 @@ class PipelineError(ZonalError):
 
 
 class LogError(PipelineError, OSError):
-    """A log that is not there, has a writer already, or no longer reaches back that far."""
-
-
-class SegmentError(PipelineError, OSError):
-    """A segment of the log that cannot be read: truncated, corrupt, or not what its name says."""
+    """A log that is not there, whose recorder's name is taken, or that cannot be written."""
 
 
 class LakeError(PipelineError, OSError):
-    """A table of the lake that is not there, or that somebody else changed meanwhile."""
+    """A table of the lake that is not there or cannot be read."""
 
 
 class DeclarationError(PipelineError, ValueError):

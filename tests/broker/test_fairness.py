@@ -19,7 +19,7 @@ from zonal.broker.credentials import Credentials, read_passwords
 from zonal.broker.settings import MIB, Rates
 from zonal.broker.throttle import OF_ADDRESS, RECOVERY, Throttle, neighbourhood
 
-PATIENCE = 2.0
+PATIENCE = 6.0
 """Seconds: a bound against collapse; without turns these messages are many seconds late."""
 
 

@@ -10,7 +10,13 @@ from hypothesis import strategies as st
 from broker_bench import Bench
 from zonal.broker.envelope import opened, seal, unseal
 from zonal.broker.interest import ClientsInterest
-from zonal.broker.keymap import filter_of_key, key_of_filter, key_of_topic, topic_of_key
+from zonal.broker.keymap import (
+    check_topic,
+    filter_of_key,
+    key_of_filter,
+    key_of_topic,
+    topic_of_key,
+)
 from zonal.broker.message import Message
 from zonal.broker.session import ClientSubscription
 from zonal.broker.topics import matches, valid_filter
@@ -168,3 +174,24 @@ def test_an_envelope_is_never_taken_for_a_geo_context() -> None:
 def test_other_attachments_are_none_of_ours() -> None:
     assert unseal(None) is None
     assert unseal(b"something else") is None
+
+
+def test_a_seal_needs_the_secret() -> None:
+    message = Message("a", b"payload", 1)
+    data = seal(message, 7, 9, 100.0, b"secret")
+    assert unseal(data, b"payload", b"secret") is not None
+    changed = [(data, b"other", b"secret"), (data, b"payload", b"guess"),
+               (data[:-1] + b"x", b"payload", b"secret"),
+               (seal(message, 7, 9, 100.0), b"payload", b"secret")]  # fmt: skip
+    for wrong in changed:
+        with pytest.raises(AttachmentError):
+            unseal(*wrong)
+
+
+@pytest.mark.parametrize(
+    ("topic", "key"), [("$SYS/broker/version", "$SYS/broker/version"), ("a/b", "a/c"), ("a", "b")]
+)
+def test_a_message_cannot_name_another_topic_than_its_key(topic: str, key: str) -> None:
+    with pytest.raises(AttachmentError):
+        check_topic(topic, key)
+    check_topic("a//b", key_of_topic("a//b"))

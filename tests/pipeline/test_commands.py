@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -108,14 +109,13 @@ def test_from_the_log_to_a_gold_table_an_alert_and_back(
             "--schema", tmp_path / "schema.toml", "--zones", tmp_path / "zones.json",
             "--zone-name", "NIL", "--alert", "pm10:max:50", "--tracks", "-e", endpoint,
         )  # fmt: skip
-        assert "offsets 0 to 119: 120 silver, 0 quarantined, 0 doubles" in output
+        assert "120 messages: 120 silver, 0 quarantined, 0 doubles; 120 so far" in output
         assert "1 alerts: pm10 max > 50" in output
         alert = alerts.recv(timeout=20)
         assert alert is not None
         assert json.loads(alert.payload.to_string())["zone"] == "all of it"
-    assert {"silver", "windows", "tracks", "alerts"} <= set(
-        Lake(tmp_path / "lake").snapshot().tables
-    )
+    lake = Lake(tmp_path / "lake")
+    assert all(lake.find(name) for name in ("silver", "windows", "tracks", "alerts"))
     run(pipeline_command.app, "show", tmp_path / "lake", "--where", "zone is not null")
     with LogWriter(tmp_path / "log") as writer:
         writer.append(messages(10, first=120))
@@ -160,12 +160,31 @@ def test_deliveries_are_counted_into_parquet_once(
         (("run", "log", "lake", "--window", "7"), "does not divide a day"),
         (("run", "log", "lake", "--alert", "pm10"), "is not measure:statistic:threshold"),
         (("run", "log", "lake", "--alert", "pm10:mean:50"), "there are no zones"),
-        (("compact", "nothing"), "is no lake"),
+        (("compact", "nothing"), "has no table silver"),
     ],
 )
 def test_wrong_arguments_say_what_is_right(arguments: tuple[str, ...], message: str) -> None:
     with pytest.raises(ZonalError, match=message):
         run(pipeline_command.app, *arguments)
+
+
+def test_submit_shows_the_command_with_packages_settings_and_environment(tmp_path: Path) -> None:
+    command = run(
+        pipeline_command.app, "submit", "--show", "--master", "spark://head:7077",
+        "--environment", tmp_path / "e.tar.gz", "--conf", "a.b=c=d",
+        "--", "run", "s3://city/log", "lake", "--once",
+    )  # fmt: skip
+    words = shlex.split(command)
+    assert words[0].endswith("/bin/spark-submit")
+    assert words[-5:] == ["pipeline", "run", "s3://city/log", "lake", "--once"]
+    assert words[words.index("--archives") + 1] == f"{tmp_path}/e.tar.gz#environment"
+    settings = [words[at + 1] for at, word in enumerate(words) if word == "--conf"]
+    assert {"a.b=c=d", "spark.pyspark.python=./environment/bin/python"} < set(settings)
+    assert f"spark.pyspark.driver.python={sys.executable}" in settings
+    (packages,) = (one for one in settings if one.startswith("spark.jars.packages="))
+    assert ":hadoop-aws:" in packages
+    local = shlex.split(run(pipeline_command.app, "submit", "--show", "--", "run", "log", "lake"))
+    assert not any("hadoop-aws" in word for word in local)
 
 
 def test_without_java_the_error_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -32,7 +33,7 @@ def places(spark_holder: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
         for start in range(0, 300, 100):
             writer.append(make_messages(100, first=start))
     spark = spark_holder.session()
-    Pipeline(spark, folder / "log", folder / "lake", PipelinePlan()).run(max_rows=100)
+    Pipeline(spark, folder / "log", folder / "lake", PipelinePlan()).run(max_files=1)
     with LogWriter(folder / "log") as writer:
         writer.append(make_messages(100, first=300, topic="city/noise"))
     return folder
@@ -60,7 +61,7 @@ def test_time_prunes_files_and_place_filters_exactly(history: History, messages:
     expected = [offset for offset, there in enumerate(inside) if there]
     assert offsets(history, area=AREA) == expected
     assert offsets(history, area=Box(10, 10, 11, 11)) == []
-    assert history.last_scan.row_groups_read == 0
+    assert history.last_scan.rows == 0
 
 
 def test_topics_are_key_expressions(history: History) -> None:
@@ -78,6 +79,22 @@ def test_a_history_of_nothing_is_refused(tmp_path: Path) -> None:
         History()
     with pytest.raises(LakeError, match="no lake"):
         History(lake=tmp_path)
+
+
+@pytest.mark.parametrize("damage", ["truncated", "a page overwritten", "gone"])
+def test_a_damaged_file_is_named(tmp_path: Path, damage: str) -> None:
+    with LogWriter(tmp_path) as writer:
+        writer.append(make_messages(500, payload=[os.urandom(40) for _ in range(500)]))
+    (hurt,) = tmp_path.glob("date=*/*.parquet")
+    data = bytearray(hurt.read_bytes())
+    middle = data.index(b"\x28\xb5\x2f\xfd")  # a compressed page (RFC 8878, 3.1.1)
+    data[middle : middle + 8] = bytes(8)
+    if damage == "gone":
+        hurt.unlink()
+    else:
+        hurt.write_bytes(data if damage == "a page overwritten" else data[:-30])
+    with pytest.raises(LakeError, match=f"{hurt.name} cannot be read"):
+        History(log=tmp_path).table(Selection())
 
 
 @pytest.fixture

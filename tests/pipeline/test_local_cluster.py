@@ -1,46 +1,35 @@
-"""The job on executors in processes of their own, submitted as on a cluster."""
+"""Jobs on executors in processes of their own, submitted as to a cluster, on an object store."""
 
 from __future__ import annotations
 
 import os
-import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pyspark
 import pytest
 
-from zonal.pipeline import Lake, LogWriter
+from zonal.pipeline import History, Lake, LogWriter, Selection
 
 Messages = Callable[..., pa.Table]
 
-_JOB = """
-import os, sys
-import zonal
-from zonal.pipeline.jobs import Pipeline, PipelinePlan, open_spark
-
-spark = open_spark()  # the master is that of spark-submit
-log, lake = sys.argv[1:]
-rows = spark.read.format("zonal").options(path=log, rowsPerPartition="100").load()
-where = lambda _: [(os.getppid(), __import__("zonal").__file__)]
-found = rows.rdd.mapPartitions(where).collect()
-print("processes", len({process for process, _ in found}), "tasks", len(found))
-print("packed", all("zonal.zip" in path for _, path in [*found, (0, zonal.__file__)]))
-Pipeline(spark, log, lake, PipelinePlan()).run()
-spark.stop()
-"""
 _CONF = {
-    "spark.sql.shuffle.partitions": "2",
     "spark.executor.memory": "1g",
     "spark.driver.memory": "1g",
     "spark.executor.extraJavaOptions": os.environ.get("SPARK_SUBMIT_OPTS", ""),
     # Both executors first, so that each gets its share of the tasks.
     "spark.scheduler.minRegisteredResourcesRatio": "1.0",
     "spark.scheduler.maxRegisteredResourcesWaitingTime": "60s",
+    # Plans run once here: quick to compile is better than quick.
+    "spark.sql.shuffle.partitions": "1",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.databricks.delta.snapshotPartitions": "1",
 }
 
 
@@ -56,44 +45,44 @@ def spark_home(folder: Path) -> Path | None:
 
 
 @pytest.mark.group("spark")
-@pytest.mark.timeout(200)
-def test_a_submitted_job_runs_on_two_executors_and_writes_every_row_once(
-    tmp_path: Path, messages: Messages
+@pytest.mark.timeout(300)
+def test_a_submitted_job_runs_on_two_executors_and_writes_every_row_once_into_a_bucket(
+    bucket: str, tmp_path: Path, messages: Messages
 ) -> None:
     home = spark_home(tmp_path / "home")
     if home is None:
         pytest.skip("this PySpark has no scripts to start workers with")
-    with LogWriter(tmp_path / "log") as writer:
-        for start in range(0, 400, 100):
-            writer.append(messages(100, first=start))
-    sources = Path(__file__).parents[2] / "src"
-    packed = shutil.make_archive(str(tmp_path / "zonal"), "zip", sources, "zonal")
-    (tmp_path / "job.py").write_text(_JOB)
-    environment = {
-        **os.environ,
-        "SPARK_HOME": str(home),
-        "SPARK_LOCAL_IP": "127.0.0.1",
-        "PYSPARK_PYTHON": sys.executable,
-        "PYTHONPATH": "",  # what executors import comes from the archive alone
-    }
+    with LogWriter(f"{bucket}/log") as writer:
+        writer.append(messages(200))
+        writer.append(messages(200, first=200))
+    code = "from zonal.cli import app; app()"
     settings = [part for name, value in _CONF.items() for part in ("--conf", f"{name}={value}")]
-    done = subprocess.run(
+    variables = {**os.environ, "SPARK_HOME": str(home), "SPARK_LOCAL_IP": "127.0.0.1"}
+    variables["PYSPARK_PYTHON"] = sys.executable
+    with subprocess.Popen(
         [
-            str(home / "bin" / "spark-submit"), "--master", "local-cluster[2,1,1024]", *settings,
-            "--py-files", packed, str(tmp_path / "job.py"),
-            str(tmp_path / "log"), str(tmp_path / "lake"),
+            sys.executable, "-c", code, "pipeline", "submit", "--master", "local-cluster[2,1,2048]",
+            *settings, "--", "run", f"{bucket}/log", f"{bucket}/lake", "--once",
         ],
-        env=environment,
+        env=variables,
         cwd=tmp_path,
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
-        timeout=180,
-        check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr[-3000:]
-    assert "processes 2 tasks 4" in done.stdout
-    assert "packed True" in done.stdout
-    lake = Lake(tmp_path / "lake")
-    paths = lake.absolute(lake.snapshot().files("silver"))
-    offsets = [row for path in paths for row in pq.read_table(path)["offset"].to_pylist()]
-    assert sorted(offsets) == list(range(400))
+        start_new_session=True,
+    ) as submitted:  # fmt: skip
+        try:
+            output, errors = submitted.communicate(timeout=280)
+        except BaseException:
+            os.killpg(submitted.pid, signal.SIGKILL)  # Java as well
+            raise
+    assert submitted.returncode == 0, errors[-3000:]
+    assert "400 messages: 400 silver, 0 quarantined, 0 doubles; 400 so far" in output
+    logs = [path.read_text() for path in (home / "work").glob("app-*/*/stderr")]
+    assert sum("Finished task" in log for log in logs) == 2
+    silver = History(lake=f"{bucket}/lake").table(Selection())
+    assert sorted(silver["offset"].to_pylist()) == list(range(400))
+    gold = Lake(f"{bucket}/lake").find("windows")
+    assert gold is not None
+    counts = gold.to_pyarrow_dataset().to_table(["cell", "count"]).to_pylist()
+    assert sum(row["count"] for row in counts if row["cell"] is not None) == 400

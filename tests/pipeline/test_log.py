@@ -1,19 +1,25 @@
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import duckdb
+import polars as pl
 import pyarrow as pa
 import pytest
+from deltalake import DeltaTable
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from zonal.errors import LogError, SegmentError
+from pipeline_rows import START
+from zonal.errors import LogError
 from zonal.pipeline import Log, LogWriter, Retention
-from zonal.pipeline.segment import check_segment
+from zonal.pipeline.recorded_numbers import RecordedNumbers
 
 Messages = Callable[..., pa.Table]
 
@@ -22,10 +28,10 @@ def offsets(log: Log) -> list[int]:
     return log.to_table()["offset"].to_pylist()
 
 
-def test_offsets_increase_across_segments_and_restarts(tmp_path: Path, messages: Messages) -> None:
+def test_offsets_increase_across_commits_and_restarts(tmp_path: Path, messages: Messages) -> None:
     with LogWriter(tmp_path) as writer:
-        assert writer.append(messages(10)).last == 9
-        assert writer.append(messages(5, first=10)).first == 10
+        assert writer.append(messages(10)) == range(10)
+        assert writer.append(messages(5, first=10)) == range(10, 15)
     with LogWriter(tmp_path) as writer:
         assert writer.next_offset() == 15
         writer.append(messages(1, first=15))
@@ -36,139 +42,177 @@ def test_reading_gives_back_what_was_appended(tmp_path: Path, messages: Messages
     table = messages(100)
     with LogWriter(tmp_path) as writer:
         writer.append(table)
-    assert Log(tmp_path).to_table().drop_columns("offset").equals(table)
+    assert Log(tmp_path).to_table().drop_columns(["recorder", "offset"]).equals(table)
 
 
-def test_a_range_of_offsets_is_read_exactly(tmp_path: Path, messages: Messages) -> None:
-    with LogWriter(tmp_path) as writer:
+def test_recorders_share_a_table_each_with_offsets_of_its_own(
+    tmp_path: Path, messages: Messages
+) -> None:
+    with LogWriter(tmp_path, recorder="a") as a, LogWriter(tmp_path, recorder="b") as b:
         for start in range(0, 30, 10):
-            writer.append(messages(10, first=start))
-    batches = Log(tmp_path).read(7, 22, columns=["offset"])
-    read = [offset for batch in batches for offset in batch["offset"].to_pylist()]
-    assert read == list(range(7, 22))
+            a.append(messages(10, first=start))
+            b.append(messages(5, first=start, source="other"))
+    rows = Log(tmp_path).to_table()
+    found = list(zip(rows["recorder"].to_pylist(), rows["offset"].to_pylist(), strict=True))
+    assert found == [*(("a", n) for n in range(30)), *(("b", n) for n in range(15))]
+    assert (Log(tmp_path).next_offset("a"), Log(tmp_path).next_offset("b")) == (30, 15)
 
 
-def test_a_second_writer_is_refused(tmp_path: Path) -> None:
-    with LogWriter(tmp_path), pytest.raises(LogError, match="has a writer already"):
+def test_a_second_writer_of_a_name_is_refused(tmp_path: Path) -> None:
+    with LogWriter(tmp_path), pytest.raises(LogError, match="has a recorder named 'recorder'"):
         LogWriter(tmp_path)
     LogWriter(tmp_path).close()
 
 
-def test_a_folder_without_segments_is_no_log(tmp_path: Path) -> None:
-    with pytest.raises(LogError, match="no log"):
-        Log(tmp_path / "nothing").segments()
-
-
-def test_rows_that_are_no_messages_are_refused(tmp_path: Path) -> None:
-    with LogWriter(tmp_path) as writer:
-        with pytest.raises(LogError, match="no messages"):
-            writer.append(pa.table({"topic": ["t"]}))
-        with pytest.raises(LogError, match="empty"):
-            writer.append(pa.table({"topic": pa.array([], pa.string())}))
-        assert writer.next_offset() == 0
-
-
-@pytest.mark.parametrize("damage", ["truncated", "emptied", "flipped footer"])
-def test_a_damaged_segment_is_set_aside_and_its_offsets_are_not_given_again(
-    tmp_path: Path, messages: Messages, damage: str
+def test_a_second_writer_elsewhere_is_refused_when_it_appends(
+    tmp_path: Path, messages: Messages, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Another machine shares no lock: the transaction identifier keeps the offsets apart."""
+    monkeypatch.setattr("zonal.pipeline.log.is_local", lambda _: False)
+    with LogWriter(tmp_path) as one, LogWriter(tmp_path) as other:
+        one.append(messages(10))
+        with pytest.raises(LogError, match="give each its own name"):
+            other.append(messages(3))
+    assert offsets(Log(tmp_path)) == list(range(10))
+
+
+def test_a_commit_whose_answer_was_lost_is_not_written_again(
+    tmp_path: Path, messages: Messages, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = LogWriter._commit
+
+    def lose_the_answer(self: LogWriter, *arguments: object) -> None:
+        real(self, *arguments)  # type: ignore[arg-type]
+        raise OSError("connection reset")
+
+    with LogWriter(tmp_path) as writer:
+        with monkeypatch.context() as patched:
+            patched.setattr(LogWriter, "_commit", lose_the_answer)
+            with pytest.raises(OSError, match="connection reset"):
+                writer.append(messages(10))
+        assert writer.append(messages(10)) == range(10)
+        writer.append(messages(5, first=10))
+    assert offsets(Log(tmp_path)) == list(range(15))
+
+
+def test_a_folder_without_a_table_is_no_log(tmp_path: Path) -> None:
+    with pytest.raises(LogError, match="is no log"):
+        Log(tmp_path / "nothing").to_table()
+
+
+def test_a_writer_knows_which_numbers_it_has(tmp_path: Path, messages: Messages) -> None:
     with LogWriter(tmp_path) as writer:
         writer.append(messages(10))
-        hurt = writer.append(messages(10, first=10))
-    content = hurt.path.read_bytes()
-    changed = {
-        "truncated": content[:-20],
-        "emptied": b"",
-        "flipped footer": content[:-8] + b"0" * 8,
-    }
-    hurt.path.write_bytes(changed[damage])
+        writer.append(messages(5, first=20, source="b"))
+        writer.append(messages(2, first=40, sequence=[None, None]))
     with LogWriter(tmp_path) as writer:
-        assert [segment.first for segment in writer.corrupt()] == [10]
-        assert writer.next_offset() == 20
-        writer.append(messages(3, first=20))
-    assert offsets(Log(tmp_path)) == [*range(10), *range(20, 23)]
-    assert (tmp_path / "corrupt" / hurt.path.name).read_bytes() == changed[damage]
+        assert writer.numbers.to_dict() == {"a1:1": [[0, 9]], "b": [[20, 24]]}
 
 
-def test_a_flipped_bit_in_the_data_is_found_by_its_checksum(
+numbered = st.tuples(st.sampled_from(["a", "b", None]), st.one_of(st.none(), st.integers(0, 30)))
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(numbered, max_size=60))
+def test_numbers_of_columns_are_those_of_the_rows(
+    rows: list[tuple[str | None, int | None]],
+) -> None:
+    one_by_one, at_once = RecordedNumbers(), RecordedNumbers()
+    for source, number in rows:
+        if source is not None and number is not None:
+            one_by_one.add(source, number)
+    sources = pa.array([source for source, _ in rows], pa.string())
+    at_once.merge_columns(sources, pa.array([number for _, number in rows], pa.int64()))
+    assert at_once.to_dict() == one_by_one.to_dict()
+
+
+def test_retention_by_age_deletes_old_messages_and_keeps_offsets_and_numbers_going(
     tmp_path: Path, messages: Messages
 ) -> None:
-    with LogWriter(tmp_path) as writer:
-        segment = writer.append(messages(5000))
-    content = bytearray(segment.path.read_bytes())
-    content[len(content) // 3] ^= 0x10
-    segment.path.write_bytes(content)
-    with pytest.raises(SegmentError, match="cannot be read"):
-        check_segment(segment, deep=True)
-    with pytest.raises(SegmentError, match=segment.path.name):
-        list(Log(tmp_path).read())
+    with LogWriter(tmp_path, retention=Retention(max_age_s=3600, vacuum_hours=0)) as writer:
+        writer.append(messages(10))
+        writer.append(messages(10, first=10, start=START + timedelta(hours=2)))
+        now = START + timedelta(hours=2)
+        assert writer.retire(now_s=now.timestamp()) == 10
+        assert writer.retire(now_s=now.timestamp()) == 0
+        assert writer.append(messages(1, first=20)) == range(20, 21)
+    assert offsets(Log(tmp_path)) == list(range(10, 21))
+    assert len(list(tmp_path.glob("date=*/*.parquet"))) == 2  # vacuum deleted the file
 
 
-def test_retention_by_size_removes_the_oldest_and_keeps_the_newest(
-    tmp_path: Path, messages: Messages
-) -> None:
-    with LogWriter(tmp_path) as writer:
-        for start in range(0, 50, 10):
-            size = writer.append(messages(10, first=start)).path.stat().st_size
-        writer.retention = Retention(max_bytes=int(size * 2.5))
-        assert [segment.first for segment in writer.retire()] == [0, 10, 20]
-        writer.retention = Retention(max_bytes=0)
-        assert [segment.first for segment in writer.retire()] == [30]
-    assert Log(tmp_path).first_offset() == 40
-
-
-def test_retention_by_age(tmp_path: Path, messages: Messages) -> None:
-    with LogWriter(tmp_path, retention=Retention(max_age_s=60)) as writer:
+def test_retention_by_size_keeps_the_newest_file(tmp_path: Path, messages: Messages) -> None:
+    with LogWriter(tmp_path, retention=Retention(max_bytes=1)) as writer:
         for start in range(0, 30, 10):
             writer.append(messages(10, first=start))
-        assert writer.retire() == []
-        old = writer.segments()[0].path
-        os.utime(old, (time.time() - 100, time.time() - 100))
-        assert [segment.path for segment in writer.retire()] == [old]
+        assert writer.retire() == 20
+    assert offsets(Log(tmp_path)) == list(range(20, 30))
 
 
-def test_a_log_emptied_by_hand_still_remembers_offsets_and_doubles(
+def test_small_files_are_merged_without_a_change_of_rows(
     tmp_path: Path, messages: Messages
 ) -> None:
-    with LogWriter(tmp_path, retention=Retention(max_bytes=0)) as writer:
-        writer.append(messages(10))
-        writer.append(messages(10, first=10))
-        writer.retire()
-    for segment in Log(tmp_path).segments():
-        segment.path.unlink()
     with LogWriter(tmp_path) as writer:
-        assert writer.next_offset() == 20
-        assert not writer.numbers.add("a1:1", 5)
-        assert writer.numbers.add("a1:1", 20)
+        for start in range(0, 200, 10):
+            writer.append(messages(10, first=start))
+        writer.compact()
+        assert writer.append(messages(1, first=200)) == range(200, 201)
+    assert len(DeltaTable(tmp_path).file_uris()) == 2
+    assert offsets(Log(tmp_path)) == list(range(201))
 
 
-_WRITER = """
+def test_days_are_partitions_and_statistics_prune(tmp_path: Path, messages: Messages) -> None:
+    with LogWriter(tmp_path) as writer:
+        writer.append(pa.concat_tables([messages(5), messages(5, start=START + timedelta(days=1))]))
+    files = pa.table(DeltaTable(tmp_path).get_add_actions(flatten=True)).to_pylist()
+    assert len(files) == 2
+    for one in files:
+        assert one["min.timestamp"] <= one["max.timestamp"]
+        assert one["min.cell"] <= one["max.cell"]
+
+
+def test_duckdb_and_polars_read_the_log(tmp_path: Path, messages: Messages) -> None:
+    with LogWriter(tmp_path) as writer:
+        writer.append(messages(10))
+        writer.append(messages(5, first=10))
+    rows = duckdb.from_arrow(DeltaTable(tmp_path).to_pyarrow_dataset())
+    assert rows.aggregate('count(*), max("offset")').fetchall() == [(15, 14)]
+    frame = pl.read_delta(str(tmp_path))
+    assert (frame.height, frame["offset"].max()) == (15, 14)
+    assert frame["timestamp"][0] <= datetime.now(UTC) + timedelta(days=365)
+
+
+_APPEND = """
 import sys
-sys.path.insert(0, {tests!r})
+sys.path.insert(0, sys.argv[2])
 from pipeline_rows import make_messages
 from zonal.pipeline import LogWriter
-with LogWriter({path!r}) as writer:
+with LogWriter(sys.argv[1]) as writer:
+    first = writer.next_offset()
+    print("ready", flush=True)
     while True:
-        segment = writer.append(make_messages(50, first=writer.next_offset()))
-        print(segment.last, flush=True)
+        print(writer.append(make_messages(200, first=first)).stop, flush=True)
+        first += 200
 """
 
 
-def test_nothing_that_append_returned_is_lost_by_kill_9(tmp_path: Path) -> None:
-    """Killed at many moments, started again: acknowledged offsets are all there, none twice."""
-    code = _WRITER.format(tests=str(Path(__file__).parents[1] / "support"), path=str(tmp_path))
-    acknowledged = -1
-    for round_ in range(6):
-        with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as process:
+def test_kill_9_leaves_whole_commits_and_the_next_writer_goes_on(tmp_path: Path) -> None:
+    support = str(Path(__file__).parents[1] / "support")
+    reported = 0
+    for _ in range(3):
+        with subprocess.Popen(
+            [sys.executable, "-c", _APPEND, str(tmp_path), support],
+            stdout=subprocess.PIPE,
+            text=True,
+        ) as process:
             assert process.stdout is not None
-            for _ in range(2 + round_ * 3):
-                acknowledged = int(process.stdout.readline())
-            time.sleep(0.0007 * round_)  # no condition: the moment of the kill shall differ
+            assert process.stdout.readline() == "ready\n"
+            deadline = time.monotonic() + 0.5
+            while time.monotonic() < deadline:
+                reported = int(process.stdout.readline())
             process.send_signal(signal.SIGKILL)
-            rest = process.stdout.read().split()
-            acknowledged = int(rest[-1]) if rest else acknowledged
-        with LogWriter(tmp_path) as writer:
-            found = offsets(writer)
-        assert found == list(range(len(found)))
-        assert len(found) > acknowledged
-        assert not list((tmp_path / "segments").glob(".*"))
+            for line in process.stdout:
+                reported = int(line)
+    rows = Log(tmp_path).to_table()
+    assert rows["offset"].to_pylist() == list(range(rows.num_rows))
+    assert rows["sequence"].to_pylist() == list(range(rows.num_rows))
+    assert rows.num_rows >= reported

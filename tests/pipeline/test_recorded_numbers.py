@@ -48,7 +48,6 @@ def test_two_memories_meet_where_they_share_a_number(one: list[int], other: list
     for number in other:
         right.add("s", number)
     assert left.meets(right) == right.meets(left) == bool({*one} & {*other})
-    assert left.count() == len({*one})
 
 
 def test_sources_do_not_know_of_one_another() -> None:

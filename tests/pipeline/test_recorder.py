@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,12 +13,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import zenoh
 
 import zonal
 from network import eventually, wait_until_declared
 from zonal.errors import LogError
 from zonal.geo import Box, Circle, Point, Polygon
 from zonal.pipeline import Log, LogWriter, Recorder, RecorderPlan, Retention, area_from_columns
+from zonal.session import Overflow
 
 QUICK = RecorderPlan(flush_s=0.05)
 MILANO = Point(45.4642, 9.19)
@@ -120,7 +123,10 @@ def test_closing_makes_durable_what_arrived(endpoint: str, tmp_path: Path) -> No
 
 
 def test_a_slow_disk_overflows_into_a_counter_and_loses_nothing_older(
-    endpoint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    endpoint: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     """The disk refuses to take anything for a while: the buffer is bounded, the rest counted."""
     real = LogWriter.append
@@ -132,7 +138,9 @@ def test_a_slow_disk_overflows_into_a_counter_and_loses_nothing_older(
         return real(self, messages)
 
     monkeypatch.setattr(LogWriter, "append", append)
-    plan = RecorderPlan(flush_s=0.02, segment_rows=10, buffer_rows=20, mailbox=30)
+    plan = RecorderPlan(
+        flush_s=0.02, commit_rows=10, buffer_rows=20, mailbox=30, overflow=Overflow.DROP_NEWEST
+    )
     with recording(endpoint, tmp_path, "t", plan=plan) as (recorder, publisher):
         try:
             publisher.put("t", b"first", location=MILANO)
@@ -147,6 +155,7 @@ def test_a_slow_disk_overflows_into_a_counter_and_loses_nothing_older(
         eventually(lambda: recorder.counters.written + recorder.counters.overflowed == 201)
         counters = recorder.counters
         assert counters.waiting == 0
+    assert "messages were dropped" in caplog.text
     payloads = Log(tmp_path).to_table()["payload"].to_pylist()
     assert payloads[0] == b"first"
     assert len(payloads) == counters.written
@@ -159,7 +168,7 @@ def test_a_full_disk_keeps_the_log_whole_and_recording_goes_on_when_there_is_roo
     disk = tmp_path / "disk"
     disk.mkdir()
     mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(disk)], check=False
+        ["mount", "-t", "tmpfs", "-o", "size=512k", "tmpfs", str(disk)], check=False
     )
     if mounted.returncode:
         pytest.skip("mounting is not allowed here")
@@ -206,14 +215,65 @@ def test_a_recorder_that_cannot_write_says_so_when_closed(
 def test_retention_is_applied_while_recording(
     endpoint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("zonal.pipeline.recorder._RETIRE_EVERY_S", 0.05)
+    monkeypatch.setattr("zonal.pipeline.recorder._TIDY_EVERY_S", 0.05)
     plan = RecorderPlan(flush_s=0.02, retention=Retention(max_bytes=1))
     with recording(endpoint, tmp_path, "t", plan=plan) as (recorder, publisher):
         for number in range(3):
             publisher.put("t", b"x", location=MILANO)
             eventually(lambda n=number: recorder.counters.written == n + 1)
         eventually(lambda: recorder.counters.retired == 2)
-    assert Log(tmp_path).first_offset() == 2
+    assert Log(tmp_path).to_table()["offset"].to_pylist() == [2]
+
+
+def test_by_default_publishers_are_held_up_and_nothing_is_dropped(
+    endpoint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The log takes 100 messages at a time, slowly; the publisher sends as fast as it can."""
+    real = LogWriter.append
+
+    def append(self: LogWriter, messages: Any) -> Any:
+        time.sleep(0.02)
+        return real(self, messages)
+
+    monkeypatch.setattr(LogWriter, "append", append)
+    plan = RecorderPlan(flush_s=0.02, commit_rows=100, buffer_rows=100, mailbox=100)
+    with recording(endpoint, tmp_path, "t", plan=plan) as (recorder, publisher):
+        for number in range(3000):
+            publisher.put(
+                "t",
+                str(number).encode(),
+                location=MILANO,
+                congestion_control=zenoh.CongestionControl.BLOCK,
+            )
+        eventually(lambda: recorder.counters.written == 3000)
+        assert recorder.counters.overflowed == 0
+    payloads = Log(tmp_path).to_table()["payload"].to_pylist()
+    assert payloads == [str(number).encode() for number in range(3000)]
+
+
+@pytest.mark.parametrize(
+    "cached", [60_000, pytest.param(200_000, marks=[pytest.mark.slow, pytest.mark.timeout(400)])]
+)
+def test_a_long_backlog_that_a_publisher_still_holds_is_recorded(
+    endpoint: str, tmp_path: Path, cached: int
+) -> None:
+    """Heartbeats and new messages are there long before the end of the backlog is."""
+    with connect(endpoint) as session:
+        memory = zonal.Memory(cache=cached + 100, heartbeat_s=0.1)
+        publisher = session.declare_publisher("t/x", location=MILANO, memory=memory)
+        for number in range(cached):
+            publisher.put(str(number).encode())
+        with connect(endpoint) as other, Recorder(other, tmp_path, ["t/**"]) as recorder:
+            sent = cached
+            deadline = time.monotonic() + 150
+            while recorder.counters.written < sent and time.monotonic() < deadline:
+                if sent < cached + 20:
+                    publisher.put(str(sent).encode())
+                    sent += 1
+                time.sleep(0.25)
+            assert recorder.counters.overflowed == 0
+    payloads = Log(tmp_path).to_table()["payload"].to_pylist()
+    assert sorted(int(payload) for payload in payloads) == list(range(sent))
 
 
 _RECORD = """
@@ -271,6 +331,48 @@ def test_killed_again_and_again_nothing_of_a_publisher_with_memory_is_lost_or_do
             start = recorder.log.next_offset()
             eventually(lambda: start + recorder.counters.written >= sent)
             assert recorder.counters.doubles > 0  # the caches did send what was there already
+    rows = Log(tmp_path).to_table()
+    assert rows["offset"].to_pylist() == list(range(sent))
+    assert sorted(int(payload) for payload in rows["payload"].to_pylist()) == list(range(sent))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(400)
+def test_fourteen_kills_at_two_thousand_messages_a_second_lose_nothing(
+    endpoint: str, tmp_path: Path
+) -> None:
+    """Each new recorder finds a backlog of thousands, while new messages go on."""
+    sent, stop = 0, threading.Event()
+    with connect(endpoint) as session:
+        memory = zonal.Memory(cache=200_000, heartbeat_s=0.1)
+        publisher = session.declare_publisher("t/x", location=MILANO, memory=memory)
+
+        def publish() -> None:
+            nonlocal sent
+            while not stop.wait(0.01):
+                for _ in range(20):
+                    publisher.put(str(sent).encode())
+                    sent += 1
+
+        publishing = threading.Thread(target=publish)
+        publishing.start()
+        try:
+            for _ in range(14):
+                with subprocess.Popen(
+                    [sys.executable, "-c", _RECORD, endpoint, str(tmp_path)],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                ) as process:
+                    assert process.stdout is not None
+                    process.stdout.readline()
+                    time.sleep(1.5)  # into the recovery, or beyond it
+                    process.send_signal(signal.SIGKILL)
+        finally:
+            stop.set()
+            publishing.join()
+        with connect(endpoint) as other, Recorder(other, tmp_path, ["t/**"]) as recorder:
+            start = recorder.log.next_offset()
+            eventually(lambda: start + recorder.counters.written >= sent, timeout=120)
     rows = Log(tmp_path).to_table()
     assert rows["offset"].to_pylist() == list(range(sent))
     assert sorted(int(payload) for payload in rows["payload"].to_pylist()) == list(range(sent))

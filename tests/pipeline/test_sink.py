@@ -46,7 +46,7 @@ def test_rows_of_a_stream_become_messages_that_only_those_inside_the_fence_hear(
     with LogWriter(tmp_path / "log") as writer:
         writer.append(messages(20))
     rows = (
-        spark.readStream.format("zonal")
+        spark.readStream.format("delta")
         .load(str(tmp_path / "log"))
         .selectExpr(
             "'out' AS topic",

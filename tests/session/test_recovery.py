@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 import zenoh.ext
@@ -14,6 +16,8 @@ from lossy_link import LossyLink
 from network import collect, eventually, texts, wait_until_declared
 from zonal.geo import Circle, Point
 from zonal.session import Memory, Overflow, Recovery, Router, Session
+from zonal.session.asker import HEARTBEATS
+from zonal.session.recovery import Recoverer
 
 DUOMO = Point(45.4642, 9.1900)
 AREA = Circle(DUOMO, radius_m=1000)
@@ -87,6 +91,45 @@ def test_nothing_is_lost_doubled_or_out_of_order_where_a_tenth_is_lost(
     assert counters.recovered > 5
     assert counters.given_up == counters.duplicates == 0
     assert link.lost > 5
+
+
+@dataclass(frozen=True)
+class Numbered:
+    """As much of a publisher's message as recovery looks at."""
+
+    key_expr: str
+    payload: Any = b""
+    source_info: Any = None
+
+
+class NeverAsks:
+    """In place of the thread that asks."""
+
+    def add(self, one: object) -> None:
+        """Nothing is asked."""
+
+    def put(self, one: object, event: object) -> None:
+        """Nothing is asked."""
+
+
+def test_a_history_that_comes_after_the_heartbeat_is_delivered_whole() -> None:
+    """A long one takes its time: the publisher's heartbeats and new messages overtake it."""
+    delivered: list[Any] = []
+    recoverer = Recoverer(cast("Any", NeverAsks()), Recovery(), delivered.extend)
+
+    def message(number: int) -> Any:
+        entity = SimpleNamespace(zid="a1", eid=1)
+        return Numbered("t/x", source_info=SimpleNamespace(source_id=entity, source_sn=number))
+
+    last = zenoh.ext.z_serialize(zenoh.ext.UInt32(9))
+    recoverer.take([cast("Any", Numbered(f"t/x{HEARTBEATS}a1/1", last))])
+    recoverer.hear([message(10)])
+    recoverer.hear([message(number) for number in range(6)])
+    recoverer.hear([message(11)])
+    recoverer.hear([message(number) for number in range(6, 10)])
+    heard = [sample.source_info.source_sn for sample in delivered]
+    assert sorted(heard) == list(range(12))
+    assert [number for number in heard if number < 10] == list(range(10))
 
 
 def test_the_last_message_is_missed_by_the_heartbeat(

@@ -237,6 +237,40 @@ def test_sparks_job_is_made_of_the_pipelines_own_parts_and_fences_its_alerts(
         assert inside.next_named("PUT").data["value"] == {"value": 90}
 
 
+@pytest.mark.group("spark")
+def test_without_a_way_to_sparks_packages_the_stand_in_goes_on_and_the_reason_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A machine that never fetched them, and a repository that cannot be reached."""
+    from zonal.web.demo import past
+
+    reason = past.spark_missing()
+    if reason:
+        pytest.skip(reason)
+    settings = (
+        '<ivysettings><settings defaultResolver="none"/><resolvers>'
+        '<ibiblio name="none" m2compatible="true" root="http://127.0.0.1:9/"/>'
+        "</resolvers></ivysettings>"
+    )
+    (tmp_path / "ivy.xml").write_text(settings)
+    (tmp_path / "spark-defaults.conf").write_text(
+        f"spark.jars.ivySettings {tmp_path}/ivy.xml\nspark.jars.ivy {tmp_path}/ivy\n"
+    )
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    options = DemoOptions(data=tmp_path / "data", port=0, router_port=0, mqtt=False)
+    with Demo(options, quiet()) as demo:
+        assert demo._job is not None
+
+        def has_ended() -> bool:
+            demo._look_after_spark()
+            return demo._job is None
+
+        eventually(has_ended, timeout=100)
+        assert "needs a way to Maven Central" in demo.without[-1]
+        assert demo.without[-1].endswith("(the stand-in goes on)")
+        assert demo._watch is not None
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(400)
 def test_spark_takes_over_and_raises_an_alert(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ import zonal
 from browser import Watched, browser, chromium, screenshot
 from network import client, eventually, router_row
 from served import Web
-from zonal import Point
+from zonal import Point, Store
 from zonal.geo import destination
 from zonal.session import Query, Router, Session
 from zonal.web import MapView, Meter, WebOptions, WebServer
@@ -547,6 +547,28 @@ def test_the_slider_reaches_back_to_what_is_recorded(page: Page, stage: Stage) -
         expect(page.locator("#play")).to_have_attribute("aria-pressed", "false")
 
 
+def test_a_thing_that_is_clicked_tells_about_itself(page: Page, stage: Stage) -> None:
+    expect(page.locator("#shown")).to_have_text("20", timeout=WAIT_MS)
+    page.mouse.click(*pixel(page, stage.town.far[1]))
+    popup = page.locator(".leaflet-popup-content")
+    expect(popup).to_contain_text("s11")
+    assert re.search(r"time\s*\d{1,2}:\d\d:\d\d", popup.inner_text())
+    page.mouse.click(*pixel(page, destination(CENTRE, 10, 2500)))
+    expect(popup).to_have_count(0)
+
+
+def test_dots_are_drawn_where_things_are(page: Page, stage: Stage) -> None:
+    expect(page.locator("#shown")).to_have_text("20", timeout=WAIT_MS)
+    ink = """([x, y]) => {
+        const { canvas } = zonal.things.dots;
+        const ratio = window.devicePixelRatio;
+        return canvas.getContext("2d").getImageData(x * ratio, y * ratio, 1, 1).data[3];
+    }"""
+    for place in (stage.town.far[1], stage.town.far[6]):
+        assert page.evaluate(ink, list(pixel(page, place))) > 200
+    assert page.evaluate(ink, list(pixel(page, destination(CENTRE, 10, 2500)))) == 0
+
+
 def test_there_are_a_scale_and_a_legend(page: Page) -> None:
     expect(page.locator(".leaflet-control-scale-line")).to_contain_text("km")
     expect(page.locator("#kinds")).to_contain_text("sensor", timeout=WAIT_MS)
@@ -613,6 +635,20 @@ def test_history_is_not_offered_where_there_is_none(chrome: Browser, web: Web) -
     expect(page.get_by_role("button", name="Ask history")).to_be_hidden()
     expect(page.locator("#time-card")).to_be_hidden()
     page.close()
+
+
+def test_what_a_store_knows_is_there_when_the_page_opens(chrome: Browser, web: Web) -> None:
+    with Store(web.sensor, "**"):
+        eventually(lambda: _kept(web, "city/bus/7"))
+        page = chrome.new_page()
+        page.goto(web.url)
+        expect(page.locator("#shown")).to_have_text("1", timeout=WAIT_MS)
+        page.close()
+
+
+def _kept(web: Web, key: str) -> bool:
+    web.session.put(key, {"id": "7"}, location=Point(45.46, 9.19))
+    return bool(list(web.session.get(key)))
 
 
 def test_the_page_of_the_interface_shows_every_operation(chrome: Browser, web: Web) -> None:

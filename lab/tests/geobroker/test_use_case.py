@@ -43,6 +43,7 @@ def test_a_trace_of_the_workload_job_becomes_journeys() -> None:
     assert journey.arrival(2) == (11, 39.902, 116.4)
     assert journey.arrival(3) == (11, 39.9, 116.4), "at its end it jumps back at once"
     assert journey.arrival(4) == (17, 39.901, 116.4)
+    assert journey.hurried(2).arrival(4) == (8.5, 39.901, 116.4)
     assert journey.teleporting().arrival(4) == (0, 39.901, 116.4)
     more = journeys_for(5, TRACE)
     assert [len(each.at_s) for each in more] == [3, 1, 3, 1, 3]
@@ -188,7 +189,7 @@ def test_everything_matches_is_measured_at_both_brokers() -> None:
 def test_the_whole_evaluation_runs_and_writes_its_page(tmp_path: Path) -> None:
     plan = GeobrokerPlan(
         rounds=1, seconds=2, clients=(12,), systems=("geo",), ramp_s=0.5, teleport=(8,),
-        teleport_seconds=1, index_seconds=0.002, matching_seconds=0.3,
+        teleport_seconds=1, index_seconds=0.002, workload_scale=0.01, matching_seconds=0.3,
     )  # fmt: skip
     told: list[str] = []
     results = Results(tmp_path)
@@ -202,6 +203,7 @@ def test_the_whole_evaluation_runs_and_writes_its_page(tmp_path: Path) -> None:
     page = EXPERIMENT.report(results, tmp_path).read_text()
     for part in ("Everything matches", "figures 7 and 8", "8 teleporting", "12 travelling clients"):
         assert part in page
+    assert "the raster at least 45 times as fast as an R-tree" in page
     assert "- Journeys: made-up walks around Beijing; --geolife names a folder" in page
     for picture in ("granularity", "geo-or-not", "growth", "12"):
         assert (tmp_path / f"geobroker-{picture}.png").stat().st_size > 5000

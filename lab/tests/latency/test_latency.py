@@ -64,6 +64,29 @@ def test_a_plan_that_cannot_be_carried_out_is_refused(wrong: dict[str, object]) 
         LatencyPlan(**wrong)  # type: ignore[arg-type]
 
 
+def test_encrypted_links_are_compared_where_one_link_is_all() -> None:
+    quic = STACKS["zenoh-quic"]
+    assert [name for name in SCENARIOS if quic.fits(scenario(name))] == [
+        "alpha",
+        "beta",
+        "beta-delay",
+        "delta",
+    ]
+
+
+@pytest.mark.usefixtures("emulating")
+def test_echoes_go_over_tls_and_quic(tmp_path: Path) -> None:
+    plan = LatencyPlan(
+        echoes=5, acknowledged_echoes=5, delayed_echoes=5, rounds=1, links="wired",
+        scenarios=("delta",), stacks=("zenoh-tls", "zenoh-quic"),
+    )  # fmt: skip
+    results = Results(tmp_path)
+    assert run_trial("latency", LatencyTrial(plan), results) == []
+    for case in plan.cases():
+        times, lost = round_trips_ms(results.table(ECHOES), case.scenario, case.stack)
+        assert (len(times), lost) == (5, 0), case.name
+
+
 def test_hosts_stand_in_a_row_and_only_the_far_card_is_delayed() -> None:
     nodes = scenario("beta-delay").topology("wifi").nodes
     assert [node.card.delay_ms for node in nodes] == [0, 0, 200]

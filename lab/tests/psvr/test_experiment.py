@@ -31,6 +31,7 @@ def run(folder: Path, *arguments: str) -> str:
         ("routes", "a shorter mean route"),
         ("density", "where the network is densest"),
         ("recovery", "no corrupted state from which"),
+        ("subscribing", "within O(n) rounds"),
         ("channels", "beacons know nothing of channels"),
         ("rest", "| none | 4 s | 8"),  # 900 beacons an hour, or nearly
         ("joining", "rounds, mean"),

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from zonal.geo import DEFAULT_MAX_CELLS
 from zonal_lab.experiment import Outcome, Results, judge, run_trial
 from zonal_lab.scale import EXPERIMENT
 from zonal_lab.scale.city import BOUNDS, CityFigures, simulate
@@ -65,8 +66,8 @@ def test_costs_follow_from_changes_and_matches() -> None:
 
 def test_a_city_declares_less_the_more_its_subscribers_share() -> None:
     found = simulate(200, seed=3)
-    assert found.distinct < found.declared <= 8 * 200
-    assert found.union["bounded"] <= 128
+    assert found.distinct < found.declared <= DEFAULT_MAX_CELLS * 200
+    assert found.union["bounded"] <= BOUNDS["bounded"]
     for way in ("distinct", "bounded", "wide", "coarse"):
         assert found.wanted <= found.let_through[way] <= 1, "nothing that is wanted is missed"
         assert found.changes[way] <= found.own_changes + 1

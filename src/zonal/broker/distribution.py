@@ -67,12 +67,11 @@ class Distributor:
     ) -> int:
         """Hands a message to everyone who wants it, or of these sessions; returns how many."""
         if only is None:
-            copies, groups, *_ = self._receivers(message)
+            found = self._receivers(message)
         else:
             wanting = self._matching.find(message.topic, message.location, message.geofence)
-            copies, groups, *_ = receivers_of(
-                [each for each in wanting if each.session in only], message.source
-            )
+            found = receivers_of([each for each in wanting if each.session in only], message.source)
+        copies, groups = found.copies, found.groups
         encodings = Encodings(message, now)
         message_qos, retain = message.qos, message.retain
         for session, qos, identifiers, as_published in copies:
@@ -80,7 +79,10 @@ class Distributor:
         for members in groups:
             if self.groups is None or self.groups.is_ours(members[0], message):
                 self._deliver_shared(members, encodings)
-        return len(copies) + len(groups)
+        for subscription in found.watching:
+            assert subscription.watch is not None
+            subscription.watch.take(subscription, message, now)
+        return len(copies) + len(groups) + len(found.watching)
 
     def _receivers(self, message: Message) -> Receivers:
         topic = message.topic

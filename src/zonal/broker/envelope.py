@@ -5,11 +5,14 @@ bytes 0–3    0xFF "MQ5": the first byte is none that a geo-context begins with
 bytes 4–11   broker: a random number for each start of a broker
 bytes 12–19  number of the message at that broker
 then         an MQTT 5 PUBLISH without payload: topic, QoS, retain and all properties
+last 16      where brokers have a secret: BLAKE2b of all of that and the payload, keyed with it
 ```
 """
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import struct
 from typing import NamedTuple
 
@@ -20,6 +23,7 @@ from zonal.broker.packet_reader import read
 from zonal.errors import AttachmentError, MqttError
 
 HEAD = struct.Struct(">4sQQ")
+MARK = 16
 MAGIC = b"\xffMQ5"
 
 
@@ -31,19 +35,38 @@ class Envelope(NamedTuple):
     packet: mqtt5.PublishPacket
 
 
-def seal(message: Message, broker: int, number: int, now: float) -> bytes:
+def mark(secret: bytes, *parts: bytes) -> bytes:
+    """What only who knows the secret can make of these bytes; nothing without a secret."""
+    if not secret:
+        return b""
+    key = hashlib.blake2b(secret).digest()
+    sizes = b"".join(len(part).to_bytes(8, "big") for part in parts)
+    return hashlib.blake2b(sizes + b"".join(parts), key=key, digest_size=MARK).digest()
+
+
+def is_marked(found: bytes, secret: bytes, *parts: bytes) -> bool:
+    """Whether a mark is that of these bytes."""
+    return hmac.compare_digest(found, mark(secret, *parts))
+
+
+def seal(message: Message, broker: int, number: int, now: float, secret: bytes = b"") -> bytes:
     """The attachment of a message."""
     packet = message.packet(
         now, message.qos, retain=message.retain, packet_id=1 if message.qos else None,
         payload=b"",
     )  # fmt: skip
-    return HEAD.pack(MAGIC, broker, number) + packet.write()
+    data = HEAD.pack(MAGIC, broker, number) + packet.write()
+    return data + mark(secret, data, message.payload)
 
 
-def unseal(data: bytes | None) -> Envelope | None:
+def unseal(data: bytes | None, payload: bytes = b"", secret: bytes = b"") -> Envelope | None:
     """The envelope in an attachment; None where there is none: a message from a Zenoh client."""
     if data is None or not data.startswith(MAGIC):
         return None
+    if secret:
+        data, found = data[:-MARK], data[-MARK:]
+        if not is_marked(found, secret, data, payload):
+            raise AttachmentError("a broker's attachment is not marked with the brokers' secret")
     try:
         _, broker, number = HEAD.unpack_from(data)
         packet = read(data, HEAD.size, len(data))

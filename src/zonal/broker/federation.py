@@ -24,7 +24,7 @@ from zonal.broker.envelope import opened, seal, unseal
 from zonal.broker.geocontext import NOWHERE, with_location
 from zonal.broker.group_tokens import GroupTokens
 from zonal.broker.interest import ClientsInterest
-from zonal.broker.keymap import fits, key_of_topic, topic_of_key
+from zonal.broker.keymap import check_topic, fits, key_of_topic, topic_of_key
 from zonal.broker.message import Message
 from zonal.broker.retained_elsewhere import RetainedElsewhere
 from zonal.broker.zenoh_encoding import describe, encoding_of
@@ -50,7 +50,10 @@ DECLARE_EVERY = 0.05
 class Federation:
     """Connects one broker to Zenoh; use as an asynchronous context manager."""
 
-    def __init__(self, broker: Broker, server: Server, config: zenoh.Config) -> None:
+    def __init__(
+        self, broker: Broker, server: Server, config: zenoh.Config, secret: bytes = b""
+    ) -> None:
+        self._secret = secret
         self._broker = broker
         self._server = server
         self._config = config
@@ -90,7 +93,7 @@ class Federation:
         self._share = GroupTokens(self._broker, self._session.zenoh, self._id, self._in_loop)
         self._retained = RetainedElsewhere(
             self._broker, self._session.zenoh, in_loop=self._in_loop, in_thread=self._in_thread,
-            clock=self._server.clock,
+            clock=self._server.clock, secret=self._secret,
         )  # fmt: skip
         self._broker.on_retained_wanted = self._retained.ask
         self._sender = threading.Thread(target=self._send, name="federation", daemon=True)
@@ -164,7 +167,7 @@ class Federation:
             location=message.location,
             geofence=message.geofence,
             content_encoding=encoding_of(message),
-            attachment=seal(message, self._id, number, self._server.clock()),
+            attachment=seal(message, self._id, number, self._server.clock(), self._secret),
             congestion_control=(
                 zenoh.CongestionControl.BLOCK if reliable else zenoh.CongestionControl.DROP
             ),
@@ -213,7 +216,7 @@ class Federation:
 
     def _deliver(self, sample: Sample, now: float) -> None:
         try:
-            message, number = message_of(sample, now)
+            message, number = message_of(sample, now, self._secret)
         except (ZonalError, UnicodeDecodeError) as error:
             logger.warning("a message from elsewhere is dropped: %s", error)
             return
@@ -224,12 +227,15 @@ class Federation:
         self._broker.distributor.deliver(message, now)
 
 
-def message_of(sample: Sample, now: float) -> tuple[Message, tuple[int, int] | None]:
+def message_of(
+    sample: Sample, now: float, secret: bytes = b""
+) -> tuple[Message, tuple[int, int] | None]:
     """A sample as an MQTT message; of a broker's also which broker's, and its number there."""
     payload = sample.payload.to_bytes()
-    envelope = unseal(sample.attachment)
+    envelope = unseal(sample.attachment, payload, secret)
     if envelope is not None:
         message = opened(envelope, payload, now)
+        check_topic(message.topic, sample.key)
         number: tuple[int, int] | None = (envelope.broker, envelope.number)
         message.serial = envelope.number
     else:

@@ -6,6 +6,7 @@
 | `geofence` | SUBSCRIBE | where producers must be for this subscription |
 | `geofence` | PUBLISH | where consumers must be for this message |
 | `around` | SUBSCRIBE | an ego-centric geofence, `500m` or `2km`: it follows the client |
+| `detect`, `zone` | SUBSCRIBE | events at the geofence's border instead of messages (`watch`) |
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from zonal.errors import AttachmentError
 from zonal.keys import LONGEST_TOPIC
 
 RESERVED = re.compile(r"[%*$?#]|^@")
@@ -62,3 +63,9 @@ def _plain(level: str) -> str:
     if level == EMPTY:
         return ""
     return ESCAPE.sub(lambda found: chr(int(found[1], 16)), level)
+
+
+def check_topic(topic: str, key: str) -> None:
+    """Refuses a message of another broker's that names a topic which is not that of its key."""
+    if topic.startswith("$") or key_of_topic(topic) != key:
+        raise AttachmentError(f"a message under the key {key!r} names the topic {topic[:80]!r}")

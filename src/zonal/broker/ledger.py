@@ -8,6 +8,14 @@ if TYPE_CHECKING:
     from zonal.broker.message import Message
     from zonal.broker.settings import Limits
 
+SUBSCRIPTION, LEVEL = 1000, 300
+"""Bytes that a subscription takes, and each level of its filter."""
+
+
+def weight_of(pattern: str, area_length: int) -> int:
+    """About how many bytes a subscription takes, with a geofence of so many characters."""
+    return SUBSCRIPTION + LEVEL * pattern.count("/") + 2 * len(pattern) + 4 * area_length
+
 
 class Ledger:
     """Counts messages that wait for sessions, each once, and subscriptions."""

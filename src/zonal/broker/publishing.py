@@ -10,6 +10,7 @@ from zonal.broker import geocontext, reason_codes
 from zonal.broker.message import Message, is_text
 from zonal.broker.reason_codes import Refused, malformed, protocol_error
 from zonal.broker.topics import GEO, OWN_PREFIXES, valid_topic
+from zonal.broker.watch import follow
 from zonal.errors import GeometryError, MqttError
 
 if TYPE_CHECKING:
@@ -118,6 +119,8 @@ def _accept(broker: BrokerState, connection: Connection, session: ClientSession,
     _check_rights(connection, session, topic)
     if topic[0] == "$" and topic.startswith(OWN_PREFIXES):
         _special(broker, session, packet, topic, context)
+        for subscription in session.subscriptions.values():
+            follow(subscription, now)
         return 0, context.hint
     if packet.payload_format_indicator and not is_text(packet.payload):
         raise Refused(reason_codes.PAYLOAD_FORMAT_INVALID, "the payload is not UTF-8")

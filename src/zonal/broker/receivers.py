@@ -24,6 +24,8 @@ class Receivers(NamedTuple):
     """All of them, whosever they are."""
     selective: bool = False
     """Whether some want nothing of their own client's (no local)."""
+    watching: Sequence[ClientSubscription] = ()
+    """Those that want to know what the message shows at a border."""
 
 
 def receivers_of(
@@ -47,19 +49,22 @@ def receivers_of(
     chosen: dict[ClientSession, Copy] = {}
     groups: dict[tuple[str, str], list[ClientSubscription]] = {}
     no_local = False
+    watching = [subscription for subscription in subscriptions if subscription.watch is not None]
     for subscription in subscriptions:
         session = subscription.session
         if subscription.no_local:
             no_local = True
             if session.client_id == source:
                 continue
+        if subscription.watch is not None:
+            continue
         if subscription.group is not None:
             groups.setdefault((subscription.group, subscription.filter), []).append(subscription)
         else:
             chosen[session] = _widened(chosen.get(session), subscription.copy)
     copies = list(chosen.values())
-    alike = not groups and not no_local and not any(copy.identifiers for copy in copies)
-    return Receivers(copies, list(groups.values()), alike, subscriptions, no_local)
+    alike = not (groups or no_local or watching or any(copy.identifiers for copy in copies))
+    return Receivers(copies, list(groups.values()), alike, subscriptions, no_local, watching)
 
 
 def _widened(copy: Copy | None, other: Copy) -> Copy:

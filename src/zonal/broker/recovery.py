@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any
 import mqtt5
 
 from zonal.broker import geocontext
+from zonal.broker.ledger import weight_of
 from zonal.broker.message import Message
 from zonal.broker.outgoing import QUEUED, RELEASED, Outgoing
 from zonal.broker.packet_reader import read
-from zonal.broker.session import ClientSession, ClientSubscription, weight_of
+from zonal.broker.session import ClientSession, ClientSubscription
 from zonal.broker.settings import NEVER
 from zonal.broker.topics import parse_pattern
+from zonal.broker.watch import watch_from_dict
 from zonal.broker.will import Will
 from zonal.errors import GeometryError, ZonalError
 from zonal.geo import Point, area_from_dict
@@ -131,6 +133,9 @@ class StoreReading:
         if parsed is None:
             raise ValueError(f"{pattern!r} is no topic filter")
         session = self._broker.sessions[client_id]
+        values = None if area is None else json.loads(area)
+        watch = None if values is None else watch_from_dict(values, self._broker.timers)
+        place = None if values is None else area_from_dict(values)
         subscription = ClientSubscription(
             session,
             pattern,
@@ -140,7 +145,8 @@ class StoreReading:
             no_local=bool(no_local),
             retain_as_published=bool(retain_as_published),
             identifier=identifier,
-            area=None if area is None else area_from_dict(json.loads(area)),
+            area=place if watch is None else watch.matched,
+            watch=watch,
             weight=weight_of(pattern, len(area or "")),
         )
         self._broker.matching.add(subscription)

@@ -14,8 +14,15 @@ from typing import TYPE_CHECKING
 import zenoh
 
 from zonal.broker import geocontext
-from zonal.broker.envelope import opened, seal, unseal
-from zonal.broker.keymap import filter_of_key, fits, key_of_filter, key_of_topic, topic_of_key
+from zonal.broker.envelope import is_marked, mark, opened, seal, unseal
+from zonal.broker.keymap import (
+    check_topic,
+    filter_of_key,
+    fits,
+    key_of_filter,
+    key_of_topic,
+    topic_of_key,
+)
 from zonal.broker.topics import matches
 from zonal.errors import ZonalError
 
@@ -52,7 +59,9 @@ class RetainedElsewhere:
         in_loop: Callable[[Callable[[], None]], None],
         in_thread: Callable[[Callable[[], None]], object],
         clock: Callable[[], float],
+        secret: bytes = b"",
     ) -> None:
+        self._secret = secret
         self._broker = broker
         self._session = session
         self._in_loop = in_loop
@@ -68,11 +77,18 @@ class RetainedElsewhere:
     # Others ask us.
 
     def _find(self, query: zenoh.Query) -> None:
-        """In the event loop: what we keep for the filter that is asked for."""
+        """In the event loop: what we keep for the filter that is asked for.
+
+        Where brokers have a secret, only who knows it is answered.
+        """
+        asked = b"" if query.attachment is None else query.attachment.to_bytes()
+        if not is_marked(asked, self._secret, str(query.key_expr).encode()):
+            self._in_thread(lambda: self._reply(query, []))
+            return
         topic_filter = filter_of_key(str(query.key_expr).removeprefix(f"{ASKED}/"))
         now = self._clock()
         found = [
-            (message, seal(message, 0, 0, now))
+            (message, seal(message, 0, 0, now, self._secret))
             for message in self._broker.retained.matching(topic_filter, now)
             if not message.topic.startswith("$") and fits(key_of_topic(message.topic))
         ]
@@ -101,6 +117,7 @@ class RetainedElsewhere:
             self._session.get(
                 selector, take, target=zenoh.QueryTarget.ALL,
                 allowed_destination=zenoh.Locality.REMOTE, timeout=TIMEOUT_S,
+                attachment=mark(self._secret, selector.encode()),
             )  # fmt: skip
 
         self._in_thread(get)
@@ -111,7 +128,7 @@ class RetainedElsewhere:
         if reply.ok is None or not current:
             return
         try:
-            message = _message(reply.ok, self._clock())
+            message = _message(reply.ok, self._clock(), self._secret)
         except ZonalError as error:
             logger.warning("a retained message from elsewhere is dropped: %s", error)
             return
@@ -126,22 +143,26 @@ class RetainedElsewhere:
         """A client of ours set or cleared a topic's retained message."""
         key = f"{CHANGED}/{key_of_topic(message.topic)}"
         when = WHEN.pack(self._clock())
-        self._in_thread(lambda: self._session.put(key, when))
+        note = when + mark(self._secret, key.encode(), when)
+        self._in_thread(lambda: self._session.put(key, note))
 
     def _changed_elsewhere(self, sample: zenoh.Sample) -> None:
         topic = topic_of_key(str(sample.key_expr).removeprefix(f"{CHANGED}/"))
-        data = sample.payload.to_bytes()
-        if len(data) == WHEN.size:
+        note = sample.payload.to_bytes()
+        data, found = note[: WHEN.size], note[WHEN.size :]
+        key = str(sample.key_expr).encode()
+        if len(data) == WHEN.size and is_marked(found, self._secret, key, data):
             (when,) = WHEN.unpack(data)
             self._in_loop(lambda: self._broker.retained.forget(topic, when))
 
 
-def _message(sample: zenoh.Sample, now: float) -> Message | None:
-    attachment = sample.attachment
-    envelope = unseal(None if attachment is None else attachment.to_bytes())
+def _message(sample: zenoh.Sample, now: float, secret: bytes) -> Message | None:
+    attachment, payload = sample.attachment, sample.payload.to_bytes()
+    envelope = unseal(None if attachment is None else attachment.to_bytes(), payload, secret)
     if envelope is None:
         return None
-    message = opened(envelope, sample.payload.to_bytes(), now)
+    message = opened(envelope, payload, now)
+    check_topic(message.topic, str(sample.key_expr).removeprefix(f"{ASKED}/"))
     context = geocontext.read(message.user_properties)
     message.location, message.geofence = context.location, context.geofence
     return message

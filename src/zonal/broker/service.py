@@ -78,6 +78,8 @@ class Options:
     """Zenoh endpoints for others to join by."""
     federate: bool = False
     """Join Zenoh also without endpoints, by scouting."""
+    federation_secret: Path | None = None
+    """A file with what brokers know and others on the network do not."""
     zenoh_mode: Literal["client", "peer", "router"] | None = None
     """By default a client of the routers it connects to, else a peer."""
     encodings: tuple[str, ...] = ()
@@ -172,7 +174,12 @@ class Service:
         alone = options.listen or not options.connect
         mode = options.zenoh_mode or ("peer" if alone else "client")
         joining = config(mode, connect=options.connect, listen=options.listen)
-        return Federation(self.broker, self.server, joining)
+        secret = b""
+        if options.federation_secret is not None:
+            secret = options.federation_secret.read_bytes().strip()
+            if not secret:
+                raise BrokerError(f"{options.federation_secret} holds no secret")
+        return Federation(self.broker, self.server, joining, secret)
 
     def _allows(self, origin: str) -> bool:
         options = self._options

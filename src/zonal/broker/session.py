@@ -20,13 +20,9 @@ if TYPE_CHECKING:
     from zonal.broker.ledger import Ledger
     from zonal.broker.message import Message
     from zonal.broker.timers import Deadline
+    from zonal.broker.watch import BorderWatch
     from zonal.broker.will import Will
     from zonal.geo import Area, Point
-
-
-SUBSCRIPTION, LEVEL = 1000, 300
-"""Bytes that a subscription takes, and each level of its filter."""
-
 
 NOTHING: deque[Outgoing] = deque(maxlen=0)
 """The queue of all sessions that have none: an empty one takes 760 bytes."""
@@ -39,11 +35,6 @@ class Copy(NamedTuple):
     qos: int
     identifiers: tuple[int, ...]
     retain_as_published: bool
-
-
-def weight_of(pattern: str, area_length: int) -> int:
-    """About how many bytes a subscription takes, with a geofence of so many characters."""
-    return SUBSCRIPTION + LEVEL * pattern.count("/") + 2 * len(pattern) + 4 * area_length
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -62,6 +53,8 @@ class ClientSubscription:
     identifier: int | None = None
     area: Area | None = None
     """The consumer geofence; a circle without a centre follows the client."""
+    watch: BorderWatch | None = None
+    """Where it wants events at the border of an area, not messages."""
     weight: int = 0
     """About how many bytes of memory it takes."""
     copy: Copy = field(init=False)
@@ -72,7 +65,7 @@ class ClientSubscription:
     def __post_init__(self) -> None:
         identifiers = () if self.identifier is None else (self.identifier,)
         self.copy = Copy(self.session, self.qos, identifiers, self.retain_as_published)
-        self.plain = self.group is None and not self.no_local
+        self.plain = self.group is None and not self.no_local and self.watch is None
 
     @property
     def shared_as(self) -> str | None:
@@ -95,7 +88,9 @@ class ClientSubscription:
 
     def send_retained(self, message: Message, now: float) -> None:
         """Gives the client a retained message whose topic matches, if the places do as well."""
-        if self.passes_geo(message):
+        if self.watch is not None:
+            self.watch.resume(message)
+        elif self.passes_geo(message):
             qos = min(self.qos, message.qos)
             self.session.deliver(Encodings(message, now), qos, True, self.copy.identifiers)
 

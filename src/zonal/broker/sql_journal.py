@@ -140,7 +140,7 @@ class SqlJournal(Journal):
             subscription.no_local,
             subscription.retain_as_published,
             subscription.identifier,
-            None if area is None else json.dumps(area.to_dict()),
+            None if area is None else json.dumps((subscription.watch or area).to_dict()),
         )
 
     def unsubscribe(self, session: ClientSession, pattern: str) -> None:

@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING
 
 from zonal.broker import geocontext, reason_codes
 from zonal.broker.geocontext import LOCATION_TOPIC
+from zonal.broker.ledger import weight_of
 from zonal.broker.reason_codes import Refused, protocol_error
-from zonal.broker.session import ClientSession, ClientSubscription, weight_of
+from zonal.broker.session import ClientSession, ClientSubscription
 from zonal.broker.topics import SHARE, Pattern, parse_pattern
+from zonal.broker.watch import follow, watch_of
 from zonal.errors import GeometryError
 
 if TYPE_CHECKING:
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
 
     from zonal.broker.connection import Connection
     from zonal.broker.state import BrokerState
+    from zonal.broker.watch import BorderWatch
     from zonal.geo import Area
 
 
@@ -35,6 +38,7 @@ def on_subscribe(broker: BrokerState, connection: Connection, session: ClientSes
         try:
             parsed = _judge(broker, connection, session, asked.pattern)
             place = area if parsed.place is None else _place(broker, parsed.place, area)
+            watch = _watch(broker, place, packet)
             weight = _weigh(broker, session, packet, asked.pattern)
         except Refused as refused:
             codes.append(refused.code)
@@ -52,10 +56,12 @@ def on_subscribe(broker: BrokerState, connection: Connection, session: ClientSes
             no_local=asked.no_local,
             retain_as_published=asked.retain_as_published,
             identifier=packet.subscription_id,
-            area=place,
+            area=place if watch is None else watch.matched,
+            watch=watch,
             weight=weight,
         )
         replaced = _put(broker, session, subscription)
+        follow(subscription, now)
         if _wants_retained(asked, parsed, replaced=replaced):
             fresh.append(subscription)
     connection.acknowledge_subscribe(packet.packet_id, codes, "; ".join(problems))
@@ -88,6 +94,16 @@ def _area(
     elif geocontext.follows(context.geofence) and session.location is None:
         hint = f"nothing is around you until you say where you are, on {LOCATION_TOPIC}"
     return context.geofence, hint
+
+
+def _watch(
+    broker: BrokerState, area: Area | None, packet: mqtt5.SubscribePacket
+) -> BorderWatch | None:
+    """What the client wants to be told of the area's border, instead of messages."""
+    try:
+        return watch_of(area, packet.user_properties, broker.timers)
+    except GeometryError as error:
+        raise Refused(reason_codes.IMPLEMENTATION_SPECIFIC, str(error)) from error
 
 
 def _place(broker: BrokerState, place: str, area: Area | None) -> Area:

@@ -10,8 +10,11 @@ if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable
 
-TURN = 0.0003
-"""Seconds that those who wait for a turn may take together, each time the event loop goes round."""
+TURN, SHORT_TURN = 0.0003, 0.0001
+"""Seconds that those who wait for a turn may take together, each time the event loop goes round:
+fewer while others are heard as well."""
+LATELY = 0.02
+"""Seconds in which others are expected again."""
 BURST = 32 * 1024
 """Bytes from clients after which answers and deliveries are written at once."""
 
@@ -43,10 +46,13 @@ class Turns:
         self._flushing = False
         self._processed = 0
         self._end = 0.0
+        self._others_until = 0.0
 
     def begin(self) -> None:
-        """A turn begins."""
-        self._end = perf_counter() + TURN
+        """A turn begins of somebody who does not stand in the row."""
+        now = perf_counter()
+        self._end = now + TURN
+        self._others_until = now + LATELY
 
     def spent(self) -> bool:
         """Whether the turn is over."""
@@ -63,7 +69,8 @@ class Turns:
         if self._flushing:
             self.flush()  # nobody's messages wait for the work of those in the row
         row = self._row
-        self.begin()
+        now = perf_counter()
+        self._end = now + (SHORT_TURN if now < self._others_until else TURN)
         for _ in range(len(row)):
             worker = row.popleft()
             if worker.work():

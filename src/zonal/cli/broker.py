@@ -68,6 +68,10 @@ def broker(
         typer.Option("--listen", "-l", help="Endpoint for others to join by; repeatable."),
     ] = None,
     federate: Annotated[bool, typer.Option(help="Join other brokers by scouting.")] = False,
+    federation_secret: Annotated[
+        Path | None,
+        typer.Option(exists=True, dir_okay=False, help="File with a secret of all brokers."),
+    ] = None,
     zenoh_mode: Annotated[
         str | None,
         typer.Option(help="How to take part: client (of routers), peer or router."),
@@ -144,6 +148,7 @@ def broker(
         connect=tuple(connect or ()),
         listen=tuple(listen or ()),
         federate=federate,
+        federation_secret=federation_secret,
         zenoh_mode=given(zenoh_mode, check_mode),
         encodings=tuple(encoding or ()),
         listeners=tuple(listener or ()),

@@ -103,6 +103,18 @@ def _history() -> Any:
     return history
 
 
+def _export() -> Any:
+    from zonal.cli.export import export
+
+    return export
+
+
+def _sql() -> Any:
+    from zonal.cli.sql import sql
+
+    return sql
+
+
 def _mesh() -> Any:
     from zonal.cli.mesh import app
 
@@ -154,6 +166,8 @@ COMMANDS: dict[str, Callable[[], Any]] = {
     "history": _history,
     "replay": _replay,
     "feed": _feed,
+    "export": _export,
+    "sql": _sql,
     "mesh": _mesh,
     "demo": _demo,
     "doctor": _doctor,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
-from pathlib import Path  # noqa: TC003 - typer reads the hints
 from typing import Annotated, Any
 
 import typer
@@ -17,8 +16,11 @@ from zonal.cli.stopping import stop_event
 
 def history(
     topic: Annotated[str, typer.Argument(help="The topic; * and ** are wildcards.")] = "**",
-    lake: Annotated[Path | None, typer.Option(help="The folder of the lake.")] = None,
-    log: Annotated[Path | None, typer.Option(help="The folder of the log.")] = None,
+    lake: Annotated[str | None, typer.Option(help="The lake: a folder or s3://….")] = None,
+    log: Annotated[str | None, typer.Option(help="The log: a folder or s3://….")] = None,
+    version: Annotated[
+        int | None, typer.Option(help="As it was known at a version of silver (or of the log).")
+    ] = None,
     time: Annotated[str, typer.Option("--time", "-t", help="As in Zenoh.")] = "[now(-1h)..]",
     area: Area = None,
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="At most so many.")] = 1000,
@@ -31,7 +33,7 @@ def history(
     """Print messages of the past; no Spark is started."""
     from zonal.pipeline import History, HistoryService, Selection, parse_time_range
 
-    past = History(lake=lake, log=log)
+    past = History(lake=lake, log=log, version=version)
     wanted = given(area, parse_area)
     if serve:
         stop = stop_event()
@@ -61,6 +63,7 @@ def _as_line(row: dict[str, Any]) -> str:
 def _as_json(row: dict[str, Any]) -> str:
     moment = row["timestamp"] or row["received"]
     record = {
+        "recorder": row["recorder"],
         "offset": row["offset"],
         "key": row["topic"],
         "kind": row["kind"],

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import signal
 from contextlib import nullcontext
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from zonal.cli.connection import LOCAL_ROUTER, Connect, connected
+from zonal.cli.connection import LOCAL_ROUTER, Connect, JsonLines, connected
+from zonal.cli.submit import submit
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -25,15 +28,17 @@ app = typer.Typer(
 Master = Annotated[
     str | None, typer.Option(help="Spark's master; else that of spark-submit, else local[*].")
 ]
-LakeFolder = Annotated[Path, typer.Argument(help="The folder of the lake.")]
+LakePlace = Annotated[str, typer.Argument(help="Where the lake is: a folder or s3://….")]
+LogPlace = Annotated[str, typer.Argument(help="Where the log is: a folder or s3://….")]
 Output = Annotated[Path | None, typer.Option("--output", "-o", help="A folder for Parquet.")]
 Overwrite = Annotated[bool, typer.Option(help="Replace what is in the output folder.")]
+app.command()(submit)
 
 
 @app.command()
 def run(
-    log: Annotated[Path, typer.Argument(help="The folder of the log.")],
-    lake: LakeFolder,
+    log: LogPlace,
+    lake: LakePlace,
     schema: Annotated[Path | None, typer.Option(help="Declared payloads, a TOML file.")] = None,
     zones: Annotated[Path | None, typer.Option(help="Polygons, a GeoJSON file.")] = None,
     zone_name: Annotated[str | None, typer.Option(help="The property that names a zone.")] = None,
@@ -41,15 +46,16 @@ def run(
     window: Annotated[int, typer.Option(help="Seconds of a window.")] = 300,
     cell_level: Annotated[int, typer.Option(help="S2 level of the aggregates per cell.")] = 14,
     tracks: Annotated[bool, typer.Option(help="Keep device tracks too.")] = False,
-    watermark: Annotated[float, typer.Option(help="Seconds back that doubles are found.")] = 3600,
     once: Annotated[bool, typer.Option(help="End when the log is read.")] = False,
     trigger: Annotated[float, typer.Option(help="Seconds between batches.")] = 10.0,
-    max_rows: Annotated[int, typer.Option(help="Rows of a batch, at most.")] = 1_000_000,
+    max_files: Annotated[int, typer.Option(help="Files of a batch, at most.")] = 1000,
+    max_mb: Annotated[float, typer.Option(help="Megabytes of a batch, about.")] = 256.0,
     alert: Annotated[
         list[str] | None, typer.Option(help="As measure:statistic:threshold, such as pm10:mean:50.")
     ] = None,
     connect: Connect = LOCAL_ROUTER,
     master: Master = None,
+    json_lines: JsonLines = False,
 ) -> None:
     """Turn the log into silver, quarantine and gold; raise alerts; go on until Ctrl-C."""
     from zonal.pipeline import PayloadDeclaration, TrackPlan, Zones
@@ -58,19 +64,24 @@ def run(
     declared = PayloadDeclaration.from_file(schema) if schema else PayloadDeclaration()
     places = Zones.from_file(zones, name=zone_name, repair=repair_zones) if zones else None
     plan = PipelinePlan(
-        SilverPlan(declared, places, watermark_s=watermark),
+        SilverPlan(declared, places),
         WindowPlan(declared.measures, window, cell_level),
         TrackPlan() if tracks else None,
         alerts=tuple(_rule(text) for text in alert or ()),
     )
     with connected(connect, "client") if plan.alerts else nullcontext() as session:
+        spark = _spark(master, log, lake)
+        report, told = (_report_json, _told_json) if json_lines else (_report, _told)
         pipeline = Pipeline(
-            _spark(master), log, lake, plan, session=session, on_batch=_report, on_alerts=_told
+            spark, log, lake, plan, session=session, on_batch=report, on_alerts=told
         )
+        typer.echo(f"reading {log}", err=True)
+        pipeline.on_gold(lambda: typer.echo("gold is current", err=True))
+        size = int(max_mb * 1024 * 1024)
         if once:
-            pipeline.run(max_rows=max_rows)
+            pipeline.run(max_files=max_files, max_bytes=size)
         else:
-            query = pipeline.start(trigger_s=trigger, max_rows=max_rows)
+            query = pipeline.start(trigger_s=trigger, max_files=max_files, max_bytes=size)
             for number in (signal.SIGINT, signal.SIGTERM):
                 signal.signal(number, lambda *_: query.stop())
             query.awaitTermination()
@@ -78,84 +89,114 @@ def run(
 
 @app.command()
 def compact(
-    lake: LakeFolder,
+    lake: LakePlace,
     table: Annotated[
         str, typer.Option(help="One of silver, quarantine, windows, tracks.")
     ] = "silver",
     target_mb: Annotated[float, typer.Option(help="Megabytes of a large file.")] = 128.0,
     vacuum_hours: Annotated[
-        float | None, typer.Option(help="Also delete replaced files that are older.")
+        int | None, typer.Option(help="Also delete replaced files that are older.")
     ] = None,
     master: Master = None,
+    json_lines: JsonLines = False,
 ) -> None:
     """Merge small files into large ones, without stopping readers."""
-    from zonal.pipeline import Lake
-    from zonal.pipeline.jobs import compact as merge
+    from zonal.pipeline import jobs
 
-    place = Lake(lake)
-    report = merge(_spark(master), place, table, target_bytes=int(target_mb * 1024 * 1024))
-    typer.echo(f"{table}: {report.files_before} files are now {report.files_after}")
+    size = int(target_mb * 1024 * 1024)
+    report = jobs.compact(_spark(master, lake), lake, table, target_bytes=size)
+    deleted = None
     if vacuum_hours is not None:
-        typer.echo(f"{len(place.vacuum(older_than_s=vacuum_hours * 3600))} old files deleted")
+        deleted = jobs.vacuum(lake, table, older_than_hours=vacuum_hours)
+    if json_lines:
+        typer.echo(json.dumps({"table": table, **asdict(report), "deleted": deleted}))
+        return
+    typer.echo(f"{table}: {report.files_before} files are now {report.files_after}")
+    if deleted is not None:
+        typer.echo(f"{deleted} old files deleted")
 
 
 @app.command()
 def show(
-    lake: LakeFolder,
+    lake: LakePlace,
     table: Annotated[
         str, typer.Option(help="One of silver, quarantine, windows, tracks, alerts.")
     ] = ("windows"),
     where: Annotated[str | None, typer.Option(help="A condition in SQL.")] = None,
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="At most so many.")] = 20,
+    version: Annotated[int | None, typer.Option(help="As the table was at a version.")] = None,
     master: Master = None,
+    json_lines: JsonLines = False,
 ) -> None:
     """Print rows of a table."""
-    from zonal.pipeline import Lake
     from zonal.pipeline.jobs import read_table
 
-    frame = read_table(_spark(master), Lake(lake), table)
-    (frame.where(where) if where else frame).show(limit, truncate=40)
+    frame = read_table(_spark(master, lake), lake, table, version=version)
+    _show(frame.where(where) if where else frame, limit, json_lines=json_lines)
 
 
 @app.command()
 def deliveries(
-    log: Annotated[Path, typer.Argument(help="The folder of a log: the messages.")],
+    log: LogPlace,
     subscriptions: Annotated[Path, typer.Argument(help="Parquet or CSV: the subscriptions.")],
     pairs: Annotated[bool, typer.Option(help="Every delivery instead of counts.")] = False,
     level: Annotated[int, typer.Option(help="S2 level of the join key.")] = 10,
     output: Output = None,
     overwrite: Overwrite = False,
     master: Master = None,
+    json_lines: JsonLines = False,
 ) -> None:
     """Who would have got which message, with geo-contexts and by content alone."""
     from zonal.pipeline import jobs
 
-    spark = _spark(master)
-    messages = jobs.log_messages(spark.read.format("zonal").load(str(log)))
+    spark = _spark(master, log)
+    messages = jobs.log_messages(jobs.read_log(spark, log))
     wanted = _subscriptions(spark, subscriptions)
     make = jobs.deliveries if pairs else jobs.excess
-    _finish(make(messages, wanted, level=level), output, overwrite=overwrite)
+    found = make(messages, wanted, level=level)
+    _finish(found, output, overwrite=overwrite, json_lines=json_lines)
 
 
-def _spark(master: str | None) -> SparkSession:
+def _spark(master: str | None, *places: str) -> SparkSession:
     from zonal.pipeline.jobs import open_spark
 
-    return open_spark(master)
+    def tell(text: str) -> None:
+        typer.echo(text, err=True)
+
+    tell("starting Spark")
+    return open_spark(master, s3=any(place.startswith("s3") for place in places), tell=tell)
 
 
-def _finish(frame: DataFrame, output: Path | None, *, overwrite: bool) -> None:
+def _show(frame: DataFrame, limit: int, *, json_lines: bool) -> None:
+    if not json_lines:
+        frame.show(limit, truncate=40)
+        return
+    for line in frame.limit(limit).toJSON().collect():
+        typer.echo(line)
+
+
+def _finish(frame: DataFrame, output: Path | None, *, overwrite: bool, json_lines: bool) -> None:
     if output is None:
-        frame.show(50, truncate=40)
+        _show(frame, 50, json_lines=json_lines)
         return
     frame.write.mode("overwrite" if overwrite else "errorifexists").parquet(str(output.absolute()))
     typer.echo(f"written to {output}")
 
 
 def _report(batch: BatchReport) -> None:
+    rate = batch.rows / max(batch.seconds, 1e-3)
     typer.echo(
-        f"offsets {batch.start} to {batch.end - 1}: {batch.silver} silver, "
-        f"{batch.quarantined} quarantined, {batch.doubles} doubles"
+        f"{batch.rows} messages: {batch.silver} silver, {batch.quarantined} quarantined, "
+        f"{batch.doubles} doubles; {batch.total} so far, {rate:,.0f} a second, {batch.left} left"
     )
+
+
+def _report_json(batch: BatchReport) -> None:
+    typer.echo(json.dumps(asdict(batch)))
+
+
+def _told_json(rule: AlertRule, raised: int) -> None:
+    typer.echo(json.dumps({"alerts": raised, **asdict(rule)}))
 
 
 def _told(rule: AlertRule, raised: int) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import time
 from dataclasses import asdict
-from pathlib import Path  # noqa: TC003 - typer reads the hints
 from typing import Annotated
 
 import typer
@@ -19,13 +18,21 @@ _REPORT_S = 1.0
 
 
 def record(
-    log: Annotated[Path, typer.Argument(help="The folder of the log; made if it is not there.")],
+    log: Annotated[
+        str, typer.Argument(help="Where the log is: a folder or s3://…; made if it is not there.")
+    ],
     topics: Annotated[
         list[str] | None, typer.Argument(help="Topics; * and ** are wildcards. Without any: all.")
     ] = None,
     area: Area = None,
-    flush: Annotated[float, typer.Option(help="Seconds until a message is on disk.")] = 1.0,
-    max_age: Annotated[float | None, typer.Option(help="Days that segments are kept.")] = None,
+    name: Annotated[
+        str, typer.Option(help="Whose offsets: recorders that share a log have different ones.")
+    ] = "recorder",
+    drop: Annotated[
+        bool, typer.Option(help="Drop what comes too fast, instead of holding publishers up.")
+    ] = False,
+    flush: Annotated[float, typer.Option(help="Seconds until a message is in the log.")] = 1.0,
+    max_age: Annotated[float | None, typer.Option(help="Days that messages are kept.")] = None,
     max_size: Annotated[float | None, typer.Option(help="Gigabytes that are kept.")] = None,
     seconds: Annotated[float | None, typer.Option("--seconds", "-s", help="Stop then.")] = None,
     connect: Connect = LOCAL_ROUTER,
@@ -35,6 +42,7 @@ def record(
 ) -> None:
     """Record messages, with their places, until Ctrl-C."""
     from zonal.pipeline import Recorder, RecorderPlan, Retention
+    from zonal.session import Overflow
 
     progress = console(stderr=True)
     wanted = given(area, parse_area)
@@ -44,7 +52,8 @@ def record(
     )
     stop = stop_event()
     end = None if seconds is None else time.monotonic() + seconds
-    plan = RecorderPlan(flush_s=flush, retention=retention)
+    overflow = Overflow.DROP_NEWEST if drop else Overflow.BLOCK
+    plan = RecorderPlan(flush_s=flush, name=name, retention=retention, overflow=overflow)
     with connected(connect, mode, file=config) as session:  # noqa: SIM117 - the session closes last
         with Recorder(session, log, topics or ["**"], area=wanted, plan=plan) as recorder:
             start = recorder.log.next_offset()
@@ -53,7 +62,7 @@ def record(
                 while not stop.wait(_REPORT_S) and (end is None or time.monotonic() < end):
                     counted = recorder.counters
                     status.update(
-                        f"{counted.written:,} written in {counted.segments:,} segments, "
+                        f"{counted.written:,} written in {counted.commits:,} commits, "
                         f"{counted.waiting:,} waiting, {counted.doubles:,} doubles, "
                         f"{counted.overflowed:,} overflowed"
                         + (f"; {recorder.last_error}" if recorder.last_error else "")

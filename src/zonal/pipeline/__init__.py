@@ -3,23 +3,26 @@
 A message's way, and the modules that it meets:
 
 - network → log: `recorder` subscribes, `rows` makes columns of messages (`schema`, with `cells` and
-  `shapes` for places), `log` keeps them in Parquet files (`segment`) and knows by
+  `shapes` for places), `log` appends them to a Delta table (`delta`) and knows by
   `recorded_numbers` what it has already.
 - log → silver → gold → alert → network: `jobs`, by what users declare: `payloads`, `zones`,
-  `tracks`. The tables stand in the `lake`.
+  `tracks`. The tables stand in the `lake`, Delta tables too.
 - log and lake → network: `history` answers a `selection` (with `times`), `service` makes a
   queryable of it.
+- lake → other tools: `export` writes files, `query` is SQL on DuckDB.
 - log and subscriptions → deliveries: `matching`, with `blocks` of neighbouring places.
 """
 
 from zonal.pipeline.cells import cell_ids
+from zonal.pipeline.export import export
 from zonal.pipeline.history import History
-from zonal.pipeline.lake import Commit, Lake
+from zonal.pipeline.lake import Lake
 from zonal.pipeline.log import Log, LogWriter, Retention
 from zonal.pipeline.matching import MESSAGE_COLUMNS, SUBSCRIPTION_COLUMNS, match
 from zonal.pipeline.payloads import Field, PayloadDeclaration, TopicSchema
+from zonal.pipeline.query import LakeQuery
 from zonal.pipeline.recorder import Recorder, RecorderPlan
-from zonal.pipeline.schema import LOG_SCHEMA, MESSAGE_SCHEMA, log_ddl
+from zonal.pipeline.schema import LOG_SCHEMA, MESSAGE_SCHEMA
 from zonal.pipeline.selection import Selection
 from zonal.pipeline.service import HistoryService
 from zonal.pipeline.shapes import area_from_columns, area_to_columns
@@ -32,11 +35,11 @@ __all__ = [
     "MESSAGE_COLUMNS",
     "MESSAGE_SCHEMA",
     "SUBSCRIPTION_COLUMNS",
-    "Commit",
     "Field",
     "History",
     "HistoryService",
     "Lake",
+    "LakeQuery",
     "Log",
     "LogWriter",
     "PayloadDeclaration",
@@ -51,7 +54,7 @@ __all__ = [
     "area_to_columns",
     "cell_ids",
     "distances_m",
-    "log_ddl",
+    "export",
     "match",
     "parse_time_range",
 ]

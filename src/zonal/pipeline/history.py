@@ -1,57 +1,73 @@
 """What was said where and when: answered from the lake and the part of the log not yet in it.
 
-No Spark is started: commits say which files to open, footers which row groups to read.
+No Spark is started. Delta's statistics say which files to open, Parquet's which row groups to read.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.parquet as pq
+import pyarrow.compute as pc
+from deltalake.exceptions import DeltaError
 
 from zonal.errors import DeclarationError, LakeError
-from zonal.pipeline.lake import DataFile, Lake, overlapping
+from zonal.pipeline.lake import Lake
 from zonal.pipeline.log import Log
+from zonal.pipeline.recorded_numbers import RecordedNumbers
 from zonal.pipeline.schema import LOG_COLUMNS, LOG_SCHEMA
-from zonal.pipeline.segment import metadata_of, read_segment
-from zonal.pipeline.selection import Selection, overlaps
-from zonal.pipeline.times import micros
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
     import pandas as pd
+    from deltalake import DeltaTable
+
+    from zonal.pipeline.selection import Selection
 
 
 @dataclass(frozen=True)
 class Scan:
     """How much a query had to look at."""
 
-    files: int
-    files_opened: int
-    row_groups_read: int
-    rows: int
+    files: int = 0
+    files_opened: int = 0
+    rows: int = 0
 
 
 class History:
-    """Messages of the past, from a lake, a log, or both."""
+    """Messages of the past, from a lake, a log, or both; at a version of silver, from that alone.
 
-    def __init__(self, *, lake: str | Path | None = None, log: str | Path | None = None) -> None:
+    Args:
+        lake: where the lake is; its table `silver` is read.
+        log: where the log is; of it what the lake does not have yet, in as far as there is a lake.
+        version: of silver (or of the log, without a lake): the past as it was known then.
+    """
+
+    def __init__(
+        self,
+        *,
+        lake: str | Path | None = None,
+        log: str | Path | None = None,
+        version: int | None = None,
+    ) -> None:
         if lake is None and log is None:
             raise DeclarationError("a history needs a lake, a log, or both")
         self.lake = Lake(lake) if lake is not None else None
-        self.log = Log(log) if log is not None else None
-        self.last_scan = Scan(0, 0, 0, 0)
+        self.log = Log(log) if log is not None and (lake is None or version is None) else None
+        self.version = version
+        self.last_scan = Scan()
+        if self.log is None:
+            self._silver()
 
     def batches(
         self, selection: Selection, *, limit: int | None = None
     ) -> Iterator[pa.RecordBatch]:
         """The wanted messages (columns of the log), file by file; at most `limit` of them."""
         left = limit
-        self.last_scan = Scan(0, 0, 0, 0)
+        self.last_scan = Scan()
         for batch in self._all(selection):
             if left is not None:
                 batch = batch.slice(0, left)  # noqa: PLW2901 - the same rows, fewer
@@ -71,61 +87,67 @@ class History:
         return self.table(selection, limit=limit).to_pandas()
 
     def _all(self, selection: Selection) -> Iterator[pa.RecordBatch]:
-        start = 0
+        known = RecordedNumbers()
         if self.lake is not None:
-            snapshot = self.lake.snapshot()
-            if self.log is not None:
-                # The snapshot is taken first: what is processed meanwhile is still in the log.
-                start = snapshot.offsets.get(self.log.id, 0)
-            files = snapshot.files("silver")
-            yield from self._from_lake(self.lake, files, selection)
+            # Silver is opened first: what is processed meanwhile is still in the log.
+            silver = self._silver()
+            known = self.lake.offsets(silver)
+            if silver is not None:
+                yield from self._read(silver, selection, selection.expression(has_time=True))
         if self.log is not None:
-            yield from self._from_log(self.log, start, selection)
+            log = self.log.table(self.version if self.lake is None else None)
+            wanted = _both(selection.expression(has_time=False), _not_in(known))
+            yield from self._read(log, selection, wanted)
 
-    def _from_lake(
-        self, lake: Lake, files: tuple[DataFile, ...], selection: Selection
+    def _silver(self) -> DeltaTable | None:
+        assert self.lake is not None
+        silver = self.lake.find("silver", self.version)
+        if silver is None and self.log is None:
+            raise LakeError(f"{self.lake.url} is no lake: it has no table silver")
+        return silver
+
+    def _read(
+        self, table: DeltaTable, selection: Selection, wanted: pc.Expression | None
     ) -> Iterator[pa.RecordBatch]:
-        since = micros(selection.since) if selection.since else None
-        until = micros(selection.until) if selection.until else None
-        near = [one for one in overlapping(files, since, until) if _near(one, selection)]
-        self._count(files=len(files), files_opened=len(near))
-        for one in sorted(near, key=lambda file: file.min_time or 0):
-            yield from self._from_file(lake.path / one.path, selection)
-
-    def _from_file(self, path: Path, selection: Selection) -> Iterator[pa.RecordBatch]:
+        at = table.table_uri
         try:
-            with pq.ParquetFile(path) as file:
-                groups = selection.groups_of(file.metadata)
-                self._count(row_groups_read=len(groups))
-                for batch in file.iter_batches(row_groups=groups, columns=list(LOG_COLUMNS)):
-                    yield from self._wanted(batch.cast(LOG_SCHEMA), selection)
-        except (OSError, pa.ArrowException) as error:
-            raise LakeError(f"{path} cannot be read: {error}") from error
-
-    def _from_log(self, log: Log, start: int, selection: Selection) -> Iterator[pa.RecordBatch]:
-        segments = log.segments(start)
-        self._count(files=len(segments))
-        for segment in segments:
-            groups = selection.groups_of(metadata_of(segment))
-            self._count(files_opened=bool(groups), row_groups_read=len(groups))
-            for batch in read_segment(segment, start, segment.last + 1, row_groups=groups):
-                yield from self._wanted(batch, selection)
-
-    def _wanted(self, batch: pa.RecordBatch, selection: Selection) -> Iterator[pa.RecordBatch]:
-        found = selection.filter(batch)
-        self._count(rows=found.num_rows)
-        if found.num_rows:
-            yield found
+            dataset = table.to_pyarrow_dataset()
+            files = len(table.file_uris())
+            near = list(dataset.get_fragments(filter=wanted))
+            self._count(files=files, files_opened=len(near))
+            for fragment in near:
+                at = f"{table.table_uri.rstrip('/')}/{fragment.path}"
+                batches = fragment.to_batches(
+                    schema=dataset.schema, columns=list(LOG_COLUMNS), filter=wanted
+                )
+                for batch in batches:
+                    found = selection.filter(batch.cast(LOG_SCHEMA))
+                    self._count(rows=found.num_rows)
+                    if found.num_rows:
+                        yield found
+        except (DeltaError, OSError, pa.ArrowException) as error:
+            raise LakeError(f"{at} cannot be read: {error}") from error
 
     def _count(self, **more: int) -> None:
         known = vars(self.last_scan)
-        self.last_scan = Scan(**{name: known[name] + more.get(name, 0) for name in known})
+        self.last_scan = replace(
+            self.last_scan, **{name: known[name] + count for name, count in more.items()}
+        )
 
 
-def _near(one: DataFile, selection: Selection) -> bool:
-    """Whether a file's bounding box meets the area."""
-    if selection.area is None:
-        return True
-    if one.min_lat is None or one.max_lat is None or one.min_lon is None or one.max_lon is None:
-        return False  # nothing in it has a place
-    return overlaps(selection.area, (one.min_lat, one.max_lat), (one.min_lon, one.max_lon))
+def _both(one: pc.Expression | None, other: pc.Expression | None) -> pc.Expression | None:
+    if one is None or other is None:
+        return one if other is None else other
+    return one & other
+
+
+def _not_in(known: RecordedNumbers) -> pc.Expression | None:
+    """The messages of the log that are not in the lake yet."""
+    wanted = None
+    for recorder, ranges in known.to_dict().items():
+        for low, high in ranges:
+            offset = pc.field("offset")
+            # Not `!=`: of that, the statistics of a file prove nothing to Arrow.
+            other = (pc.field("recorder") < recorder) | (pc.field("recorder") > recorder)
+            wanted = _both(wanted, other | (offset < low) | (offset > high))
+    return wanted

@@ -1,166 +1,186 @@
-"""The durable log: a folder of ordered segments that one writer extends and many readers follow."""
+"""The log: a Delta table that recorders append to, each with offsets of its own.
+
+A commit of a recorder carries a transaction identifier: its name, and the offset that its next
+message will get. So a commit is there once or not at all, whoever was killed when.
+"""
 
 from __future__ import annotations
 
 import fcntl
-import json
+import hashlib
 import logging
-import os
+import tempfile
 import time
-import uuid
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 import pyarrow as pa
-
-from zonal.errors import LogError, SegmentError
-from zonal.pipeline.recorded_numbers import RecordedNumbers
-from zonal.pipeline.schema import LOG_SCHEMA, MESSAGE_SCHEMA
-from zonal.pipeline.segment import (
-    Segment,
-    check_segment,
-    numbers_in,
-    read_segment,
-    sync_folder,
-    write_segment,
+from deltalake import (
+    CommitProperties,
+    DeltaTable,
+    Schema,
+    Transaction,
+    WriterProperties,
+    write_deltalake,
 )
+from deltalake.exceptions import DeltaError
+
+from zonal.errors import LogError
+from zonal.pipeline.delta import (
+    STATISTICS_TICK,
+    find_table,
+    is_local,
+    storage_options,
+    url_of,
+)
+from zonal.pipeline.recorded_numbers import RecordedNumbers
+from zonal.pipeline.schema import BRONZE_SCHEMA, LOG_COLUMNS, LOG_SCHEMA, MESSAGE_SCHEMA
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
     from typing import Self
 
 _LOGGER = logging.getLogger(__name__)
+DEFAULT_RECORDER = "recorder"
+_SMALL_FILES, _SMALL_BYTES = 16, 32 * 1024 * 1024
+# Row groups small enough that a reader of a large file leaves most of them out.
+_WRITER = WriterProperties(compression="ZSTD", compression_level=1, max_row_group_size=32_768)
 
 
 @dataclass(frozen=True)
 class Retention:
-    """How much log is kept; None keeps everything. The newest segment always stays."""
+    """How much log is kept; None keeps everything. The newest file always stays."""
 
     max_age_s: float | None = None
     max_bytes: int | None = None
+    vacuum_hours: int = 24
+    """Files that were replaced or whose rows are gone are deleted after this time, not before:
+    whoever reads an older version has as long to finish."""
 
 
 class Log:
-    """A log to read: which offsets there are, and the segments that hold them."""
+    """A log to read: a Delta table at a local path or at a URL such as `s3://bucket/log`."""
 
     def __init__(self, path: str | Path) -> None:
-        self.path = Path(path)
-        self.folder = self.path / "segments"
-        self.corrupt_folder = self.path / "corrupt"
+        self.url = url_of(path)
+
+    def table(self, version: int | None = None) -> DeltaTable:
+        """The table as it is now, or was at a version."""
+        table = find_table(self.url, version)
+        if table is None:
+            raise LogError(f"{self.url} is no log: nothing was recorded there (zonal record)")
+        return table
 
     @property
     def id(self) -> str:
         """What tells this log from others, wherever it is moved to."""
-        try:
-            return (self.path / "id").read_text().strip()
-        except FileNotFoundError as error:
-            raise LogError(f"{self.path} is no log: no writer has opened it yet") from error
+        return str(self.table().metadata().id)
 
-    def segments(self, start: int = 0, end: int | None = None) -> list[Segment]:
-        """The closed segments with an offset in start <= offset < end, in order."""
-        if not self.folder.is_dir():
-            raise LogError(f"{self.path} is no log: it has no folder segments/ (zonal record)")
-        found = (Segment.from_path(path) for path in self.folder.iterdir())
-        return sorted(
-            segment
-            for segment in found
-            if segment and segment.last >= start and (end is None or segment.first < end)
-        )
+    def next_offset(self, recorder: str = DEFAULT_RECORDER) -> int:
+        """The offset that a recorder's next message will get."""
+        return self.table().transaction_version(_app_id(recorder)) or 0
 
-    def first_offset(self) -> int:
-        """The oldest offset that is still there (the next one to come, where there is none)."""
-        segments = self.segments()
-        return segments[0].first if segments else self.next_offset()
+    def beyond(self, offsets: RecordedNumbers) -> int:
+        """How many messages of these recorders are later than all of these offsets."""
+        table = self.table()
+        lasts = {name: ranges[-1][1] for name, ranges in offsets.to_dict().items()}
+        ends = {name: table.transaction_version(_app_id(name)) or 0 for name in lasts}
+        return sum(max(0, ends[name] - last - 1) for name, last in lasts.items())
 
-    def next_offset(self) -> int:
-        """The offset that the next message will get."""
-        segments = self.segments()
-        past = [segment.last + 1 for segment in (*segments[-1:], *self.corrupt())]
-        return max((self._retired().next_offset, *past))
-
-    def corrupt(self) -> list[Segment]:
-        """The segments that a writer found unreadable and set aside; nothing is ever deleted."""
-        if not self.corrupt_folder.is_dir():
-            return []
-        found = (Segment.from_path(path) for path in self.corrupt_folder.iterdir())
-        return sorted(segment for segment in found if segment)
-
-    def read(
-        self, start: int = 0, end: int | None = None, *, columns: Sequence[str] | None = None
-    ) -> Iterator[pa.RecordBatch]:
-        """The rows from one offset to before another, in order."""
-        stop = self.next_offset() if end is None else end
-        for segment in self.segments(start, stop):
-            yield from read_segment(segment, start, stop, columns=columns)
-
-    def to_table(self, start: int = 0, end: int | None = None) -> pa.Table:
-        """The rows from one offset to before another, in memory."""
-        return pa.Table.from_batches(list(self.read(start, end)), schema=LOG_SCHEMA)
-
-    def _retired(self) -> _Retired:
-        return _Retired.read(self.path / "retired.json")
+    def to_table(self) -> pa.Table:
+        """All rows in memory, each recorder's in the order of its offsets."""
+        rows = self.table().to_pyarrow_dataset().to_table(columns=list(LOG_COLUMNS))
+        return rows.cast(LOG_SCHEMA).sort_by([("recorder", "ascending"), ("offset", "ascending")])
 
 
 class LogWriter(Log):
-    """The one writer of a log: gives offsets, closes segments, keeps doubles out, retires old ones.
+    """A recorder's way into a log: gives offsets, keeps doubles out, retires what is old.
 
-    What `append` returned is on disk: it survives `kill -9` and a power cut.
+    What `append` returned is in the table. Writers of different names may share a table; one name
+    is for one writer at a time: a second on the same machine is refused at once, one elsewhere
+    when it appends.
     """
 
-    def __init__(self, path: str | Path, *, retention: Retention | None = None) -> None:
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        recorder: str = DEFAULT_RECORDER,
+        retention: Retention | None = None,
+    ) -> None:
         super().__init__(path)
+        self.recorder = recorder
         self.retention = retention or Retention()
-        self.folder.mkdir(parents=True, exist_ok=True)
-        self._lock = _lock(self.path)
-        if not (self.path / "id").exists():
-            (self.path / "id").write_text(f"{uuid.uuid4().hex}\n")
-        self.numbers = RecordedNumbers()
+        self._lock = _lock(self.url, recorder) if is_local(self.url) else None
         try:
-            self._remove_partials()
-            self._set_corrupt_aside()
-            self._recall()
-            self._next = super().next_offset()
+            self._table = self._open()
+            self._next = self._written()
+            self.numbers = _numbers_in(self._table)
         except BaseException:
-            self._lock.close()
+            self.close()
             raise
 
-    def append(self, messages: pa.Table | pa.RecordBatch) -> Segment:
-        """Make rows (the columns of MESSAGE_SCHEMA) durable as one segment, and return it."""
-        if messages.num_rows == 0:
-            raise LogError("an empty segment cannot be: append at least one message")
-        rows = pa.table(messages) if isinstance(messages, pa.RecordBatch) else messages
-        offsets = pa.array(range(self._next, self._next + rows.num_rows), pa.int64())
+    def append(self, messages: pa.Table) -> range:
+        """Make rows (the columns of MESSAGE_SCHEMA) durable in one commit; returns their offsets.
+
+        May be called again with the same rows when it failed: should the commit have succeeded
+        without a word of it coming back, nothing is written twice.
+        """
+        offsets = range(self._next, self._next + messages.num_rows)
+        rows = self._rows(messages, offsets)
         try:
-            columns = [offsets, *rows.select(MESSAGE_SCHEMA.names).cast(MESSAGE_SCHEMA).columns]
-        except (KeyError, ValueError) as error:
-            raise LogError(f"these rows are no messages: {error}") from error
-        segment = write_segment(self.folder, pa.table(columns, schema=LOG_SCHEMA))
-        self._next = segment.last + 1
-        return segment
+            self._table.update_incremental()
+            written = self._written()
+            if written == self._next:
+                self._commit(rows, offsets.stop)
+            elif written != offsets.stop:
+                raise LogError(
+                    f"{self.url}: another recorder is named {self.recorder!r} and wrote up to "
+                    f"offset {written}, this one up to {self._next}; give each its own name"
+                )
+        except DeltaError as error:
+            raise LogError(f"{self.url} cannot be written: {error}") from error
+        self._next = offsets.stop
+        return offsets
 
-    def next_offset(self) -> int:
-        """The offset that the next message will get."""
-        return self._next
+    def next_offset(self, recorder: str | None = None) -> int:
+        """The offset that the next message will get (of another recorder, if one is named)."""
+        return self._next if recorder is None else super().next_offset(recorder)
 
-    def retire(self, *, now_s: float | None = None) -> list[Segment]:
-        """Remove the oldest segments that retention no longer wants, and return them."""
-        segments = self.segments()
-        old = _expired(segments, self.retention, time.time() if now_s is None else now_s)
-        if old:
-            # What was in them is noted first: a crash in between forgets nothing.
-            retired = self._retired()
-            for segment in old:
-                retired.numbers.merge(numbers_in(segment))
-            _Retired(self._next, retired.numbers).write(self.path / "retired.json")
-            for segment in old:
-                segment.path.unlink()
-            sync_folder(self.folder)
-        return old
+    def retire(self, *, now_s: float | None = None) -> int:
+        """Delete the oldest rows that retention no longer wants; returns how many."""
+        now = time.time() if now_s is None else now_s
+        table = self.table()
+        cutoff = _cutoff(table, self.retention, now)
+        if cutoff is None:
+            return 0
+        text = cutoff.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        try:
+            done = table.delete(
+                f"received < arrow_cast('{text}', 'Timestamp(Microsecond, Some(\"UTC\"))')"
+            )
+            self._vacuum(table)
+        except DeltaError as error:
+            raise LogError(f"{self.url}: retention failed: {error}") from error
+        return int(done.get("num_deleted_rows") or 0)
+
+    def compact(self) -> None:
+        """Merge the small files of each day; readers and streams do not notice."""
+        table = self.table()
+        sizes = pa.table(table.get_add_actions(flatten=True))["size_bytes"].to_pylist()
+        if sum(size < _SMALL_BYTES for size in sizes) < _SMALL_FILES:
+            return
+        try:
+            table.optimize.compact(writer_properties=_WRITER)
+            self._vacuum(table)
+        except DeltaError as error:
+            raise LogError(f"{self.url} could not be compacted: {error}") from error
 
     def close(self) -> None:
-        """Let another writer take over."""
-        self._lock.close()
+        """Let another writer take this one's name."""
+        if self._lock is not None:
+            self._lock.close()
 
     def __enter__(self) -> Self:
         return self
@@ -168,72 +188,97 @@ class LogWriter(Log):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _remove_partials(self) -> None:
-        for partial in self.folder.glob(".*.partial"):
-            partial.unlink()
-
-    def _set_corrupt_aside(self) -> None:
-        for segment in self.segments():
-            try:
-                check_segment(segment)
-            except SegmentError as error:
-                self.corrupt_folder.mkdir(exist_ok=True)
-                segment.path.rename(self.corrupt_folder / segment.path.name)
-                sync_folder(self.corrupt_folder)
-                sync_folder(self.folder)
-                _LOGGER.warning("%s; set aside in %s", error, self.corrupt_folder)
-
-    def _recall(self) -> None:
-        self.numbers.merge(self._retired().numbers.to_dict())
-        for segment in self.segments():
-            self.numbers.merge(numbers_in(segment))
-
-
-@dataclass(frozen=True)
-class _Retired:
-    """What is remembered of segments that retention removed."""
-
-    next_offset: int
-    numbers: RecordedNumbers
-
-    @classmethod
-    def read(cls, path: Path) -> _Retired:
+    def _open(self) -> DeltaTable:
+        table = find_table(self.url)
+        if table is not None:
+            return table
         try:
-            content = json.loads(path.read_text())
-        except FileNotFoundError:
-            return cls(0, RecordedNumbers())
-        return cls(content["next"], RecordedNumbers(content["sources"]))
+            return DeltaTable.create(
+                self.url,
+                schema=Schema.from_arrow(BRONZE_SCHEMA),
+                mode="ignore",
+                partition_by=["date"],
+                name="bronze",
+                storage_options=storage_options(self.url),
+            )
+        except (DeltaError, OSError) as error:
+            raise LogError(f"{self.url} cannot be made a log: {error}") from error
 
-    def write(self, path: Path) -> None:
-        partial = path.with_suffix(".partial")
-        with partial.open("w") as file:
-            json.dump({"next": self.next_offset, "sources": self.numbers.to_dict()}, file)
-            file.flush()
-            os.fsync(file.fileno())
-        partial.rename(path)
-        sync_folder(path.parent)
+    def _written(self) -> int:
+        return self._table.transaction_version(_app_id(self.recorder)) or 0
+
+    def _rows(self, messages: pa.Table, offsets: range) -> pa.Table:
+        if not offsets:
+            raise LogError("nothing to append: at least one message")
+        try:
+            columns = messages.select(MESSAGE_SCHEMA.names).cast(MESSAGE_SCHEMA).columns
+        except (KeyError, ValueError) as error:
+            raise LogError(f"these rows are no messages: {error}") from error
+        names = pa.array([self.recorder] * len(offsets), pa.string())
+        days = columns[-1].cast(pa.date32())
+        numbers = pa.array(offsets, pa.int64())
+        return pa.table([names, numbers, *columns, days], schema=BRONZE_SCHEMA)
+
+    def _commit(self, rows: pa.Table, next_offset: int) -> None:
+        transaction = Transaction(_app_id(self.recorder), next_offset)
+        write_deltalake(
+            self._table,
+            rows,
+            mode="append",
+            writer_properties=_WRITER,
+            commit_properties=CommitProperties(app_transactions=[transaction]),
+        )
+
+    def _vacuum(self, table: DeltaTable) -> None:
+        table.vacuum(
+            retention_hours=self.retention.vacuum_hours,
+            enforce_retention_duration=False,
+            dry_run=False,
+        )
 
 
-def _expired(segments: list[Segment], retention: Retention, now_s: float) -> list[Segment]:
-    sizes = [segment.path.stat() for segment in segments]
-    kept = sum(stat.st_size for stat in sizes)
-    old = []
-    for segment, stat in list(zip(segments, sizes, strict=True))[:-1]:
-        # A segment is never changed after it was closed: its file time is its newest message's.
-        aged = retention.max_age_s is not None and now_s - stat.st_mtime > retention.max_age_s
-        large = retention.max_bytes is not None and kept > retention.max_bytes
-        if not (aged or large):
-            break
-        kept -= stat.st_size
-        old.append(segment)
-    return old
+def _app_id(recorder: str) -> str:
+    return f"zonal-recorder:{recorder}"
 
 
-def _lock(path: Path) -> IO[str]:
-    file = (path / "lock").open("w")
+def _numbers_in(table: DeltaTable) -> RecordedNumbers:
+    """What was recorded already, by whichever recorder."""
+    numbers = RecordedNumbers()
+    scanner = table.to_pyarrow_dataset().scanner(columns=["source", "sequence"])
+    for batch in scanner.to_batches():
+        numbers.merge_columns(batch.column(0), batch.column(1))
+    return numbers
+
+
+def _cutoff(table: DeltaTable, retention: Retention, now_s: float) -> datetime | None:
+    """The reception time before which everything goes, or None: by age, or whole files by size."""
+    files = pa.table(table.get_add_actions(flatten=True)).to_pylist()
+    by_time = sorted(files, key=lambda one: one["max.received"])
+    cutoffs = []
+    if retention.max_age_s is not None and by_time:
+        oldest = datetime.fromtimestamp(now_s - retention.max_age_s, UTC)
+        if min(one["min.received"] for one in by_time) < oldest:
+            cutoffs.append(oldest)
+    if retention.max_bytes is not None:
+        kept = sum(one["size_bytes"] for one in by_time)
+        for one in by_time[:-1]:
+            if kept <= retention.max_bytes:
+                break
+            kept -= one["size_bytes"]
+            cutoffs.append(min(one["max.received"] + STATISTICS_TICK, by_time[-1]["min.received"]))
+    return max(cutoffs, default=None)
+
+
+def _lock(url: str, recorder: str) -> IO[str]:
+    """One writer of a name; the lock is the operating system's, so it ends with the process."""
+    name = hashlib.sha256(f"{Path(url).resolve()}\n{recorder}".encode()).hexdigest()[:16]
+    path = Path(tempfile.gettempdir()) / f"zonal-recorder-{name}.lock"
+    file = path.open("w")
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
         file.close()
-        raise LogError(f"{path} has a writer already: stop it, or record into another") from error
+        raise LogError(
+            f"{url} has a recorder named {recorder!r} already: stop it, or take another name"
+        ) from error
     return file

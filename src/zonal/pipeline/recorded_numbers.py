@@ -5,8 +5,13 @@ from __future__ import annotations
 from bisect import bisect_right
 from typing import TYPE_CHECKING
 
+import numpy as np
+import pyarrow.compute as pc
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+
+    import pyarrow as pa
 
 Ranges = list[list[int]]
 """Sorted, disjoint, never touching ranges, both ends included: `[[0, 41], [43, 43]]`."""
@@ -56,6 +61,23 @@ class RecordedNumbers:
             for low, high in pairs:
                 _insert(mine, low, high)
 
+    def merge_columns(self, sources: pa.Array, sequences: pa.Array) -> None:
+        """Remember the numbers of many rows; those without a source or a number have none."""
+        usable = pc.and_(sources.is_valid(), pc.less_equal(sequences, LAST_NUMBER))
+        names = sources.filter(usable).dictionary_encode()
+        codes = names.indices.to_numpy()
+        numbers = sequences.filter(usable).to_numpy()
+        order = np.lexsort((numbers, codes))
+        codes, numbers = codes[order], numbers[order]
+        # A run ends where the source changes or a number is left out.
+        steps = np.flatnonzero((np.diff(codes) != 0) | (np.diff(numbers) > 1)) + 1
+        if len(codes):
+            starts, ends = [0, *steps], [*(steps - 1), len(codes) - 1]
+            known = names.dictionary.to_pylist()
+            for first, last in zip(starts, ends, strict=True):
+                mine = self._ranges.setdefault(known[codes[first]], [])
+                _insert(mine, int(numbers[first]), int(numbers[last]))
+
     def meets(self, other: RecordedNumbers) -> bool:
         """Whether a number is known to both."""
         return any(
@@ -71,10 +93,6 @@ class RecordedNumbers:
         start = bisect_right(ranges, low, key=lambda pair: pair[0]) - 1
         stop = bisect_right(ranges, high, key=lambda pair: pair[0])
         return ranges[max(start, 0) : stop]
-
-    def count(self) -> int:
-        """How many numbers are known."""
-        return sum(high - low + 1 for pairs in self._ranges.values() for low, high in pairs)
 
     def to_dict(self) -> dict[str, Ranges]:
         """The ranges per source, ready for JSON."""

@@ -1,21 +1,22 @@
 """The recorder: a location-aware subscriber that appends every message to the log.
 
-It asks publishers with a memory for what it missed, and the log knows what it has, so a recorder
-that was killed continues without a loss and without a double (for such publishers).
+What it cannot take in time holds publishers up; dropping instead is a choice (`Overflow`), and what
+is dropped is counted and logged. It asks publishers with a memory for what it missed, and the log
+knows what it has, so a recorder that was killed continues without a loss and without a double (for
+such publishers).
 """
 
 from __future__ import annotations
 
 import logging
 import threading
-import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 import zenoh.ext
 
 from zonal.errors import AttachmentError, LogError
-from zonal.pipeline.log import LogWriter, Retention
+from zonal.pipeline.log import DEFAULT_RECORDER, LogWriter, Retention
 from zonal.pipeline.rows import MessageRow, row_of, rows_to_table
 from zonal.session import Overflow, Recovery
 
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from zonal.session import Sample, Session, Subscriber
 
 _LOGGER = logging.getLogger(__name__)
-_RETIRE_EVERY_S = 10.0
+_TIDY_EVERY_S = 600.0
 _ROW_BYTES = 100
 # Messages that are taken over at a time: a lock for each would cost more than the message.
 _CHUNK = 1024
@@ -42,12 +43,15 @@ class RecorderPlan:
 
     flush_s: float = 1.0
     """The longest time that a message waits to be durable."""
-    segment_rows: int = 50_000
-    segment_bytes: int = 64 * 1024 * 1024
+    commit_rows: int = 50_000
+    commit_bytes: int = 64 * 1024 * 1024
     buffer_rows: int = 250_000
     """Messages in memory, at most; beyond it the subscriber's mailbox fills, then overflows."""
     mailbox: int = 250_000
-    overflow: Overflow = Overflow.DROP_NEWEST
+    overflow: Overflow = Overflow.BLOCK
+    """What happens when the mailbox is full, too: by default publishers are held up."""
+    name: str = DEFAULT_RECORDER
+    """Whose offsets these are: recorders of different names may share a log."""
     retention: Retention = Retention()  # noqa: RUF009 - frozen
     recover: bool = True
     """Ask publishers with a memory for what was missed."""
@@ -63,7 +67,7 @@ class RecorderCounters:
     doubles: int
     overflowed: int
     malformed: int
-    segments: int
+    commits: int
     retired: int
     write_errors: int
 
@@ -81,15 +85,16 @@ class Recorder:
         plan: RecorderPlan | None = None,
     ) -> None:
         self.plan = plan or RecorderPlan()
-        self.log = LogWriter(log, retention=self.plan.retention)
+        self.log = LogWriter(log, recorder=self.plan.name, retention=self.plan.retention)
         self._rows: list[MessageRow] = []
         self._bytes = 0
         self._reading = self._writing = 0
         self._changed = threading.Condition()
         self._draining = self._closing = False
-        self._written = self._doubles = self._malformed = self._segments = self._retired = (
+        self._written = self._doubles = self._malformed = self._commits = self._retired = (
             self._errors
         ) = 0
+        self._dropped = 0
         self._last_error: OSError | None = None
         self._subscribers = [self._subscribe(session, topic, area) for topic in topics]
         self._threads = [
@@ -97,7 +102,9 @@ class Recorder:
             for one in self._subscribers
         ]
         self._writer = threading.Thread(target=self._write, name="zonal-log", daemon=True)
-        for thread in (*self._threads, self._writer):
+        self._ended = threading.Event()
+        self._tidier = threading.Thread(target=self._tidy, name="zonal-tidy", daemon=True)
+        for thread in (*self._threads, self._writer, self._tidier):
             thread.start()
 
     @property
@@ -114,7 +121,7 @@ class Recorder:
                 doubles=self._doubles + sum(one.duplicates for one in counted),
                 overflowed=sum(one.overflowed for one in counted),
                 malformed=self._malformed + sum(one.malformed for one in counted),
-                segments=self._segments,
+                commits=self._commits,
                 retired=self._retired,
                 write_errors=self._errors,
             )
@@ -142,6 +149,8 @@ class Recorder:
             self._closing = True
             self._changed.notify_all()
         self._writer.join()
+        self._ended.set()
+        self._tidier.join()
         self.log.close()
         if self._last_error is not None:
             raise LogError(
@@ -208,16 +217,31 @@ class Recorder:
 
     def _is_full(self) -> bool:
         plan = self.plan
-        return len(self._rows) >= plan.segment_rows or self._bytes >= plan.segment_bytes
+        return len(self._rows) >= plan.commit_rows or self._bytes >= plan.commit_bytes
 
     def _write(self) -> None:
-        retire_at = time.monotonic() + _RETIRE_EVERY_S
         while (rows := self._next_rows()) is not None:
             if rows:
                 self._append(rows_to_table(rows))
-            if time.monotonic() >= retire_at:
-                self._retired += len(self.log.retire())
-                retire_at = time.monotonic() + _RETIRE_EVERY_S
+            self._tell_of_drops()
+
+    def _tell_of_drops(self) -> None:
+        dropped = sum(one.counters.overflowed for one in self._subscribers)
+        if dropped > self._dropped:
+            _LOGGER.warning(
+                "%d messages were dropped: they come faster than the log takes them",
+                dropped - self._dropped,
+            )
+            self._dropped = dropped
+
+    def _tidy(self) -> None:
+        """Apply retention and merge small files, beside the writing."""
+        while not self._ended.wait(_TIDY_EVERY_S):
+            try:
+                self._retired += self.log.retire()
+                self.log.compact()
+            except OSError as error:
+                _LOGGER.warning("the log is tidied later: %s", error)
 
     def _next_rows(self) -> list[MessageRow] | None:
         """What is to be written next, after at most flush_s; None when all is written."""
@@ -248,5 +272,5 @@ class Recorder:
         with self._changed:
             self._last_error = None
             self._written += len(table)
-            self._segments += 1
+            self._commits += 1
             self._writing -= len(table)

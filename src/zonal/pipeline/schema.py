@@ -7,11 +7,11 @@ import pyarrow as pa
 UTC_MICROS = pa.timestamp("us", tz="UTC")
 """The type of every time in the pipeline's tables."""
 
-# A circle has no well-known binary form: its row holds the centre in `geofence` and the radius
-# beside it. `timestamp` is for people and pruning; `ntp64` with `clock` is Zenoh's exact stamp.
-LOG_SCHEMA = pa.schema(
+# What a caller hands to the log, which gives the offsets itself. A circle has no well-known binary
+# form: its row holds the centre in `geofence` and the radius beside it. `timestamp` is for people
+# and pruning; `ntp64` with `clock` is Zenoh's exact stamp.
+MESSAGE_SCHEMA = pa.schema(
     [
-        pa.field("offset", pa.int64()),
         pa.field("topic", pa.string()),
         pa.field("latitude", pa.float64()),
         pa.field("longitude", pa.float64()),
@@ -29,10 +29,13 @@ LOG_SCHEMA = pa.schema(
         pa.field("received", UTC_MICROS),
     ]
 )
-# What a caller hands to the log, which gives the offsets itself.
-MESSAGE_SCHEMA = pa.schema([field for field in LOG_SCHEMA if field.name != "offset"])
-
+LOG_SCHEMA = pa.schema(
+    [pa.field("recorder", pa.string()), pa.field("offset", pa.int64()), *MESSAGE_SCHEMA]
+)
 LOG_COLUMNS: tuple[str, ...] = tuple(LOG_SCHEMA.names)
+
+BRONZE_SCHEMA = LOG_SCHEMA.append(pa.field("date", pa.date32()))
+"""As the Delta table has them: partitioned by the day (UTC) of reception."""
 
 _SQL_TYPES = {
     pa.int64(): "BIGINT",
@@ -46,8 +49,3 @@ _SQL_TYPES = {
 def ddl(schema: pa.Schema) -> str:
     """Columns as Spark writes them in SQL."""
     return ", ".join(f"`{field.name}` {_SQL_TYPES[field.type]}" for field in schema)
-
-
-def log_ddl(columns: tuple[str, ...] = LOG_COLUMNS) -> str:
-    """Columns of the log (all, or some) as Spark writes them in SQL."""
-    return ddl(pa.schema([LOG_SCHEMA.field(name) for name in columns]))

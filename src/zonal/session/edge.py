@@ -164,6 +164,8 @@ class Edge:
 
     def process(self, batch: list[zenoh.Sample]) -> None:
         """Read, check and hand over samples as they arrived."""
+        if len(batch) == 1 and self._process_alone(batch[0]):
+            return
         if self._declarations.is_changing:
             batch = self._without_retired(batch)
         if self._recoverer is not None:
@@ -177,6 +179,23 @@ class Edge:
                 return
         for listener, samples in wanted.items():
             listener.deliver(samples)
+
+    def _process_alone(self, raw: zenoh.Sample) -> bool:
+        """The same for one that comes alone from a known place to one listener: the quickest way.
+
+        False where it is another one.
+        """
+        if raw is RETIRED or self._may_repeat or self._recoverer is not None:
+            return False
+        key = str(raw.key_expr)
+        entry = self._known.get(key)
+        if entry is None or len(entry[1]) != 1 or self._declarations.is_changing:
+            return False
+        self.received += 1
+        if self._shorthands is not None and key not in self._shorthands:
+            self._shorthands.heard(key)
+        entry[1][0].deliver_alone(Sample(raw, entry[0]))
+        return True
 
     def _without_retired(self, batch: list[zenoh.Sample]) -> list[zenoh.Sample]:
         """Behind the mark of an undeclared key nothing comes twice any more."""

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_HELD_AT_MOST = 65_536
+_HELD_AT_MOST = 262_144
 _SOURCES = 4096
 
 
@@ -73,6 +73,7 @@ class Recoverer:
         self._deliver = deliver
         self._lock = threading.Lock()  # also while delivering: a publisher's messages stay in order
         self._sources: OrderedDict[tuple[str, int], MissingMessages] = OrderedDict()
+        self._histories: dict[tuple[str, int], MissingMessages] = {}
         self._lacking: set[MissingMessages] = set()
         self.recovered = 0
         self.given_up = 0
@@ -108,15 +109,10 @@ class Recoverer:
             if info is None:  # a publisher without a memory
                 ready.append(sample)
                 continue
-            entity, number = info.source_id, info.source_sn
-            name = (str(entity.zid), entity.eid)
-            source = self._sources.get(name)
-            if source is not None:
-                self._sources.move_to_end(name)
-            elif asked:  # it was forgotten meanwhile
+            number = info.source_sn
+            source = self._source_of(sample, info.source_id, number, asked=asked)
+            if source is None:
                 continue
-            else:
-                source = self._new_source(str(sample.key_expr), name, number)
             sequence, heard = source.sequence, source.sequence.heard
             source.heard_at = now
             if asked:
@@ -134,11 +130,45 @@ class Recoverer:
             self._deliver(ready)
         return found_gap
 
+    def _source_of(
+        self, sample: zenoh.Sample, entity: zenoh.EntityGlobalId, number: int, *, asked: bool
+    ) -> MissingMessages | None:
+        """What a message belongs to; None for the answer of a publisher forgotten meanwhile."""
+        name = (str(entity.zid), entity.eid)
+        source = self._sources.get(name)
+        if source is not None:
+            self._sources.move_to_end(name)
+        elif asked:
+            return None
+        else:
+            source = self._new_source(str(sample.key_expr), name, number)
+        if source.sequence.is_before_first(number):
+            return self._history_of(name, source, number)
+        return source
+
     def _new_source(self, key: str, name: tuple[str, int], first: int) -> MissingMessages:
         if len(self._sources) == _SOURCES:
             self._forget(next(iter(self._sources)))
         source = self._sources[name] = MissingMessages(key, *name, first)
         return source
+
+    def _history_of(
+        self, name: tuple[str, int], source: MissingMessages, number: int
+    ) -> MissingMessages:
+        """What a publisher's cache still held when we came, up to what we have heard since.
+
+        A heartbeat or a new message may well be here before a long history is. Zenoh drops of it
+        what it cannot send at once, so what is missing is asked for as well.
+        """
+        history = self._histories.get(name)
+        if history is None or history.sequence.is_before_first(number):
+            if history is not None:
+                self._rest(history)
+            history = self._histories[name] = MissingMessages(source.key, *name, number)
+            history.sequence.tell(source.sequence.first - 1)
+            self._lacking.add(history)
+            self._asker.put(self, None)
+        return history
 
     def _rest(self, source: MissingMessages) -> None:
         """Nothing is missing of it any more."""
@@ -163,10 +193,12 @@ class Recoverer:
 
     def _forget(self, name: tuple[str, int]) -> None:
         """What it held is delivered."""
-        source = self._sources.pop(name)
-        self._lacking.discard(source)
-        while source.sequence.held:
-            self._deliver(source.sequence.give_up(source.sequence.first_gap()[1]))
+        for source in (self._histories.pop(name, None), self._sources.pop(name)):
+            if source is None:
+                continue
+            self._lacking.discard(source)
+            while source.sequence.held:
+                self._deliver(source.sequence.give_up(source.sequence.first_gap()[1]))
 
     # What the asker wants (see `asker.Asks`)
 

@@ -21,7 +21,9 @@ class Sequence(Generic[T]):
     """
 
     def __init__(self, first: int) -> None:
-        self._next = first % NUMBERS
+        self.first = first % NUMBERS
+        """Where it began."""
+        self._next = self.first
         self._position = 0
         self._held: dict[int, T] = {}
         # Gaps between messages that came: where they begin and end. The first begins at the
@@ -86,6 +88,10 @@ class Sequence(Generic[T]):
         """Whether this number exists and has not come."""
         at = self._at(number)
         return self._position <= at < self._end and at not in self._held
+
+    def is_before_first(self, number: int) -> bool:
+        """Whether it is older than the number that this began with: a history, not a gap."""
+        return self._at(number) < 0
 
     def is_behind(self, number: int) -> bool:
         """Whether it is further than anything that was heard: it may just be on its way."""

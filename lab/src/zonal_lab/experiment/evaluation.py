@@ -122,7 +122,7 @@ def differences(root: Path, experiments: Sequence[Experiment]) -> Iterator[str]:
                 if new.suffix in _COMPARED:
                     yield from _compared(each.data.parent / new.name, new.read_text("utf-8"))
     yield from _compared(root / "README.md", "\n".join(_summary(root, rows, experiments)) + "\n")
-    for page in _without_data(root, pages):
+    for page in _without_data(root, pages, experiments):
         if NOT_KEPT not in page.read_text(encoding="utf-8"):
             yield f"{page} has no data, and does not say so"
 
@@ -140,9 +140,12 @@ def _compared(committed: Path, made: str) -> Iterator[str]:
         yield f"{committed} has {len(before)} lines, its data gives {len(now)}"
 
 
-def _without_data(root: Path, pages: Iterable[KeptPage]) -> list[Path]:
+def _without_data(
+    root: Path, pages: Iterable[KeptPage], experiments: Sequence[Experiment]
+) -> list[Path]:
     made = {each.page for each in pages}
-    return [each for each in sorted(root.glob("*/*.md")) if each not in made]
+    found = (page for each in experiments for page in sorted((root / each.name).glob("*.md")))
+    return [each for each in found if each not in made]
 
 
 def _is_older(page: KeptPage) -> bool:
@@ -171,11 +174,12 @@ def _summary(
         "and those below from the data beside them, `zonal lab verify` checks that no number "
         "differs. What the parts promise is in [the manual](../README.md), why they are as they "
         "are in [the decisions](../decisions/README.md). Numbers of different machines or days "
-        "cannot be compared; ratios within one run can."
+        "cannot be compared; ratios within one run can. How fast the parts are is on the pages of "
+        "the [benchmarks](benchmarks/README.md)."
     )
     yield ""
-    yield from _pages(root, rows)
-    judged = [(each, row.run) for row in rows for each in row.verdicts]
+    yield from _pages(root, rows, experiments)
+    judged = _once(rows)
     measured = {row.page.experiment.name for row in rows}
     for experiment in experiments:
         if experiment.name not in measured:
@@ -191,6 +195,23 @@ def _summary(
         )
 
 
+def _once(rows: Sequence[PageRow]) -> list[tuple[Verdict, str]]:
+    """All verdicts with their run; what one page has not measured and another has, once."""
+    seen = {_claim_of(row, each) for row in rows for each in row.verdicts if each.value is not None}
+    kept = []
+    for row in rows:
+        for each in row.verdicts:
+            key = _claim_of(row, each)
+            if each.value is not None or key not in seen:
+                kept.append((each, row.run))
+                seen.add(key)
+    return kept
+
+
+def _claim_of(row: PageRow, verdict: Verdict) -> tuple[str, str, str]:
+    return row.page.experiment.name, verdict.claim.where, verdict.claim.text
+
+
 def _unmeasured(experiment: Experiment) -> list[Verdict]:
     """The claims of an experiment that was not run: none can be told."""
     with tempfile.TemporaryDirectory(prefix="zonal-lab-") as folder:
@@ -199,7 +220,7 @@ def _unmeasured(experiment: Experiment) -> list[Verdict]:
         return experiment.verdicts(results)
 
 
-def _pages(root: Path, rows: Sequence[PageRow]) -> Iterator[str]:
+def _pages(root: Path, rows: Sequence[PageRow], experiments: Sequence[Experiment]) -> Iterator[str]:
     listed = [
         (
             row.link,
@@ -210,7 +231,7 @@ def _pages(root: Path, rows: Sequence[PageRow]) -> Iterator[str]:
         )
         for row in rows
     ]
-    for path in _without_data(root, [row.page for row in rows]):
+    for path in _without_data(root, [row.page for row in rows], experiments):
         title = path.read_text(encoding="utf-8").splitlines()[0].removeprefix("# ")
         name = path.parent.name if path.stem == "README" else path.stem
         listed.append((f"[{name}]({path.relative_to(root)})", title, "see there", "not kept"))

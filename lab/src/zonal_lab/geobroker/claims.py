@@ -10,7 +10,7 @@ from zonal_lab.geobroker.brokers import TITLES
 from zonal_lab.geobroker.everything_matches import PAPER_PERCENT, Overhead
 from zonal_lab.geobroker.plan import KINDS, MatchingCase
 from zonal_lab.geobroker.samples import read_figures, read_index, read_part
-from zonal_lab.index import geo_claims, granularity_claims
+from zonal_lab.index import geo_claims, granularity_claims, workload_claims
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -38,6 +38,7 @@ def claims(results: Results) -> Iterator[Claim]:
     yield from _matching(results)
     yield from table.published()
     index = read_index(results)
+    yield from workload_claims([each["workload"] for each in index if each.get("workload")])
     for clients in (10, 1000):
         rounds = [each["granularity"][f"clients {clients}"] for each in index]
         yield from granularity_claims(rounds, clients)

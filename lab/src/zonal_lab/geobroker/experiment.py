@@ -26,6 +26,9 @@ def _trial(
         str, typer.Option(help="comma-separated")
     ] = "geo,no-geo,mosquitto,federated",
     ramp: Annotated[float, typer.Option(help="seconds until all clients travel")] = 10.0,
+    speed: Annotated[
+        float, typer.Option(help="travel so many times as fast as recorded, to provoke overload")
+    ] = 1.0,
     processes: Annotated[int, typer.Option(help="processes that carry the clients")] = 1,
     teleport: Annotated[
         str, typer.Option(help="numbers of teleporting clients, comma-separated; '' for none")
@@ -34,6 +37,9 @@ def _trial(
     index_seconds: Annotated[
         float, typer.Option(help="for each point of figures 7 and 8 (the index); 0: without")
     ] = 0.4,
+    workload_scale: Annotated[
+        float, typer.Option(help="share of the index workload's 110,000 operations; 0: without")
+    ] = 1.0,
     matching_seconds: Annotated[
         float, typer.Option(help="for each of five rounds of 'everything matches'; 0: without")
     ] = 60.0,
@@ -58,16 +64,18 @@ def _trial(
         clients=numbers(clients),
         systems=words(systems),  # type: ignore[arg-type] # the plan checks
         ramp_s=ramp,
+        speed=speed,
         processes=processes,
         teleport=numbers(teleport),
         teleport_seconds=teleport_seconds,
         index_seconds=index_seconds,
+        workload_scale=workload_scale,
         matching_seconds=matching_seconds,
     )
     if quick:
         plan = replace(
             plan, rounds=1, seconds=8.0, clients=(50, 100), teleport=(50,), teleport_seconds=3.0,
-            index_seconds=0.02, matching_seconds=3.0,
+            index_seconds=0.02, workload_scale=0.01, matching_seconds=3.0,
         )  # fmt: skip
     return GeobrokerTrial(plan, geolife, spark=spark)
 

@@ -67,7 +67,8 @@ def _introduction(manifest: dict[str, Any]) -> Iterator[str]:
         f"{plan['rounds']} round{'s' * (plan['rounds'] > 1)} of {plan['seconds']:g} s a case "
         "(GeoBroker 2020: one of 25 minutes), systems in turn. Every client travels a "
         "trajectory (by increasing identifier, by its own time stamps, from the start again at "
-        "its end; where there are more clients than trajectories, the same ones begun elsewhere). "
+        "its end; where there are more clients than trajectories, the same ones begun elsewhere)"
+        f"{_hurried(plan.get('speed', 1.0))}. "
         "A teleporting "
         f"client ({plan['teleport_seconds']:g} s a case) is at its next place as soon as its "
         "message is acknowledged, so these cases show what a system can do. At each place a "
@@ -80,6 +81,10 @@ def _introduction(manifest: dict[str, Any]) -> Iterator[str]:
         f"{manifest.get('mosquitto', '?')}."
     )
     yield ""
+
+
+def _hurried(speed: float) -> str:
+    return "" if speed == 1 else f", {speed:g} times as fast as it was recorded"
 
 
 def _matching(found: dict[str, Any]) -> Iterator[str]:

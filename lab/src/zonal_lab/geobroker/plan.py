@@ -74,20 +74,26 @@ class GeobrokerPlan:
     clients: tuple[int, ...] = (250, 500, 750, 1000)
     systems: tuple[System, ...] = SYSTEMS
     ramp_s: float = 10.0
+    speed: float = 1.0
+    """Travelling clients go so many times as fast as they were recorded, to provoke overload."""
     processes: int = 1
     teleport: tuple[int, ...] = (250, 1000)
     """Numbers of teleporting clients; they keep a system as busy as it can be."""
     teleport_seconds: float = 60.0
     index_seconds: float = 0.0
     """For each point of the index experiments (figures 7 and 8); 0 leaves them out."""
+    workload_scale: float = 0.0
+    """The share of the paper's 110,000 operations on the index that are timed; 0: none."""
     matching_seconds: float = 0.0
     """For each round in which everything matches; 0 leaves it out."""
     seed: int = SEED
 
     def __post_init__(self) -> None:
         least = min(*self.clients, self.processes, self.rounds) if self.clients else 0
-        if least < 1 or self.seconds <= 0:
-            raise PlanError("a use case needs clients, seconds, rounds and processes above 0")
+        if least < 1 or self.seconds <= 0 or self.speed <= 0:
+            raise PlanError(
+                "a use case needs clients, seconds, speed, rounds and processes above 0"
+            )
         if self.teleport and (min(self.teleport) < 1 or self.teleport_seconds <= 0):
             raise PlanError("teleporting needs clients and seconds above 0")
         require_known("system", self.systems, SYSTEMS)

@@ -54,7 +54,7 @@ def run_use_case(case: UseCase, plan: GeobrokerPlan, ways: list[Journey]) -> Tra
         contextlib.ExitStack() as workers,
     ):
         path = Path(folder)
-        mine = ways[: case.clients]
+        mine = [way.hurried(plan.speed) for way in ways[: case.clients]]
         if case.kind == "teleport":
             mine = [way.teleporting() for way in mine]
         write_journeys(path / "ways.npz", mine)

@@ -21,6 +21,7 @@ from zonal_lab.index import (
     WAYS,
     sweep_clients,
     sweep_granularity,
+    time_workload,
 )
 from zonal_lab.systems import mosquitto_version
 
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from zonal_lab.geobroker.oracle import Agreement
     from zonal_lab.geobroker.plan import GeobrokerPlan, UseCase
     from zonal_lab.geobroker.travel import Travelled
+    from zonal_lab.index import Trajectory
 
 # How long a move may take to be known at the other broker: its declarations go out twenty times a
 # second, and wait where teleporting clients leave no processor idle.
@@ -95,7 +97,7 @@ class GeobrokerTrial(Trial[GeobrokerCase]):
     def seconds_of(self, case: GeobrokerCase) -> float:
         """A use case with connecting, draining and checking; sweeps by their points."""
         if isinstance(case, IndexCase):
-            return self._plan.index_seconds * 170
+            return self._plan.index_seconds * 170 + self._plan.workload_scale * 40
         if isinstance(case, MatchingCase):
             return 2 * self._plan.rounds * (self._plan.matching_seconds + 3)
         return self._plan.length_s(case) + 10
@@ -125,7 +127,12 @@ class GeobrokerTrial(Trial[GeobrokerCase]):
         return {
             "granularity": {f"clients {n}": table for n, table in granularity.items()},
             "geo or not": geo,
+            "workload": self._workload(ways),
         }
+
+    def _workload(self, ways: list[Trajectory]) -> dict[str, float]:
+        scale = self._plan.workload_scale
+        return time_workload(ways, scale) if scale else {}
 
     def _matching(self) -> dict[str, Any]:
         seconds, rounds = self._plan.matching_seconds, self._plan.rounds

@@ -1,7 +1,7 @@
 """The subscription index beside its peers: what GeoBroker's authors did with theirs.
 
 - `alternatives`: an R-tree, a packed tree and a list behind the index' own interface.
-- `workload`: trajectories, and the geofence operations at their places.
+- `workload`: trajectories, and the geofence operations at their places; `timing`: their times.
 - `throughput`, `pictures`: the paper's figures 7 and 8, and what it says about them.
 """
 
@@ -15,6 +15,7 @@ from zonal_lab.index.throughput import (
     sweep_clients,
     sweep_granularity,
 )
+from zonal_lab.index.timing import time_workload, workload_claims
 from zonal_lab.index.workload import (
     RADIUS_M,
     TOPIC,
@@ -48,4 +49,6 @@ __all__ = [
     "scattered_circles",
     "sweep_clients",
     "sweep_granularity",
+    "time_workload",
+    "workload_claims",
 ]

@@ -46,7 +46,9 @@ def open_end(name: str, where: dict[str, Any], hear: Callable[[bytes], None], *,
         host, port = where["broker"]
         geo = chosen.family == "broker"
         return MqttEnd((host, port), hear, to, back, at, REACH_M, qos=chosen.qos, geo=geo)
-    config = node_config(where["mode"], listen=where["listen"], connect=where["connect"])
+    config = node_config(
+        where["mode"], listen=where["listen"], connect=where["connect"], tls=where["tls"]
+    )
     if chosen.family == "session":
         return SessionEnd(chosen, config, hear, to, back, at)
     return ZenohEnd(chosen, config, hear, to, back)

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from zonal_lab.latency.stacks import stack
+from zonal_lab.latency.stacks import PORTS, stack
 from zonal_lab.systems import (
     BROKER_PORT,
     MOSQUITTO_PORT,
     ROUTER,
-    ZENOH_PORT,
+    encrypted_links,
     geo_broker_command,
     mosquitto_command,
     write_passwords,
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from zonal_lab.emulation import EmulatedNetwork, Node, Worker
     from zonal_lab.latency.plan import LatencyCase
     from zonal_lab.latency.scenarios import Scenario
+    from zonal_lab.latency.stacks import Transport
 
 FEDERATION_PORT = 7448
 _ROLES = "zonal_lab.latency.roles"
@@ -51,6 +52,7 @@ class Hosts:
         self._nodes = network.topology.nodes
         self._closing = contextlib.ExitStack()
         self._folder = Path(self._closing.enter_context(tempfile.TemporaryDirectory()))
+        self._tls = encrypted_links(self._folder)
         self._near = network.start_role(self._nodes[0], f"{_ROLES}.near")
         self._far = network.start_role(self._nodes[-1], f"{_ROLES}.far")
         self._bridge: Worker | None = None
@@ -78,8 +80,9 @@ class Hosts:
         router = self._network.start_role(node, ROUTER)
         order = {
             "do": "open",
-            "listen": f"tcp/{node.address}:{ZENOH_PORT}",
-            "connect": [f"tcp/{before.address}:{ZENOH_PORT}"] if before else [],
+            "listen": [f"{each}/{node.address}:{port}" for each, port in PORTS.items()],
+            "connect": [f"tcp/{before.address}:{PORTS['tcp']}"] if before else [],
+            "tls": self._tls,
         }
         router.ask(order, _PATIENCE_S)
 
@@ -104,7 +107,11 @@ class Hosts:
         bridged = self._bridge is not None and chosen.family == "mqtt"
         if bridged:
             self._open_bridge(chosen.qos)
-        for worker, where in ((self._far, self._far_place()), (self._near, self._near_place())):
+        ways = (
+            (self._far, self._far_place(chosen.transport)),
+            (self._near, self._near_place(chosen.transport)),
+        )
+        for worker, where in ways:
             places = where[chosen.family]
             worker.ask({"do": "open", "stack": case.stack, "where": places}, _PATIENCE_S)
         self._near.ask({"do": "probe"}, _PATIENCE_S)
@@ -130,20 +137,22 @@ class Hosts:
         brokers = [(node.address, MOSQUITTO_PORT) for node in self._nodes[1:-1]]
         self._bridge.ask({"do": "open", "brokers": brokers, "qos": qos}, _PATIENCE_S)
 
-    def _near_place(self) -> dict[str, dict[str, Any]]:
+    def _near_place(self, transport: Transport) -> dict[str, dict[str, Any]]:
         """The near end is a peer, in every scenario of the thesis."""
-        return self._place(self._nodes[1], mode="peer", listen=[])
+        return self._place(self._nodes[1], transport, mode="peer")
 
-    def _far_place(self) -> dict[str, dict[str, Any]]:
+    def _far_place(self, transport: Transport) -> dict[str, dict[str, Any]]:
         """The far end is a client of its router; without one, the peer that listens."""
         if self._scenario.middles:
-            return self._place(self._nodes[-2], mode="client", listen=[])
-        listen = [f"tcp/{self._nodes[-1].address}:{ZENOH_PORT}"]
-        return self._place(None, mode="peer", listen=listen)
+            return self._place(self._nodes[-2], transport, mode="client")
+        return self._place(None, transport, mode="peer")
 
-    def _place(self, to: Node | None, *, mode: str, listen: list[str]) -> dict[str, Any]:
-        connect = [f"tcp/{to.address}:{ZENOH_PORT}"] if to else []
-        zenoh = {"mode": mode, "listen": listen, "connect": connect}
+    def _place(self, to: Node | None, transport: Transport, *, mode: str) -> dict[str, Any]:
+        """How an end reaches another node; None: it listens itself."""
+        host = to or self._nodes[-1]
+        endpoint = [f"{transport}/{host.address}:{PORTS[transport]}"]
+        listen, connect = ([], endpoint) if to else (endpoint, [])
+        zenoh = {"mode": mode, "listen": listen, "connect": connect, "tls": self._tls}
         address = to.address if to else ""
         return {
             "zenoh": zenoh,

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
     from zonal_lab.latency.scenarios import Scenario
 
+Transport = Literal["tcp", "tls", "quic"]
+PORTS: dict[Transport, int] = {"tcp": 7447, "tls": 7449, "quic": 7450}
 Family = Literal["zenoh", "session", "mqtt", "broker"]
 
 
@@ -24,15 +26,20 @@ class Stack:
     title: str
     reliable: bool = False
     qos: int = 0
+    transport: Transport = "tcp"
 
     def fits(self, scenario: Scenario) -> bool:
-        """MQTT needs somebody in the middle."""
+        """MQTT needs somebody in the middle; the link between two routers is TCP's alone."""
+        if self.transport != "tcp":
+            return scenario.middles < 2
         return scenario.middles > 0 or self.family in {"zenoh", "session"}
 
 
 _ALL = (
     Stack("zenoh-best-effort", "zenoh", "Zenoh, best effort, drop"),
     Stack("zenoh-reliable", "zenoh", "Zenoh, reliable, block", reliable=True),
+    Stack("zenoh-tls", "zenoh", "Zenoh over TLS, reliable, block", True, transport="tls"),
+    Stack("zenoh-quic", "zenoh", "Zenoh over QUIC, reliable, block", True, transport="quic"),
     Stack("session-best-effort", "session", "zonal session, best effort, drop"),
     Stack("session-reliable", "session", "zonal session, reliable, block", reliable=True),
     Stack("mqtt-0", "mqtt", "Mosquitto, QoS 0", qos=0),

@@ -22,6 +22,7 @@ def _trial(
     nodes: Annotated[
         str, typer.Option(help="numbers of nodes on recorded links, comma-separated")
     ] = "",
+    most: Annotated[int, typer.Option(help="no network with more nodes; 0: no limit")] = 0,
     trace: Annotated[
         Path | None, typer.Option(help="recorded links in k7 format; else they are made up")
     ] = None,
@@ -49,6 +50,7 @@ def _trial(
     chosen = []
     for part in (PARTS[name] for name in names):
         sizes = numbers(nodes) if nodes and part.recorded else part.sizes
+        sizes = tuple(n for n in sizes if not most or n <= most)
         chosen += [(part.name, n) for n in (sizes[:1] if quick else sizes)]
     plan = PsvrPlan(tuple(chosen), quick, hours, tests, start, seed)
     return PsvrTrial(plan, trace, table, trajectories, master=master)

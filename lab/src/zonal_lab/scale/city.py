@@ -13,7 +13,8 @@ from zonal.index import InterestCover
 RADII_M = (300.0, 1000.0, 2000.0, 5000.0)
 SHARES = (0.3, 0.4, 0.2, 0.1)
 """How many subscribers have an area of each radius."""
-BOUNDS = {"bounded": 128, "wide": 1024}
+BOUNDS = {"bounded": 256, "wide": 1024}
+"""Cells of a union; the first is what a session declares at most."""
 COARSE_LEVEL = 10
 """Cells of about 10 km."""
 _MOVES = 500
@@ -119,9 +120,9 @@ def _share(places: list[frozenset[int]], cells: set[int]) -> float:
 
 
 def cells_around(place: Point) -> frozenset[int]:
-    """The cells of all levels that covers use, around a place."""
+    """The cells of all levels around a place."""
     cell = cell_of(place, _PUBLISH_LEVEL)
-    return frozenset(cell.parent(level).id for level in range(0, _PUBLISH_LEVEL + 1, 2))
+    return frozenset(cell.parent(level).id for level in range(_PUBLISH_LEVEL + 1))
 
 
 def _wanted(asked: list[Point], areas: list[Circle]) -> float:

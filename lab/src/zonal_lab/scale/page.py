@@ -59,7 +59,7 @@ def _world(predictions: list[Prediction], plan: dict[str, Any]) -> Iterator[str]
         f"{MOVING:.0%} of the subscribers under way, {REMOTE:.0%} with their area in another city "
         "(both assumed). Areas of 300 m to 5 km, their margins a quarter of the radius. *Flat*: "
         "stock routers, which all know every key. *Bounded*, *wide*: a gateway passes a union of "
-        "at most 128, 1,024 cells up for each city, and down what others want there. *Coarse*: "
+        "at most 256, 1,024 cells up for each city, and down what others want there. *Coarse*: "
         "cells of about 10 km. The busiest "
         "router of each level; cores by the costs measured below. *Spared*: copies that flooding "
         "all cities would send and that need not travel."
@@ -163,7 +163,7 @@ def _cities(found: Measured) -> Iterator[str]:
     ways = ("distinct", "bounded", "wide", "coarse")
     yield from table(
         (
-            *("subscribers", "declared", "distinct", "union of 128", "of 1,024", "coarse"),
+            *("subscribers", "declared", "distinct", "union of 256", "of 1,024", "coarse"),
             *("wanted", *(f"lets through, {way}" for way in ways)),
             *("own changes", *(f"changes, {way}" for way in ways)),
         ),

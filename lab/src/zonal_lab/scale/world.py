@@ -2,7 +2,7 @@
 
 - `flat`: stock routers, each knows every key that any client declares anywhere.
 - `bounded`, `wide`: a gateway at each city passes up what its clients want, as a union of at most
-  128 or 1,024 cells; regions pass these on to their continent, and down to a city only what others
+  256 or 1,024 cells; regions pass these on to their continent, and down to a city only what others
   want there, again as such a union.
 - `coarse`: as these, by cells of about 10 km instead of a bound.
 """

@@ -3,7 +3,8 @@
 - `nodes`: Zenoh's configuration and guarantees in an emulated network; `router`: the process of a
   stock Zenoh router.
 - `brokers`: the commands that start Mosquitto and our geo broker.
-- `mqtt`: a client of either broker; `local`: ports, processor time and memory on this machine.
+- `certificates`: encrypted links; `mqtt`: a client of either broker; `local`: ports, processor
+  time and memory on this machine.
 """
 
 from zonal_lab.systems.brokers import (
@@ -16,6 +17,7 @@ from zonal_lab.systems.brokers import (
     mosquitto_version,
     write_passwords,
 )
+from zonal_lab.systems.certificates import encrypted_links
 from zonal_lab.systems.local import cpu_seconds_of, free_port, resident_bytes
 from zonal_lab.systems.mqtt import MqttEnd, join
 from zonal_lab.systems.nodes import ROUTER, ZENOH_PORT, guarantees, node_config
@@ -29,6 +31,7 @@ __all__ = [
     "ZENOH_PORT",
     "MqttEnd",
     "cpu_seconds_of",
+    "encrypted_links",
     "free_port",
     "geo_broker_command",
     "guarantees",

@@ -16,9 +16,16 @@ ROUTER = "zonal_lab.systems.router"
 
 
 def node_config(
-    mode: str, *, listen: Sequence[str] = (), connect: Sequence[str] = ()
+    mode: str,
+    *,
+    listen: Sequence[str] = (),
+    connect: Sequence[str] = (),
+    tls: dict[str, Any] | None = None,
 ) -> zenoh.Config:
-    """Zenoh's defaults with a static network: nobody is discovered, links are kept trying."""
+    """Zenoh's defaults with a static network: nobody is discovered, links are kept trying.
+
+    `tls` are the settings of encrypted links (`encrypted_links`).
+    """
     return zenoh.Config.from_json5(
         json.dumps(
             {
@@ -31,6 +38,7 @@ def node_config(
                     "retry": {"period_init_ms": 100, "period_max_ms": 500},
                 },
                 "scouting": {"multicast": {"enabled": False}, "gossip": {"enabled": False}},
+                **({"transport": {"link": {"tls": tls}}} if tls else {}),
             }
         )
     )

@@ -26,8 +26,14 @@ class RouterRole(EndRole):
         assert self._end is not None
         return {"routers": len(self._end.info.routers_zid())}
 
-    def _open(self, listen: str, connect: Sequence[str]) -> dict[str, Any]:
-        self._end = zenoh.open(node_config("router", listen=[listen], connect=connect))
+    def _open(
+        self,
+        listen: str | Sequence[str],
+        connect: Sequence[str],
+        tls: dict[str, Any] | None = None,
+    ) -> dict[str, Any]:
+        here = [listen] if isinstance(listen, str) else listen
+        self._end = zenoh.open(node_config("router", listen=here, connect=connect, tls=tls))
         return {"zid": str(self._end.zid())}
 
 

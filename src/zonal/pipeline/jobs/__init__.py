@@ -1,12 +1,12 @@
 """The pipeline's work on Spark: functions from DataFrame to DataFrame, and the job made of them.
 
-- `spark` starts Spark and makes `format("zonal")` known to it; `source` reads the log (bronze) by
-  `options`, `sink` publishes rows.
+- `spark` starts Spark with its `packages` (Delta) and makes `format("zonal")` known to it:
+  `source`, that reads it `live` and publishes by its `sink`, with `options`.
 - bronze → silver: `decoding` of payloads, `silver`, `doubles`.
 - silver → gold: `gold`, which `views` keep current.
 - gold → network: `alerting`.
 - `stream` is the job that does it all, batch by batch (`interruption` when it is stopped), with
-  the lake's `tables`.
+  the lake's `tables` (Delta).
 - `fencing`: events at the border of zones, as a fence of a session tells them.
 - `delivery_join` says who would have got which message.
 """
@@ -30,11 +30,12 @@ from zonal.pipeline.jobs.delivery_join import (
 from zonal.pipeline.jobs.doubles import deduplicate
 from zonal.pipeline.jobs.fencing import fence_events
 from zonal.pipeline.jobs.gold import WindowPlan, tracks, windows
+from zonal.pipeline.jobs.packages import delta_packages, package_conf
 from zonal.pipeline.jobs.silver import SilverPlan, join_zones, refine
 from zonal.pipeline.jobs.sink import publish_row
 from zonal.pipeline.jobs.spark import check_java, open_spark, register
 from zonal.pipeline.jobs.stream import BatchReport, Pipeline, PipelinePlan
-from zonal.pipeline.jobs.tables import compact, read_table
+from zonal.pipeline.jobs.tables import compact, read_log, read_table, vacuum
 
 __all__ = [
     "AlertRule",
@@ -50,17 +51,21 @@ __all__ = [
     "deduplicate",
     "deliveries",
     "delivery_counts",
+    "delta_packages",
     "excess",
     "fence_events",
     "join_zones",
     "log_messages",
     "open_spark",
+    "package_conf",
     "publish_row",
     "raise_alerts",
+    "read_log",
     "read_table",
     "refine",
     "register",
     "subscriptions_from_csv",
     "tracks",
+    "vacuum",
     "windows",
 ]

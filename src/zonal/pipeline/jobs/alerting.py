@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,12 +10,12 @@ from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's own
 
 from zonal.errors import DeclarationError
 from zonal.pipeline.jobs.sink import publish_row
-from zonal.pipeline.jobs.tables import read_table, write_rows
-from zonal.pipeline.lake import Commit, Lake
+from zonal.pipeline.jobs.tables import read_table, write_table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from zonal.pipeline.lake import Lake
     from zonal.pipeline.zones import Zones
     from zonal.session import Session
 
@@ -87,8 +86,8 @@ def raise_alerts(
     with the same `id` in the attachment. Each zone and window is alerted of once.
     """
     due = alerts(read_table(spark, lake, "windows"), rule, zones)
-    if lake.snapshot().files("alerts"):
-        due = due.join(read_table(spark, lake, "alerts"), "id", "left_anti")
+    if lake.find("alerts") is not None:
+        due = due.join(read_table(spark, lake, "alerts").select("id"), "id", "left_anti")
     rows = [
         {**row.asDict(), "payload": bytes(row.payload), "geofence": bytes(row.geofence)}
         for row in due.collect()
@@ -97,11 +96,8 @@ def raise_alerts(
         publish_row(session, row)
     if rows:
         noted = spark.createDataFrame(
-            [(row["id"], row["time"], row["payload"]) for row in rows],
-            "id STRING, time TIMESTAMP, payload BINARY",
+            [(row["id"], row["time"], row["topic"], row["payload"]) for row in rows],
+            "id STRING, time TIMESTAMP, topic STRING, payload BINARY",
         )
-        files = write_rows(lake, noted.coalesce(1))
-        schemas = {"alerts": json.dumps(noted.schema.jsonValue())}
-        info = {"job": "alerts", "rows": len(rows)}
-        lake.commit(Commit(added={"alerts": files}, schemas=schemas, info=info))
+        write_table(lake, "alerts", noted.coalesce(1))
     return len(rows)

@@ -11,7 +11,6 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's own guide gives it
 from pyspark.sql.pandas.functions import arrow_udf
-from pyspark.sql.types import StructField, StructType
 
 from zonal.errors import DeclarationError
 from zonal.pipeline.cells import parent_sql
@@ -20,17 +19,16 @@ from zonal.pipeline.payloads import WIDENINGS, PayloadDeclaration
 from zonal.pipeline.schema import LOG_COLUMNS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from numpy.typing import NDArray
     from pyspark.sql import Column, DataFrame
+    from pyspark.sql.types import StructType
 
     from zonal.pipeline.zones import Zones
 
 # The lake's partitions: a day, and a cell of about 100 km.
 REGION_LEVEL = 6
 PARTITIONS = ("date", "region")
-_MESSAGE_COLUMNS = ("offset", "topic", "time", *LOG_COLUMNS[2:], "device", "zone", "reason")
+_MESSAGE_COLUMNS = ("time", *LOG_COLUMNS, "device", "zone", "reason")
 
 
 @dataclass(frozen=True)
@@ -40,8 +38,6 @@ class SilverPlan:
     declaration: PayloadDeclaration = field(default_factory=PayloadDeclaration)
     zones: Zones | None = None
     max_skew_s: float = 60.0
-    watermark_s: float = 3600.0
-    """How far back (in event time, behind the newest) a double is looked for."""
 
 
 def refine(messages: DataFrame, plan: SilverPlan) -> DataFrame:
@@ -51,7 +47,8 @@ def refine(messages: DataFrame, plan: SilverPlan) -> DataFrame:
     """
     decoded = decode(messages, plan.declaration, max_skew_s=plan.max_skew_s)
     placed = join_zones(decoded, plan.zones)
-    return placed.select(*_MESSAGE_COLUMNS, *plan.declaration.fields)
+    # A payload's field may be called `device`: it is that column then.
+    return placed.select(*dict.fromkeys((*_MESSAGE_COLUMNS, *plan.declaration.fields)))
 
 
 def join_zones(messages: DataFrame, zones: Zones | None) -> DataFrame:
@@ -66,38 +63,37 @@ def join_zones(messages: DataFrame, zones: Zones | None) -> DataFrame:
     return messages.withColumn("zone", zone(F.col("latitude"), F.col("longitude")))
 
 
-def lake_partitions() -> Mapping[str, Column]:
+def lake_partitions() -> dict[str, Column]:
     """The columns that name a silver file's folder: where and when, coarsely."""
     # The token of the cell: hexadecimal without zeros at the end. A cell of level 6 has 16 bits;
     # `translate` instead of `lower`, which asks for the rules of all languages, row by row.
     head = f"shiftrightunsigned({parent_sql('cell', REGION_LEVEL)}, 48)"
     region = F.expr(f"rtrim('0', translate(lpad(hex({head}), 4, '0'), 'ABCDEF', 'abcdef'))")
     return {
-        "date": F.date_format("time", "yyyy-MM-dd"),
+        "date": F.to_date("time"),
         "region": F.coalesce(region, F.lit("none")),
     }
 
 
-def merged_schema(known: StructType | None, new: StructType) -> StructType:
-    """The table's columns after new ones came in; a type may widen, never change otherwise."""
-    if known is None:
-        return new
-    types = {column.name: column.dataType for column in known.fields}
-    for column in new.fields:
+def as_stored(rows: DataFrame, known: StructType | None) -> DataFrame:
+    """Rows with the types that the table has: a narrower number becomes what is stored.
+
+    New columns are Delta's matter. Raises `DeclarationError` for a type that does not fit.
+    """
+    types = {column.name: column.dataType for column in known.fields} if known else {}
+    changed = {}
+    for column in rows.schema.fields:
         old = types.get(column.name)
         if old is None or old == column.dataType:
-            types[column.name] = column.dataType
             continue
-        change = (old.simpleString(), column.dataType.simpleString())
-        if change[::-1] in WIDENINGS:
-            continue  # the table is wider already
+        change = (column.dataType.simpleString(), old.simpleString())
         if change not in WIDENINGS:
             raise DeclarationError(
-                f"field {column.name} is {change[0]} in the lake and declared as {change[1]}: "
+                f"field {column.name} is {change[1]} in the lake and declared as {change[0]}: "
                 "give the new field another name"
             )
-        types[column.name] = column.dataType
-    return StructType([StructField(name, kind) for name, kind in types.items()])
+        changed[column.name] = F.col(column.name).cast(old)
+    return rows.withColumns(changed) if changed else rows
 
 
 def _zone_names(batches: Iterator[tuple[pa.Array, pa.Array]], zones: Zones) -> Iterator[pa.Array]:

@@ -18,9 +18,9 @@ from pyspark.sql.datasource import (
     WriterCommitMessage,
 )
 
-import zonal
 from zonal.errors import DeclarationError
 from zonal.geo import Point, area_from_wkt
+from zonal.pipeline.jobs.options import NETWORK_OPTIONS, known_options, open_session
 from zonal.pipeline.shapes import area_from_columns
 
 if TYPE_CHECKING:
@@ -33,8 +33,7 @@ if TYPE_CHECKING:
     from zonal.session import Session
 
 WRITE_OPTIONS = {
-    "connect": "endpoints of routers, separated by commas, such as tcp/127.0.0.1:7447",
-    "mode": "client or peer",
+    **NETWORK_OPTIONS,
     "linger": "seconds that a task waits after its last message, for the network to take it",
     "checkpointlocation": "Spark's own",
 }
@@ -61,18 +60,13 @@ class _RowWriter:
     """What a batch and a stream writer do alike: send each row as a message."""
 
     def __init__(self, options: Mapping[str, str], schema: StructType) -> None:
-        self.options = {name.lower(): value for name, value in options.items()}
-        unknown = sorted(set(self.options) - set(WRITE_OPTIONS))
-        if unknown:
-            raise DeclarationError(
-                f"unknown option {unknown[0]!r} for a sink; known: {', '.join(WRITE_OPTIONS)}"
-            )
+        self.options = known_options(options, WRITE_OPTIONS, "sink")
         _check_columns(schema)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> PublishedCount:
         """Send the rows of one task."""
         count = 0
-        with self._session() as session:
+        with open_session(self.options) as session:
             for batch in iterator:
                 for row in batch.to_pylist():
                     publish_row(session, row)
@@ -80,12 +74,6 @@ class _RowWriter:
             if count:
                 time.sleep(float(self.options.get("linger", "0.2")))
         return PublishedCount(count)
-
-    def _session(self) -> Session:
-        endpoints = [one.strip() for one in self.options.get("connect", "").split(",") if one]
-        mode = self.options.get("mode", "client" if endpoints else "peer")
-        config = zonal.config("client" if mode == "client" else "peer", connect=endpoints)
-        return zonal.open(config)
 
 
 class ZonalWriter(_RowWriter, DataSourceArrowWriter):

@@ -1,4 +1,4 @@
-"""Starting Spark: one place that finds Java, sets what the pipeline needs and registers `zonal`."""
+"""Starting Spark: one place that finds Java, brings Delta and registers `zonal`."""
 
 from __future__ import annotations
 
@@ -8,38 +8,46 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyspark
+from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
 import zonal
 from zonal.errors import SparkError
+from zonal.pipeline.jobs.packages import fetching, package_conf
 from zonal.pipeline.jobs.source import ZonalDataSource
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 # Settings that jobs rely on; a user's own settings win.
 _CONF = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
     "spark.sql.session.timeZone": "UTC",
-    # Filters reach the data source only when this is on.
-    "spark.sql.python.filterPushdown.enabled": "true",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
     "spark.sql.parquet.compression.codec": "zstd",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.sql.streaming.metricsEnabled": "false",
-    "spark.hadoop.parquet.page.verify-checksum.enabled": "true",
     # A task keeps a file open per partition instead of sorting by partition first.
     "spark.sql.maxConcurrentOutputFileWriters": "64",
     "spark.sql.objectHashAggregate.sortBased.fallbackThreshold": "100000",
     # Row groups small enough to prune by place within a file.
     "spark.hadoop.parquet.block.size": str(1024 * 1024),
+    # Delta's own state of a table is small here: as many tasks as it likes would cost more.
+    "spark.databricks.delta.snapshotPartitions": "2",
+}
+_S3 = {
+    "spark.hadoop.fs.s3.impl": "org.apache.hadoop.fs.s3a.S3AFileSystem",
+    "spark.hadoop.fs.s3a.path.style.access": "true",
 }
 
-# Without these a session of the user's own could not push filters down, or would write times
-# that have no statistics to prune by.
-_NEEDED = ("spark.sql.python.filterPushdown.enabled", "spark.sql.parquet.outputTimestampType")
+
+_SUBMITTED = "PYSPARK_GATEWAY_PORT"
+"""A variable that spark-submit sets for the program that it starts."""
 
 
 def open_spark(
@@ -47,18 +55,35 @@ def open_spark(
     *,
     app: str = "zonal",
     conf: Mapping[str, str] | None = None,
+    s3: bool = False,
+    tell: Callable[[str], None] | None = None,
 ) -> SparkSession:
-    """A Spark session that reads and writes `format("zonal")`.
+    """A Spark session that reads and writes Delta tables and `format("zonal")`.
 
-    Without a master, Spark takes that of spark-submit or SPARK_CONF_DIR, else `local[*]`.
+    Without a master, Spark takes that of spark-submit or SPARK_CONF_DIR, else `local[*]`. Delta's
+    packages are fetched by Spark when it first starts, and kept; `tell` hears of that. With `s3` it
+    also brings what tables at `s3://` need; where they are and who asks come from the usual
+    variables (`AWS_ENDPOINT_URL`, `AWS_ACCESS_KEY_ID`, …).
     """
     check_java()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName(app)
     builder = builder.master(master) if master else builder
-    for name, value in {**_CONF, **(conf or {})}.items():
+    ours = {**_CONF, **_local_conf(master), **(_s3_conf() if s3 else {})}
+    submitted = _submitted()
+    given = {name: value for name, value in ours.items() if name not in submitted}
+    given |= conf or {}
+    given |= package_conf(given, s3=s3)
+    for name, value in given.items():
         builder = builder.config(name, value)
-    spark = builder.getOrCreate()
+    try:
+        with fetching(given, tell):
+            spark = builder.getOrCreate()
+    except pyspark.errors.PySparkRuntimeError as error:
+        raise SparkError(
+            "Spark did not start. At its first start it needs a way to Maven Central (or to a "
+            f"mirror: spark.jars.ivySettings) for {given['spark.jars.packages']}. {error}"
+        ) from error
     spark.sparkContext.setLogLevel("ERROR")
     register(spark)
     return spark
@@ -66,12 +91,13 @@ def open_spark(
 
 def register(spark: SparkSession) -> None:
     """Make `format("zonal")` known to a Spark session that the user opened."""
-    for name in _NEEDED:
-        spark.conf.set(name, _CONF[name])
+    context = spark.sparkContext
+    if str(context.master).startswith("local[") and "PYSPARK_PYTHON" not in os.environ:
+        context.pythonExec = sys.executable  # else `python3`, which may know nothing of zonal
     archive = Path(zonal.__file__).parents[1]
     if archive.is_file():
         # Sent along with `--py-files`: Spark forgets it in the process that plans a stream.
-        variables = spark.sparkContext.environment
+        variables = context.environment
         paths = (str(archive), variables.get("PYTHONPATH", ""))
         variables["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
     spark.dataSource.register(ZonalDataSource)
@@ -89,3 +115,23 @@ def check_java() -> None:
             "Spark needs Java 17 or newer and there is none on the PATH: "
             "apt-get install openjdk-17-jre-headless, or set JAVA_HOME"
         )
+
+
+def _submitted() -> set[str]:
+    """The names of the settings that spark-submit has got; none where it did not start us."""
+    if _SUBMITTED not in os.environ:
+        return set()
+    SparkContext._ensure_initialized()  # noqa: SLF001 - SparkConf asks the Java side
+    return {name for name, _ in SparkConf().getAll()}
+
+
+def _local_conf(master: str | None) -> dict[str, str]:
+    """On this machine alone, a shuffle has a part for each core; 200 would take seconds each."""
+    elsewhere = {_SUBMITTED, "SPARK_CONF_DIR"} & set(os.environ)
+    is_local = master.startswith("local[") if master else not elsewhere
+    return {"spark.sql.shuffle.partitions": str(os.cpu_count() or 1)} if is_local else {}
+
+
+def _s3_conf() -> dict[str, str]:
+    endpoint = os.environ.get("AWS_ENDPOINT_URL")
+    return _S3 | ({"spark.hadoop.fs.s3a.endpoint": endpoint} if endpoint else {})

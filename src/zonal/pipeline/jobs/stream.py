@@ -1,47 +1,38 @@
 """The streaming job: the log into silver and quarantine, then gold, exactly once; then alerts.
 
-Spark's checkpoint plans ranges of offsets; the lake's commit says up to which offset its rows
-reach. A batch that runs again after a crash takes up where the lake ends, so nothing is doubled,
-also when the checkpoint is lost.
+Spark's checkpoint plans batches of the log's files. Each table takes a batch once, by Delta's
+transaction identifiers. A commit of silver notes which offsets of which recorder it has, so a batch
+that a new checkpoint plans again is recognized, too.
 """
 
 from __future__ import annotations
 
 import logging
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
+from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's own guide gives it
 
 from zonal.errors import DeclarationError
+from zonal.pipeline.delta import url_of
 from zonal.pipeline.jobs.alerting import raise_alerts
-from zonal.pipeline.jobs.doubles import BatchNumbers, LakeNumbers, doubled
+from zonal.pipeline.jobs.doubles import without_doubles
 from zonal.pipeline.jobs.interruption import readable_errors
-from zonal.pipeline.jobs.silver import (
-    PARTITIONS,
-    SilverPlan,
-    lake_partitions,
-    merged_schema,
-    refine,
-)
-from zonal.pipeline.jobs.tables import read_files, table_schema, write_rows
+from zonal.pipeline.jobs.silver import PARTITIONS, SilverPlan, as_stored, lake_partitions, refine
+from zonal.pipeline.jobs.tables import read_table, spark_url, time_condition, write_table
 from zonal.pipeline.jobs.views import update_tracks, update_windows
-from zonal.pipeline.lake import Commit, Lake, overlapping
+from zonal.pipeline.lake import Lake
 from zonal.pipeline.log import Log
-from zonal.pipeline.schema import log_ddl
-from zonal.pipeline.segment import Segment, metadata_of
-from zonal.pipeline.selection import statistics_of
-from zonal.pipeline.times import micros
+from zonal.pipeline.recorded_numbers import RecordedNumbers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
+    from pathlib import Path
 
-    from pyspark.sql import DataFrame, Row, SparkSession
+    from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
-    from pyspark.sql.types import StructType
 
     from zonal.pipeline.jobs.alerting import AlertRule
     from zonal.pipeline.jobs.gold import WindowPlan
@@ -49,6 +40,7 @@ if TYPE_CHECKING:
     from zonal.session import Session
 
 _LOGGER = logging.getLogger(__name__)
+_HOUR_S = 3600
 
 
 @dataclass(frozen=True)
@@ -72,20 +64,36 @@ class PipelinePlan:
 class BatchReport:
     """What one micro-batch did."""
 
-    start: int
-    end: int
+    rows: int
+    """Messages read from the log; each is in one of the following."""
     silver: int = 0
     quarantined: int = 0
     doubles: int = 0
+    total: int = 0
+    """Messages read since the job started."""
+    seconds: float = 0.0
+    """How long it took until silver had them."""
+    left: int = 0
+    """Messages of these recorders that the log has beyond those of this batch."""
+
+
+@dataclass(frozen=True)
+class _Batch:
+    """What is known of a batch before its payloads are looked at."""
+
+    rows: int
+    offsets: RecordedNumbers
+    hours: tuple[int, ...]
+    """The hours since 1970 in which its messages were sent."""
 
 
 class Pipeline:
     """From one log to one lake and, where the plan has alerts, back to the network.
 
     Args:
-        spark: a session that knows `format("zonal")`: `open_spark`, or `register`.
-        log: the folder of the log.
-        lake: the folder of the lake; made if it is not there.
+        spark: a session with Delta: `open_spark`.
+        log: where the log is, a path or a URL.
+        lake: where the lake is; made if it is not there.
         plan: what is done with the messages.
         session: what alerts are published with.
         on_batch: called after each batch that went into silver.
@@ -107,42 +115,58 @@ class Pipeline:
             raise DeclarationError("alerts are published with a session, and none is given")
         self.spark = spark
         self.log = Log(log)
-        self.lake = Lake(lake, create=True)
+        self.lake = Lake(lake)
         self.plan = plan
         self._session = session
         self._on_batch = on_batch
         self._on_alerts = on_alerts
-        self._numbers = LakeNumbers(self.lake)
         self._after_gold: list[Callable[[], None]] = []
-        self._waiting = 0
+        self._waiting = self._total = 0
+        self._is_gold_current = False  # a run before may have ended between silver and gold
 
     def start(
         self,
         *,
         available_now: bool = False,
         trigger_s: float = 10.0,
-        max_rows: int = 1_000_000,
+        max_files: int = 1000,
+        max_bytes: int = 256 * 1024 * 1024,
         checkpoint: str | Path | None = None,
     ) -> StreamingQuery:
-        """Start the query; with `available_now` it ends when the log is read."""
-        options = {"path": str(self.log.path), "rows": "segments", "startingOffset": "earliest"}
-        segments = (
-            self.spark.readStream.format("zonal")
-            .options(**options, maxRowsPerTrigger=str(max_rows))
-            .load()
+        """Start the query; with `available_now` it ends when the log is read.
+
+        A batch is at most so many files of the log, of about so many bytes together.
+        """
+        name = self.log.id
+        where = url_of(checkpoint) if checkpoint else url_of(self.lake.url, "_checkpoints", name)
+        messages = (
+            self.spark.readStream.format("delta")
+            # Retention deletes, and what it deletes was read long ago.
+            .option("skipChangeCommits", "true")
+            .option("maxFilesPerTrigger", max_files)
+            .option("maxBytesPerTrigger", max_bytes)
+            .load(spark_url(self.log.url))
         )
-        where = checkpoint or self.lake.path / "_checkpoints" / self.log.id
-        writer = segments.writeStream.option("checkpointLocation", str(where))
-        writer = writer.queryName(f"zonal-{self.log.id[:8]}").foreachBatch(self._batch)
+        writer = messages.writeStream.option("checkpointLocation", spark_url(where))
+        writer = writer.queryName(f"zonal-{name[:8]}").foreachBatch(self._batch)
         if available_now:
             return writer.trigger(availableNow=True).start()
         return writer.trigger(processingTime=f"{trigger_s} seconds").start()
 
-    def run(self, *, max_rows: int = 1_000_000, checkpoint: str | Path | None = None) -> None:
+    def run(
+        self,
+        *,
+        max_files: int = 1000,
+        max_bytes: int = 256 * 1024 * 1024,
+        checkpoint: str | Path | None = None,
+    ) -> None:
         """Process what is in the log now, and return."""
-        query = self.start(available_now=True, max_rows=max_rows, checkpoint=checkpoint)
+        query = self.start(
+            available_now=True, max_files=max_files, max_bytes=max_bytes, checkpoint=checkpoint
+        )
         query.awaitTermination()
-        self.update_gold()
+        if not self._is_gold_current:
+            self.update_gold()
 
     def on_gold(self, follow: Callable[[], None]) -> None:
         """Call this whenever gold is current, before alerts are raised."""
@@ -151,6 +175,8 @@ class Pipeline:
     def update_gold(self) -> None:
         """Bring the gold tables up to date with silver."""
         self._waiting = 0
+        if self.lake.find("silver") is None:
+            return
         if self.plan.windows:
             update_windows(self.spark, self.lake, self.plan.windows)
         if self.plan.tracks:
@@ -158,6 +184,7 @@ class Pipeline:
         for follow in self._after_gold:
             follow()
         self._raise_alerts()
+        self._is_gold_current = True
 
     def _raise_alerts(self) -> None:
         for rule in self.plan.alerts:
@@ -168,130 +195,109 @@ class Pipeline:
             if raised and self._on_alerts:
                 self._on_alerts(rule, raised)
 
-    def _batch(self, segments: DataFrame, _: int) -> None:
+    def _batch(self, messages: DataFrame, number: int) -> None:
         with readable_errors():
-            self._process(segments)
+            # The query's id is that of its checkpoint: a new one counts its batches anew.
+            query = self.spark.sparkContext.getLocalProperty("sql.streaming.queryId")
+            report = self._to_silver(messages, (f"zonal-{query}", number))
+            if report is not None:
+                _LOGGER.info("%s", report)
+                if self._on_batch:
+                    self._on_batch(report)
+                self._waiting += 1
+                self._is_gold_current = False
+            if self._waiting >= self.plan.gold_every:
+                self.update_gold()
 
-    def _process(self, segments: DataFrame) -> None:
-        rows = sorted(segments.collect(), key=lambda row: row.start)
-        done = self.lake.snapshot().offsets.get(self.log.id, 0)
-        rows = [row for row in rows if row.end > done]
-        if rows:
-            report = self._to_silver(rows, max(done, rows[0].start), rows[-1].end)
-            _LOGGER.info("%s", report)
-            if self._on_batch:
-                self._on_batch(report)
-            self._waiting += 1
-        if self._waiting >= self.plan.gold_every:
-            self.update_gold()
-
-    def _to_silver(self, rows: list[Row], start: int, end: int) -> BatchReport:
-        good = [Segment(one.first, one.last, Path(one.path)) for one in rows if one.error is None]
-        lost = [row for row in rows if row.error is not None]
-        messages = self._messages(good)
-        if start > rows[0].first or end <= rows[-1].last:
-            # Only where it must be: numbers in the plan would have it compiled anew every time.
-            messages = messages.where(F.col("offset").between(start, end - 1))
-        numbers = BatchNumbers.of_segments(good)
-        with self._doubles(messages, good, numbers) as doubles:
-            count = 0 if doubles is None else doubles.count()
-            if doubles is not None and count:
-                messages = messages.join(doubles, "offset", "left_anti")
-            refined = refine(messages, self.plan.silver)
-            if lost or self.log.corrupt():
-                refined = refined.unionByName(
-                    self._damage(lost, start, end, refined.schema), allowMissingColumns=True
-                )
-            return self._commit(refined, BatchReport(start, end, doubles=count), numbers)
-
-    def _messages(self, segments: list[Segment]) -> DataFrame:
-        if not segments:
-            return self.spark.createDataFrame([], log_ddl())
-        return self.spark.read.schema(log_ddl()).parquet(*(str(one.path) for one in segments))
-
-    @contextmanager
-    def _doubles(
-        self, messages: DataFrame, segments: list[Segment], numbers: BatchNumbers
-    ) -> Iterator[DataFrame | None]:
-        """The offsets of doubles; None where footers and commits alone show that there are none."""
-        if numbers.are_unique and not self._numbers.may_have(numbers):
-            yield None
-            return
-        doubles = doubled(messages, self._earlier(segments)).persist()
-        try:
-            yield doubles
-        finally:
-            doubles.unpersist()
-
-    def _commit(
-        self, refined: DataFrame, report: BatchReport, numbers: BatchNumbers
-    ) -> BatchReport:
-        schema = merged_schema(table_schema(self.lake, "silver"), refined.schema)
-        table = F.when(F.col("reason").isNull(), "silver").otherwise("quarantine")
-        rows = refined.withColumns({"table": table, **lake_partitions()})
-        rows = rows.sortWithinPartitions("cell")
-        files = write_rows(self.lake, rows, ("table", *PARTITIONS))
-        silver = [one for one in files if "/table=silver/" in one.path]
-        quarantine = [one for one in files if "/table=quarantine/" in one.path]
-        done = replace(
-            report,
-            silver=sum(one.rows for one in silver),
-            quarantined=sum(one.rows for one in quarantine),
-        )
-        self.lake.commit(
-            Commit(
-                added={"silver": silver, "quarantine": quarantine},
-                schemas={"silver": schema.json(), "quarantine": schema.json()},
-                offset=(self.log.id, report.end),
-                sources=numbers.to_note(),
-                info={"job": "silver", **vars(done)},
+    def _to_silver(self, messages: DataFrame, transaction: tuple[str, int]) -> BatchReport | None:
+        began = time.monotonic()
+        batch = _summary(messages)
+        if batch.rows == 0:
+            return None
+        silver = self.lake.find("silver")
+        known = self.lake.offsets(silver)
+        recorders = {*known.to_dict(), *batch.offsets.to_dict()}
+        single = messages
+        if len(recorders) > 1 or known.meets(batch.offsets):
+            single = without_doubles(messages, self._earlier(batch.hours))
+        refined = refine(single, self.plan.silver).withColumns(lake_partitions())
+        if silver is not None:
+            refined = as_stored(refined, read_table(self.spark, self.lake, "silver").schema)
+        known.merge(batch.offsets.to_dict())
+        good = refined.where("reason is null").drop("reason").sortWithinPartitions("cell")
+        done = silver.transaction_version(transaction[0]) if silver is not None else None
+        written = 0
+        if done is None or done < transaction[1]:
+            note = {"offsets": known.to_dict()}
+            write_table(
+                self.lake, "silver", good, partitions=PARTITIONS, note=note, transaction=transaction
             )
-        )
-        return done
+            written = self._rows_written("silver")
+        bad = 0
+        doubles = 0
+        if written < batch.rows:
+            bad = self._to_quarantine(refined.where("reason is not null"), transaction)
+            doubles = batch.rows - written - bad
+        self._total += batch.rows
+        seconds = time.monotonic() - began
+        left = self.log.beyond(known)
+        return BatchReport(batch.rows, written, bad, doubles, self._total, seconds, left)
 
-    def _earlier(self, segments: list[Segment]) -> DataFrame | None:
-        """What the lake has of the time that a batch is about, back to the watermark."""
-        low, high = _time_range(segments)
-        snapshot = self.lake.snapshot()
-        files = (*snapshot.files("silver"), *snapshot.files("quarantine"))
-        newest = max((one.max_time for one in files if one.max_time is not None), default=None)
-        if low is None or high is None or newest is None:
-            return None
-        # Not the batch's own newest: a clock in the future must not end the search.
-        horizon = newest - round(self.plan.silver.watermark_s * 1e6)
-        near = overlapping(files, max(low, horizon), high)
-        if not near:
-            return None
-        silver = read_files(self.spark, self.lake, "silver", near)
-        since = F.timestamp_micros(F.lit(max(low, horizon)))
-        return silver.where(F.col("time") >= since)
+    def _to_quarantine(self, bad: DataFrame, transaction: tuple[str, int]) -> int:
+        rows = bad.coalesce(1)
+        write_table(self.lake, "quarantine", rows, partitions=("date",), transaction=transaction)
+        return self._rows_written("quarantine")
 
-    def _damage(self, lost: list[Row], start: int, end: int, schema: StructType) -> DataFrame:
-        """A row of quarantine for every segment that cannot be read: its offsets and why."""
-        holes = [(row.first, row.last, row.error) for row in lost] + [
-            (one.first, one.last, f"segment {one.path.name} was found corrupt and set aside")
-            for one in self.log.corrupt()
-            if one.last >= start and one.first < end
+    def _rows_written(self, table: str) -> int:
+        delta = self.lake.find(table)
+        assert delta is not None
+        metrics = delta.history(1)[0].get("operationMetrics", {})
+        return int(metrics.get("numOutputRows", 0))
+
+    def _earlier(self, hours: tuple[int, ...]) -> DataFrame | None:
+        """What the lake has of the hours that a batch is about."""
+        names = [name for name in ("silver", "quarantine") if self.lake.find(name) is not None]
+        found = [
+            read_table(self.spark, self.lake, name)
+            .where(_in_hours(hours))
+            .select("recorder", "offset", "topic", "source", "sequence", "ntp64", "clock")
+            for name in names
         ]
-        now = datetime.now(UTC)
-        common: dict[str, Any] = {"topic": "", "kind": "hole", "time": now, "received": now}
-        rows = [
-            {**common, "offset": first, "reason": f"{why}; offsets {first} to {last}"}
-            for first, last, why in holes
-        ]
-        names = schema.fieldNames()
-        return self.spark.createDataFrame(
-            [tuple(row.get(name) for name in names) for row in rows], schema
+        if not found:
+            return None
+        return found[0] if len(found) == 1 else found[0].unionByName(found[1])
+
+
+def _summary(messages: DataFrame) -> _Batch:
+    """Count a batch, by a few narrow columns."""
+    moment = F.coalesce("timestamp", "received").cast("bigint")
+    row = F.col("offset") - F.row_number().over(Window.partitionBy("recorder").orderBy("offset"))
+    hours = F.collect_set(F.floor(moment / _HOUR_S))
+    found = (
+        messages.groupBy("recorder")
+        .agg(
+            F.count("*").alias("rows"),
+            F.min("offset").alias("low"),
+            F.max("offset").alias("high"),
+            hours.alias("hours"),
         )
+        .collect()
+    )
+    ranges = {one.recorder: [[one.low, one.high]] for one in found}
+    if any(one.rows != one.high - one.low + 1 for one in found):
+        # With gaps (files that were merged, or retention): where each run begins and ends.
+        runs = messages.select("recorder", "offset", row.alias("run")).groupBy("recorder", "run")
+        ends = runs.agg(F.min("offset").alias("low"), F.max("offset").alias("high")).collect()
+        ranges = {one.recorder: [] for one in found}
+        for one in ends:
+            ranges[one.recorder].append([one.low, one.high])
+    return _Batch(
+        sum(one.rows for one in found),
+        RecordedNumbers(ranges),
+        tuple(sorted({hour for one in found for hour in one.hours})),
+    )
 
 
-def _time_range(segments: list[Segment]) -> tuple[int | None, int | None]:
-    """The earliest and latest time in some segments, from their footers."""
-    moments = [
-        micros(moment)
-        for segment in segments
-        for statistics in statistics_of(metadata_of(segment))
-        for column in ("timestamp", "received")
-        for moment in statistics.range_of(column) or ()
-    ]
-    return (min(moments), max(moments)) if moments else (None, None)
+def _in_hours(hours: tuple[int, ...]) -> str:
+    """A condition on `time`, by which Delta leaves files out."""
+    return time_condition(hours, 1, _HOUR_S)

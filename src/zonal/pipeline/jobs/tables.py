@@ -1,29 +1,26 @@
-"""Spark's view of the lake: reading and writing a table's files, and small ones made large."""
+"""The lake's Delta tables as Spark reads, writes, compacts and vacuums them."""
 
 from __future__ import annotations
 
 import json
-import shutil
 from dataclasses import dataclass
-from itertools import groupby
-from typing import TYPE_CHECKING
-
-from pyspark.sql.types import StructType
+from typing import TYPE_CHECKING, Any
 
 from zonal.errors import LakeError
-from zonal.pipeline.lake import Commit, DataFile, Lake
-from zonal.pipeline.schema import LOG_COLUMNS
+from zonal.pipeline.delta import is_local, url_of
+from zonal.pipeline.lake import Lake
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
 
-_HOUR_US = 3_600_000_000
-
-# In all other columns values hardly repeat: a dictionary of them costs time and saves no space.
-_REPEATING = {"topic", "geofence", "geofence_radius_m", "encoding", "kind", "clock", "source"}
-_PLAIN = tuple(name for name in ("time", *LOG_COLUMNS) if name not in _REPEATING)
+# Any tool reads the tables: nothing is switched on that only some of them understand.
+_PROPERTIES = {"delta.enableDeletionVectors": "false", "delta.checkpointPolicy": "classic"}
+# The change feed says which rows a commit added; gold follows by it.
+_OF_TABLE = {"silver": {"delta.enableChangeDataFeed": "true"}}
+_ORDER = {"silver": "time, cell", "quarantine": "time", "windows": "time", "tracks": "time"}
 
 
 @dataclass(frozen=True)
@@ -33,105 +30,113 @@ class Compaction:
     table: str
     files_before: int
     files_after: int
-    rows: int
 
 
-def read_table(spark: SparkSession, lake: Lake, table: str) -> DataFrame:
-    """A table as it is now; later commits do not disturb what was read."""
-    return read_files(spark, lake, table, lake.snapshot().files(table))
+def spark_url(url: str) -> str:
+    """A table's place as Spark knows it."""
+    return url if is_local(url) else url.replace("s3://", "s3a://", 1)
 
 
-def read_files(
-    spark: SparkSession,
+def read_table(
+    spark: SparkSession, lake: Lake | str | Path, table: str, *, version: int | None = None
+) -> DataFrame:
+    """A table as it is now, or was at a version."""
+    place = lake if isinstance(lake, Lake) else Lake(lake)
+    if place.find(table) is None:
+        raise LakeError(f"{place.url} has no table {table}: no job has written it yet")
+    reader = spark.read.format("delta")
+    reader = reader if version is None else reader.option("versionAsOf", version)
+    return reader.load(spark_url(place.url_of(table)))
+
+
+def read_log(spark: SparkSession, log: str | Path) -> DataFrame:
+    """The log (bronze): one row is one message, as a recorder received it."""
+    return spark.read.format("delta").load(spark_url(url_of(log)))
+
+
+def write_table(
     lake: Lake,
     table: str,
-    files: Iterable[DataFile],
+    rows: DataFrame,
     *,
-    schema: StructType | None = None,
-) -> DataFrame:
-    """Some files of a table, with the table's columns: those that an old file lacks are null.
+    partitions: Sequence[str] = (),
+    note: Mapping[str, Any] | None = None,
+    transaction: tuple[str, int] | None = None,
+    replace: str | None = None,
+) -> None:
+    """Append rows in one commit; or put them in place of those that meet a condition.
 
-    The lake says which they are; where it does not, `schema`, or else the files do.
+    `note` is what the commit says of itself (see `zonal.pipeline.delta.newest_note`). `transaction`
+    is a name and a number: with a number that was written already, nothing happens. `replace` is a
+    condition in SQL; `true` replaces everything.
     """
-    schema = table_schema(lake, table) or schema
-    paths = lake.absolute(files)
-    if not paths:
-        return spark.createDataFrame([], schema or StructType([]))
-    reader = spark.read.schema(schema) if schema is not None else spark.read
-    return reader.parquet(*paths)
+    properties = {**_PROPERTIES, **_OF_TABLE.get(table, {})}
+    writer = rows.write.format("delta").options(**properties).option("mergeSchema", "true")
+    if note is not None:
+        writer = writer.option("userMetadata", json.dumps(note))
+    if transaction is not None:
+        name, number = transaction
+        writer = writer.option("txnAppId", name).option("txnVersion", number)
+    writer = _moded(writer, lake, table, replace)
+    writer.partitionBy(*partitions).save(spark_url(lake.url_of(table)))
 
 
-def table_schema(lake: Lake, table: str) -> StructType | None:
-    """A table's columns, where the lake's commits say which they are."""
-    known = lake.snapshot().schemas.get(table)
-    return None if known is None else StructType.fromJson(json.loads(known))
+def time_condition(parts: Sequence[int], step: int, unit_s: int) -> str:
+    """That `time` lies in parts given by their numbers, in SQL, so that Delta leaves files out.
 
-
-def write_rows(lake: Lake, rows: DataFrame, partitions: Sequence[str] = ()) -> list[DataFile]:
-    """Write rows as files that no table has yet; a failed write leaves nothing behind."""
-    folder = lake.new_folder()
-    plain = {f"parquet.enable.dictionary#{name}": "false" for name in _PLAIN}
-    try:
-        rows.write.options(**plain).partitionBy(*partitions).parquet(str(folder))
-        return lake.data_files(folder)
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
+    A part reaches from its number to the next one, `step` further, in units of `unit_s` seconds.
+    Neighbouring parts become one range: the plan stays small.
+    """
+    runs: list[list[int]] = []
+    for part in parts:
+        if runs and part - runs[-1][1] <= step:
+            runs[-1][1] = part
+        else:
+            runs.append([part, part])
+    spans = [(low * unit_s, (high + step) * unit_s) for low, high in runs]
+    ranges = [
+        f"(time >= timestamp_seconds({low}) AND time < timestamp_seconds({high}))"
+        for low, high in spans
+    ]
+    return " OR ".join(ranges) or "false"
 
 
 def compact(
     spark: SparkSession,
-    lake: Lake,
+    lake: Lake | str | Path,
     table: str = "silver",
     *,
     target_bytes: int = 128 * 1024 * 1024,
 ) -> Compaction:
-    """Merge the small files of each hour into files of about the target size, sorted by place.
-
-    A commit swaps old for new, so a reader sees all of one or all of the other. The old files
-    stay until `Lake.vacuum`. Should another job have changed one of them meanwhile, nothing
-    happens to that hour, and a later run gets it.
-    """
-    before = lake.snapshot().files(table)
-    rows = 0
-    for group in _groups(before, target_bytes):
-        try:
-            rows += _merge(spark, lake, table, group, target_bytes)
-        except LakeError:
-            continue
-    return Compaction(table, len(before), len(lake.snapshot().files(table)), rows)
+    """Merge small files, rows ordered by time and place; readers keep the version they have."""
+    place = lake if isinstance(lake, Lake) else Lake(lake)
+    before = place.find(table)
+    if before is None:
+        raise LakeError(f"{place.url} has no table {table}: no job has written it yet")
+    spark.conf.set("spark.databricks.delta.optimize.maxFileSize", str(target_bytes))
+    order = f" ZORDER BY ({_ORDER[table]})" if table in _ORDER else ""
+    spark.sql(f"OPTIMIZE delta.`{spark_url(place.url_of(table))}`{order}").collect()
+    after = place.find(table)
+    assert after is not None
+    return Compaction(table, len(before.file_uris()), len(after.file_uris()))
 
 
-def _groups(files: tuple[DataFile, ...], target_bytes: int) -> list[list[DataFile]]:
-    """Small files by region folder and hour of their middle: time and place keep pruning."""
-    small = [one for one in files if one.size < target_bytes // 2]
-    keyed = sorted(small, key=_key)
-    grouped = [list(group) for _, group in groupby(keyed, key=_key)]
-    return [group for group in grouped if len(group) > 1]
-
-
-def _key(one: DataFile) -> tuple[str, int]:
-    folder = one.path.split("/", 2)[-1].rpartition("/")[0]  # below data/<commit>/
-    middle = ((one.min_time or 0) + (one.max_time or 0)) // 2
-    return folder, middle // _HOUR_US
-
-
-def _merge(
-    spark: SparkSession, lake: Lake, table: str, group: list[DataFile], target_bytes: int
-) -> int:
-    frame = read_files(spark, lake, table, group)
-    count = max(1, round(sum(one.size for one in group) / target_bytes))
-    order = "cell" if "cell" in frame.columns else "time"
-    merged = frame.repartitionByRange(count, "time") if count > 1 else frame.coalesce(1)
-    files = write_rows(lake, merged.sortWithinPartitions(order))
-    rows = sum(one.rows for one in files)
-    if rows != sum(one.rows for one in group):
-        raise LakeError(f"{table}: {rows} rows after merging, not as many as before")
-    lake.commit(
-        Commit(
-            added={table: files},
-            removed={table: group},
-            info={"job": "compact", "table": table, "files": len(group), "rows": rows},
+def vacuum(lake: Lake | str | Path, table: str, *, older_than_hours: int) -> int:
+    """Delete files that no version within so many hours needs; returns how many."""
+    place = lake if isinstance(lake, Lake) else Lake(lake)
+    delta = place.find(table)
+    if delta is None:
+        return 0
+    return len(
+        delta.vacuum(
+            retention_hours=older_than_hours, enforce_retention_duration=False, dry_run=False
         )
     )
-    return rows
+
+
+def _moded(writer: DataFrameWriter, lake: Lake, table: str, replace: str | None) -> DataFrameWriter:
+    if replace is None:
+        return writer.mode("append")
+    if replace == "true" or lake.find(table) is None:
+        return writer.mode("overwrite")
+    return writer.mode("overwrite").option("replaceWhere", replace)

@@ -16,6 +16,7 @@ import zonal
 from zonal.errors import WebError
 from zonal.geo import destination
 from zonal.session import Router
+from zonal.store import Store
 from zonal.web.demo import past, topics
 from zonal.web.demo.city import CENTRE, make_city
 from zonal.web.demo.crowd import Crowd, StoryClock
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
 MQTT_NEEDS = ("mqtt5", "websockets", "aiomqtt")
-PAST_NEEDS = ("pyarrow",)
+PAST_NEEDS = ("deltalake",)
 _ROUTER_PORT = 7447
 _FIRST_MESSAGE_S = 20.0
 _ROUTERS = (("Duomo", 0.0, 0.0), ("San Siro", 285.0, 4_500.0), ("Lambrate", 70.0, 4_200.0))
@@ -107,6 +108,9 @@ class Demo:
                 self._past = past.Past(self.options.data, endpoints)
                 self._stack.callback(self._past.close)
                 told(str(self._past.log))
+        with self._step("stores of newest values") as told:
+            self._keep_newest(endpoints)
+            told(str(self.options.data / "newest"))
         with self._step("map and REST") as told:
             self._serve(endpoints, zones)
             told(self.server.url)
@@ -137,7 +141,8 @@ class Demo:
         if self._job is None or self._watch is None:
             return
         if self._job.has_ended:
-            reason = f"it ended early; {self._job.errors} says why"
+            why = self._job.failure or f"it ended early; {self._job.errors} says why"
+            reason = f"{why} (the stand-in goes on)"
             self._has("Spark", True, lambda: reason)
             self.spark_state = ""
             self._job = None
@@ -180,6 +185,22 @@ class Demo:
         settings: dict[str, Any] = {"metadata": about}
         listen = [f"tcp/{LOCALHOST}:{port_or_any(port)}"]
         return self._stack.enter_context(Router(listen, connect=connect, settings=settings))
+
+    def _keep_newest(self, endpoints: list[str]) -> None:
+        """Stations and cars each share a session, phones have their own.
+
+        Cars, too, are told apart by their places then, and those of a moment ago are forgotten.
+        """
+        session = self._stack.enter_context(
+            zonal.open(zonal.config("client", connect=endpoints[:1]))
+        )
+        folder = self.options.data / "newest"
+        for name, key, by, ttl_s in (
+            ("stations", topics.AIR, "place", 60.0),
+            ("cars", topics.CARS, "place", 2.0),
+            ("phones", topics.PHONES, "source", 60.0),
+        ):
+            self._stack.enter_context(Store(session, key, data=folder / name, by=by, ttl_s=ttl_s))
 
     def _serve(self, endpoints: list[str], zones: Path) -> None:
         config = zonal.config("client", connect=endpoints[:1])

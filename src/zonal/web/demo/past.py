@@ -19,9 +19,11 @@ SAYS = "zonal: "
 """What stands before a line of the Spark job that is for people."""
 TAKES_OVER = "zonal takes over"
 """The line by which the Spark job says that it speaks for the districts from now on."""
+FAILED = "no Spark: "
+"""What stands before the reason, should Spark not start."""
 _STOP_S = 20.0
 _FLUSH_S = 2.0
-"""Spark opens every segment: a few large ones are quicker than many small ones."""
+"""Spark opens every file: a few large ones are quicker than many small ones."""
 
 
 def spark_missing() -> str | None:
@@ -76,6 +78,8 @@ class SparkJob:
         self._tell = tell
         self.has_taken_over = False
         """Whether it has refined its first messages, and speaks for the districts."""
+        self.failure: str | None = None
+        """Why Spark did not start, where it said so."""
         self.errors = past.log.parent / "spark.log"
         command = [sys.executable, "-m", "zonal.web.demo.spark_job", str(past.log)]
         command += [str(past.lake), str(zones), ",".join(connect)]
@@ -86,8 +90,8 @@ class SparkJob:
 
     @property
     def has_ended(self) -> bool:
-        """Whether the process is gone."""
-        return self._process.has_ended
+        """Whether the process is gone, and all that it said is heard."""
+        return self._process.has_ended and not self._reader.is_alive()
 
     def _read(self) -> None:
         with contextlib.suppress(ValueError):  # closed while it was read
@@ -95,6 +99,8 @@ class SparkJob:
                 text = line.decode().strip()
                 if text == TAKES_OVER:
                     self.has_taken_over = True
+                elif text.startswith(SAYS + FAILED):
+                    self.failure = text.removeprefix(SAYS + FAILED)
                 elif text.startswith(SAYS):
                     self._tell(text.removeprefix(SAYS))
 

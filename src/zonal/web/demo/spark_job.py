@@ -30,7 +30,7 @@ from zonal.pipeline.jobs import (
 from zonal.web.demo import topics
 from zonal.web.demo.city import ALERT_ABOVE
 from zonal.web.demo.crowd import JSON
-from zonal.web.demo.past import SAYS, TAKES_OVER
+from zonal.web.demo.past import FAILED, SAYS, TAKES_OVER
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -43,6 +43,7 @@ _SETTINGS = {
     "spark.default.parallelism": "2",
     "spark.driver.memory": "1g",
     "spark.sql.adaptive.enabled": "false",
+    "spark.databricks.delta.snapshotPartitions": "1",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
 }
@@ -53,8 +54,12 @@ def main(log: str, lake: str, zones: str, connect: str) -> None:
     ended = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: ended.set())
-    _say("starting Spark")
-    spark = open_spark("local[1]", app="zonal-demo", conf=_SETTINGS)
+    _say("Spark starts")
+    try:
+        spark = open_spark("local[1]", app="zonal-demo", conf=_SETTINGS, tell=_say)
+    except zonal.ZonalError as error:
+        _say(f"{FAILED}{error}")
+        return
     _say("Spark is up")
     config = zonal.config("client", connect=connect.split(","))
     with zonal.open(config) as session:

@@ -152,6 +152,7 @@ export class Drawing {
   }
 
   end(area, isArea) {
+    this.endedAt = performance.now();
     this.cancel();
     if (isArea) this.onDone(area);
   }

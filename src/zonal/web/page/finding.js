@@ -24,7 +24,7 @@ export class Finding {
 
   /** All that is shown, in view. */
   fit() {
-    const places = [...this.things.things.values()].map((thing) => thing.marker.getLatLng());
+    const places = [...this.things.things.values()].map((thing) => L.latLng(thing.latLng));
     if (places.length) this.map.fitBounds(L.latLngBounds(places), { maxZoom: 16, padding: [40, 40] });
     this.tell(places.length ? "" : "Nothing is shown.");
   }

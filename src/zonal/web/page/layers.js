@@ -22,7 +22,6 @@ export class Layers {
     this.ground = L.canvas({ pane: "world", padding: 0.5 });
     this.world = L.layerGroup().addTo(map);
     this.base = L.layerGroup().addTo(map);
-    document.body.classList.toggle("world", view.world && !view.tiles);
     if (view.world && !view.tiles) map.attributionControl.addAttribution("Shores and borders: GSHHG");
     this.grid = L.layerGroup().addTo(map);
     this.cover = L.layerGroup().addTo(map);
@@ -100,6 +99,7 @@ export class Layers {
       pane: "world", interactive: false, renderer: this.ground,
       style: (feature) => ({ ...styles[feature.properties.kind], interactive: false }),
     }).addTo(this.world);
+    document.body.classList.add("world"); // from here on what is not land is sea
     document.body.dataset.world = found.features.length;
   }
 

@@ -49,7 +49,7 @@ async function start() {
   const map = L.map("map", { preferCanvas: true, zoomControl: true, worldCopyJump: true, minZoom: 1 })
     .setView(address.center ?? view.center, address.zoom ?? view.zoom - (window.innerWidth < NARROW_PX ? 1 : 0));
   L.control.scale({ imperial: false }).addTo(map);
-  map.attributionControl.setPrefix('<a href="https://leafletjs.com">Leaflet</a>');
+  map.attributionControl.setPosition("bottomleft").setPrefix('<a href="https://leafletjs.com">Leaflet</a>');
 
   const things = new Things(map, view, () => { $("shown").textContent = things.count; });
   const layers = new Layers(map, view);
@@ -110,6 +110,7 @@ async function start() {
       }
     },
   });
+  things.isBusy = () => drawing.active || performance.now() - (drawing.endedAt ?? -1000) < 300;
   const use = (tool) => {
     if (tool === "notice" && !(view.notices && view.may_write)) return;
     const again = drawing.active && (aiming ? tool === "notice" : drawing.shape === tool);

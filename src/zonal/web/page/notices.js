@@ -29,7 +29,10 @@ export class Notices {
   }
 
   async recall() {
-    this.memory = await page("events").catch(() => this.memory);
+    const told = await page("events").catch(() => []);
+    const known = new Set(told.map(identity));
+    const heard = this.memory.filter((sample) => !known.has(identity(sample)));
+    this.memory = [...told, ...heard].sort((a, b) => (a.timestamp ?? "").localeCompare(b.timestamp ?? ""));
     this.show(this.moment);
   }
 
@@ -145,6 +148,11 @@ export class Notices {
       $("notice-state").textContent = error.message;
     }
   }
+}
+
+/** The same for the same message, from the stream and from the server's memory. */
+function identity({ key, timestamp, value }) {
+  return JSON.stringify([key, timestamp, value]);
 }
 
 /** What receivers call the message in their answers. */

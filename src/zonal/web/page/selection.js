@@ -1,7 +1,7 @@
 // The area that the user hears: the stream behind it, its counters, and moving it.
 
 import * as L from "/-/leaflet/leaflet-src.esm.js";
-import { subscribe } from "/-/page/api.js";
+import { get, subscribe } from "/-/page/api.js";
 import { describe, layerOf, middle, moved, parameters } from "/-/page/shapes.js";
 
 const STYLE = { color: "#0b6e99", weight: 2.5, fillOpacity: 0.05, interactive: false };
@@ -71,6 +71,16 @@ export class Selection {
         if (state === EventSource.CLOSED) setTimeout(mine(() => this.listen()), AGAIN_MS);
       },
     }));
+    setTimeout(() => this.askStores(mine));
+  }
+
+  /** What is there already, as stores know it; without a store, whatever moves next shows up. */
+  async askStores(mine) {
+    for (const topic of this.view.topics) {
+      const known = await get(topic, { ...this.parameters, timeout: 5 }).catch(() => []);
+      known.sort((one, other) => (one.timestamp ?? "").localeCompare(other.timestamp ?? ""));
+      for (const sample of known) if (sample.location) mine((each) => this.onSample(each, "PUT"))(sample);
+    }
   }
 
   take(sample, kind) {

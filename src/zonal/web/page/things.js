@@ -3,6 +3,7 @@
 import * as L from "/-/leaflet/leaflet-src.esm.js";
 import { valueOf } from "/-/page/api.js";
 import { colourOf } from "/-/page/colours.js";
+import { Dots, onSquare } from "/-/page/dots.js";
 
 const FORGET_AFTER_MS = 60_000;
 const KINDS = {
@@ -15,11 +16,14 @@ export class Things {
   constructor(map, view, onChange) {
     this.map = map;
     this.view = view;
-    this.layer = L.layerGroup().addTo(map);
     this.things = new Map();
     this.kinds = new Set();
     this.onChange = onChange;
     this.isPast = () => false;
+    this.isBusy = () => false;
+    this.dots = new Dots(() => this.things.values()).addTo(map);
+    this.popup = L.popup();
+    map.on("click", ({ containerPoint }) => this.open(this.isBusy() ? null : this.dots.nearest(containerPoint)));
     setInterval(() => this.forgetOld(), 5_000);
   }
 
@@ -31,22 +35,25 @@ export class Things {
   take(sample, now = Date.now()) {
     if (!sample.location) return;
     const value = valueOf(sample) ?? {};
-    const at = [sample.location.lat, sample.location.long];
-    const id = `${sample.key}/${value.id ?? at.join()}`;
-    let thing = this.things.get(id);
-    if (!thing) {
-      thing = { marker: L.circleMarker(at, this.style(value)) };
-      thing.marker.bindPopup(() => describe(thing.sample, thing.value));
-      thing.marker.addTo(this.layer);
-      this.things.set(id, thing);
+    const { lat, long } = sample.location;
+    const id = `${sample.key}/${value.id ?? [lat, long].join()}`;
+    const [x, y] = onSquare(lat, long);
+    const seen = { id, sample, value, at: now, x, y, latLng: [lat, long], look: this.style(value), heading: value.heading };
+    const thing = this.things.get(id);
+    if (thing) Object.assign(thing, seen);
+    else {
+      this.things.set(id, seen);
       this.explain(value.kind);
       this.onChange();
-    } else {
-      thing.marker.setLatLng(at);
-      thing.marker.setStyle(this.style(value));
     }
-    Object.assign(thing, { sample, value, at: now });
-    if (thing.marker.isPopupOpen()) thing.marker.getPopup().setContent(describe(sample, value));
+    if (this.opened === id) this.popup.setLatLng([lat, long]).setContent(describe(sample, value));
+    this.dots.ask();
+  }
+
+  /** Tell about a thing that was clicked. */
+  open(thing) {
+    this.opened = thing?.id;
+    if (thing) this.popup.setLatLng(thing.latLng).setContent(describe(thing.sample, thing.value)).openOn(this.map);
   }
 
   /** A kind that is seen for the first time comes into the legend. */
@@ -68,7 +75,7 @@ export class Things {
     for (const [id, thing] of this.things) {
       if (thing.sample.key === sample.key && sample.location
         && thing.sample.location.lat === sample.location.lat
-        && thing.sample.location.long === sample.location.long) this.drop(id, thing);
+        && thing.sample.location.long === sample.location.long) this.drop(id);
     }
   }
 
@@ -84,7 +91,7 @@ export class Things {
   flash(id, colour) {
     for (const thing of this.things.values()) {
       if (thing.value.id !== id) continue;
-      const ring = L.circleMarker(thing.marker.getLatLng(), {
+      const ring = L.circleMarker(thing.latLng, {
         radius: 13, color: colour, weight: 3, fill: false, interactive: false,
       }).addTo(this.map);
       setTimeout(() => ring.remove(), 6_000);
@@ -95,19 +102,19 @@ export class Things {
   forgetOld() {
     if (this.isPast()) return;
     const oldest = Date.now() - FORGET_AFTER_MS;
-    for (const [id, thing] of this.things) if (thing.at < oldest) this.drop(id, thing);
+    for (const [id, thing] of this.things) if (thing.at < oldest) this.drop(id);
   }
 
-  drop(id, thing) {
-    thing.marker.remove();
+  drop(id) {
     this.things.delete(id);
     this.onChange();
+    this.dots.ask();
   }
 
   clear() {
-    this.layer.clearLayers();
     this.things.clear();
     this.onChange();
+    this.dots.ask();
   }
 }
 

@@ -12,6 +12,7 @@ from zonal_lab.psvr.parts.recorded import RECORDED
 from zonal_lab.psvr.parts.recovery import RECOVERY
 from zonal_lab.psvr.parts.rest import REST
 from zonal_lab.psvr.parts.routes import ROUTES
+from zonal_lab.psvr.parts.subscribing import SUBSCRIBING
 from zonal_lab.psvr.parts.weak_links import WEAK_LINKS
 
 PARTS: dict[str, Part] = {
@@ -28,6 +29,7 @@ PARTS: dict[str, Part] = {
         MOVING_PROCESSES,
         RECOVERY,
         JOINING,
+        SUBSCRIBING,
         CHANNELS,
         REST,
     )
