@@ -133,7 +133,7 @@ def _section(rows: Sequence[Row], picture: Path) -> Iterator[str]:
         f"{rows[0]['every']:g} s, {rows[0]['publications']} publications a network after "
         f"{rows[0]['warm']:g} s; `write_back=8`. *Thinned*: each link of the recording, each way, "
         f"delivers {low:g} to {high:g} of what it did. A *message* is a publication handed to "
-        "the next node, however often it takes; *sent* counts every try. *Late*: after more than 5 s."
+        "the next node, however often it takes; *sent* counts every try. *Late*: after 5 s."
     )
     yield ""
     yield from table(
