@@ -132,8 +132,9 @@ class MovingChannel(GraphChannel):
         return self._ratios
 
     def graph(self, now: float) -> Graph:
-        """Who is in reach of whom, however badly."""
-        return graph_of((pair for pair in self.ratios(now) if pair[0] < pair[1]), self.ways)
+        """Who hears at least half of what the other says."""
+        found = self.ratios(now).items()
+        return graph_of((p for p, ratio in found if p[0] < p[1] and ratio >= 0.5), self.ways)
 
     def receivers(self, sent: Transmission) -> Sequence[int]:
         """Whoever is in reach now, by chance near its end."""

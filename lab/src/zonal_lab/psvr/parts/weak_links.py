@@ -132,9 +132,8 @@ def _section(rows: Sequence[Row], picture: Path) -> Iterator[str]:
         "A third of the nodes subscribed to one channel, any node publishes, every "
         f"{rows[0]['every']:g} s, {rows[0]['publications']} publications a network after "
         f"{rows[0]['warm']:g} s; `write_back=8`. *Thinned*: each link of the recording, each way, "
-        f"delivers {low:g} to {high:g} of what it did; the rules were tuned on these links, the "
-        "others only report. A *message* is a publication handed to the next node, however often "
-        "it takes; *sent* counts every try. *Late*: after more than 5 s."
+        f"delivers {low:g} to {high:g} of what it did. A *message* is a publication handed to "
+        "the next node, however often it takes; *sent* counts every try. *Late*: after 5 s."
     )
     yield ""
     yield from table(
