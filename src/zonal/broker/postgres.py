@@ -180,7 +180,8 @@ class PostgresStore(SqlJournal):
                 chosen = f"key IN (SELECT message FROM outgoing WHERE {chosen})"  # noqa: S608
             where, values = f" WHERE {chosen}", [list(clients)]
         query = f"SELECT * FROM {table}{where} ORDER BY {', '.join(KEYS[table])}"  # noqa: S608
-        return self._database.execute(query.encode(), values).fetchall()
+        rows: list[Any] = self._database.execute(query.encode(), values).fetchall()
+        return rows
 
     def resume_after(self, key: int) -> None:
         """Numbers of messages begin with the broker's, which is new."""
@@ -342,7 +343,8 @@ class PostgresStore(SqlJournal):
 
         That it was read is committed with what comes of it. Its own have no packet.
         """
-        rows = self._database.execute(ARRIVED.encode(), (self.number, self.position)).fetchall()
+        values = (self.number, self.position)
+        rows: list[Any] = self._database.execute(ARRIVED.encode(), values).fetchall()
         if rows:
             self.position = rows[-1][0]
             self._change(READ, self.position, self.number)
@@ -351,7 +353,8 @@ class PostgresStore(SqlJournal):
     def missed(self, since: int, broker: int) -> list[Any]:
         """What was published since, as far as it was read here, by others than that broker."""
         values = (since, self.position, broker)
-        return self._database.execute(MISSED.encode(), values).fetchall()
+        rows: list[Any] = self._database.execute(MISSED.encode(), values).fetchall()
+        return rows
 
     def forget_read(self) -> None:
         """Forgets what everybody has read."""
