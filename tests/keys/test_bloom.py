@@ -13,6 +13,7 @@ from zonal.keys import (
     Role,
     encode_area,
     encoding_named,
+    encodings,
     message_keys,
     register_encoding,
 )
@@ -150,3 +151,10 @@ def test_a_domain_too_large_for_a_key_is_refused() -> None:
 
 def test_any_shape_is_one_key_expression() -> None:
     assert len(encode_area(Circle(Point(0, 0), radius_m=9e6), "bloom")) == 1
+
+
+def test_of_an_area_elsewhere_a_domain_is_left_out() -> None:
+    domain = encoding_named("bloom:45.3,9.0,45.6,9.3,20x20,0.25")
+    assert domain in encodings(Box(45.4, 9.1, 45.5, 9.2))
+    assert domain not in encodings(Box(52.4, 13.1, 52.5, 13.2))
+    assert encoding_named("s2") in encodings(Box(52.4, 13.1, 52.5, 13.2))

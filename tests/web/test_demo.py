@@ -99,7 +99,10 @@ def test_the_demo_shows_live_messages_and_alerts_inside_their_fence(tmp_path: Pa
         routers = http.get("/-/routers").json()
         assert {router["name"] for router in routers} == {"Duomo", "San Siro", "Lambrate"}
         _check_alert(demo)
-    assert sorted(path.name for path in (tmp_path / "data").iterdir()) == ["districts.geojson"]
+    assert sorted(path.name for path in (tmp_path / "data").iterdir()) == [
+        "districts.geojson",
+        "newest",
+    ]
 
 
 def _check_alert(demo: Demo) -> None:

@@ -20,8 +20,8 @@ def test_raw_samples_become_numbers_and_a_picture(spark: SparkSession, tmp_path:
         {
             "scenario": ["zoning"] * 2, "transport": ["tcp"] * 2, "cpu_percent": [100] * 2,
             "technique": ["s2", "topic"], "round": [1, 1], "subscriber": [6, 6],
-            "publisher": [13, 13], "number": [0, 0], "sent_ns": [10**9] * 2,
-            "received_ns": [10**9 + 10**6, 0],
+            "publisher": [13, 13], "number": [0, 0], "sent_us": [10**6] * 2,
+            "received_us": [10**6 + 10**3, 0],
         }
     )  # fmt: skip
     pq.write_table(samples, tmp_path / "samples.parquet")

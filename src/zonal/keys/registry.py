@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from zonal.errors import EncodingError, LocationKeyError
 from zonal.keys.bloom import WORLD, BloomEncoding, domain_of_option
 from zonal.keys.encoding import Encoding
@@ -9,6 +11,9 @@ from zonal.keys.json_base64 import JsonEncoding
 from zonal.keys.marks import ANNOUNCED_CHUNK, FENCE_CHUNK, ZENOH_CHUNK
 from zonal.keys.mgrs_grid import MgrsEncoding
 from zonal.keys.s2 import S2Encoding
+
+if TYPE_CHECKING:
+    from zonal.geo import Area
 
 _ENCODINGS: dict[str, Encoding] = {}
 _MAX_OPTIONS = 16
@@ -62,9 +67,17 @@ def _encoding_of_option(name: str) -> Encoding | None:
     return _options[name]
 
 
-def encodings() -> tuple[Encoding, ...]:
-    """All registered encodings, in the order of their registration."""
-    return tuple(_ENCODINGS.values())
+def encodings(area: Area | None = None) -> tuple[Encoding, ...]:
+    """All registered encodings, or those that can write an area, in the order of registration."""
+    return tuple(kind for kind in _ENCODINGS.values() if area is None or _can_write(kind, area))
+
+
+def _can_write(kind: Encoding, area: Area) -> bool:
+    try:
+        kind.check_area(area)
+    except LocationKeyError:
+        return False
+    return True
 
 
 def encoding_of_expression(expression: str) -> Encoding:

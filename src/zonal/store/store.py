@@ -101,7 +101,7 @@ class Store:
         self._since = self.table.newest()
         self._wake = threading.Event()
         self._come = self._closing = False
-        names = None if self.area is None else [each.name for each in encodings()]
+        names = None if self.area is None else [each.name for each in encodings(self.area)]
         self._subscribers = [self._subscribe(topic, names) for topic in self.topics]
         self._others = OtherStores(
             session.zenoh,
