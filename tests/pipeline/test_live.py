@@ -112,7 +112,7 @@ rows.write.format("zonal").option("connect", sys.argv[1]).mode("append").save()
 """
 
 
-@pytest.mark.group("spark")
+@pytest.mark.group("other-spark")
 def test_a_plain_session_needs_one_import_and_no_variable(endpoint: str, tmp_path: Path) -> None:
     """Another `python3` stands first on the PATH, one that knows nothing of us."""
     other = tmp_path / "python3"

@@ -44,7 +44,7 @@ def spark_home(folder: Path) -> Path | None:
     return folder
 
 
-@pytest.mark.group("spark")
+@pytest.mark.group("other-spark")
 @pytest.mark.timeout(300)
 def test_a_submitted_job_runs_on_two_executors_and_writes_every_row_once_into_a_bucket(
     bucket: str, tmp_path: Path, messages: Messages

@@ -71,7 +71,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if not hasattr(config, "workerinput"):
         return
     groups = {item.nodeid: group for item in items if (group := _group(item))}
-    rank = {group: number for number, group in enumerate(GROUPS.values())}
+    first = list(GROUPS.values())
+    rank = {group: number for number, group in enumerate(dict.fromkeys([*first, *groups.values()]))}
     items.sort(key=lambda item: rank.get(groups.get(item.nodeid, ""), len(rank)))
     Path(config.workerinput["groups"]).write_text(json.dumps(groups), encoding="utf-8")
 

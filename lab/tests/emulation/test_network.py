@@ -88,7 +88,7 @@ def test_an_unshaped_link_is_much_faster() -> None:
 def test_delay_is_the_asked_one() -> None:
     assert_fits(
         lambda: measure(star("delay_ms = 40"), 1, 2, packets=100, rate_mbit=1),
-        lambda got: got.received == 100 and 40 <= got.delay_mean_ms < 46,
+        lambda got: got.received == 100 and 40 <= got.delay_median_ms < 46,
     )
 
 
@@ -102,8 +102,8 @@ def test_loss_is_the_asked_one() -> None:
 def test_rate_delay_and_loss_go_together() -> None:
     card = "rate_mbit = 5\ndelay_ms = 20\nloss = 0.1"
     assert_fits(
-        lambda: measure(star(card), 1, 2, packets=900, rate_mbit=4),
-        lambda got: 0.06 < got.loss < 0.14 and 20 <= got.delay_mean_ms < 30,
+        lambda: measure(star(card), 1, 2, packets=600, rate_mbit=2),
+        lambda got: 0.06 < got.loss < 0.14 and 20 <= got.delay_median_ms < 30,
     )
 
 
@@ -152,4 +152,4 @@ def test_netem_and_relay_give_the_same(netem: bool) -> None:
         with EmulatedNetwork(topology, netem=netem) as network:
             return measure_link(network, topology[1], topology[2], packets=1000, rate_mbit=4)
 
-    assert_fits(take, lambda got: 0.06 < got.loss < 0.14 and 30 <= got.delay_mean_ms < 36)
+    assert_fits(take, lambda got: 0.06 < got.loss < 0.14 and 30 <= got.delay_median_ms < 36)

@@ -101,8 +101,9 @@ def compact(
     json_lines: JsonLines = False,
 ) -> None:
     """Merge small files into large ones, without stopping readers."""
-    from zonal.pipeline import jobs
+    from zonal.pipeline import Lake, jobs
 
+    Lake(lake).existing(table)  # said at once, not after Spark's start
     size = int(target_mb * 1024 * 1024)
     report = jobs.compact(_spark(master, lake), lake, table, target_bytes=size)
     deleted = None
@@ -129,8 +130,10 @@ def show(
     json_lines: JsonLines = False,
 ) -> None:
     """Print rows of a table."""
+    from zonal.pipeline import Lake
     from zonal.pipeline.jobs import read_table
 
+    Lake(lake).existing(table)
     frame = read_table(_spark(master, lake), lake, table, version=version)
     _show(frame.where(where) if where else frame, limit, json_lines=json_lines)
 

@@ -54,9 +54,7 @@ def export(
     """Write the wanted rows of a table into a file; returns how many. `tell` hears of progress."""
     if kind not in FORMATS:
         raise DeclarationError(f"format {kind!r} is not one of {', '.join(FORMATS)}")
-    delta = lake.find(table, version)
-    if delta is None:
-        raise LakeError(f"{lake.url} has no table {table}: no job has written it yet")
+    delta = lake.existing(table, version)
     dataset = delta.to_pyarrow_dataset()
     wanted = _narrowed(selection, set(dataset.schema.names))
     count = 0

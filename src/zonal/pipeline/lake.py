@@ -32,6 +32,13 @@ class Lake:
         """A table as it is now, or was at a version; None where there is none yet."""
         return find_table(self.url_of(table), version)
 
+    def existing(self, table: str, version: int | None = None) -> DeltaTable:
+        """The same; a `LakeError` where there is none yet."""
+        found = self.find(table, version)
+        if found is None:
+            raise LakeError(f"{self.url} has no table {table}: no job has written it yet")
+        return found
+
     def offsets(self, silver: DeltaTable | None) -> RecordedNumbers:
         """The offsets of each recorder whose messages are in the lake, in silver or quarantine.
 

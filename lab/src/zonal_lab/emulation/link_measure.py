@@ -19,7 +19,7 @@ class LinkMeasure:
     sent: int
     received: int
     mbit: float
-    delay_mean_ms: float
+    delay_median_ms: float
     delay_max_ms: float
 
     @property

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import socket
+import statistics
 import struct
 import sys
 import time
@@ -66,7 +67,7 @@ def _judge(arrivals: list[tuple[int, int]], packet_bytes: int) -> dict[str, floa
     return {
         "received": len(arrivals),
         "mbit": bits / span_ns * 1000 if span_ns else 0.0,
-        "delay_mean_ms": sum(delays) / len(delays) if delays else 0.0,
+        "delay_median_ms": statistics.median(delays) if delays else 0.0,
         "delay_max_ms": max(delays, default=0.0),
     }
 

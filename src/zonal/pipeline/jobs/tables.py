@@ -6,7 +6,6 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from zonal.errors import LakeError
 from zonal.pipeline.delta import is_local, url_of
 from zonal.pipeline.lake import Lake
 
@@ -42,8 +41,7 @@ def read_table(
 ) -> DataFrame:
     """A table as it is now, or was at a version."""
     place = lake if isinstance(lake, Lake) else Lake(lake)
-    if place.find(table) is None:
-        raise LakeError(f"{place.url} has no table {table}: no job has written it yet")
+    place.existing(table)
     reader = spark.read.format("delta")
     reader = reader if version is None else reader.option("versionAsOf", version)
     return reader.load(spark_url(place.url_of(table)))
@@ -110,14 +108,11 @@ def compact(
 ) -> Compaction:
     """Merge small files, rows ordered by time and place; readers keep the version they have."""
     place = lake if isinstance(lake, Lake) else Lake(lake)
-    before = place.find(table)
-    if before is None:
-        raise LakeError(f"{place.url} has no table {table}: no job has written it yet")
+    before = place.existing(table)
     spark.conf.set("spark.databricks.delta.optimize.maxFileSize", str(target_bytes))
     order = f" ZORDER BY ({_ORDER[table]})" if table in _ORDER else ""
     spark.sql(f"OPTIMIZE delta.`{spark_url(place.url_of(table))}`{order}").collect()
-    after = place.find(table)
-    assert after is not None
+    after = place.existing(table)
     return Compaction(table, len(before.file_uris()), len(after.file_uris()))
 
 
