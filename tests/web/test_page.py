@@ -149,14 +149,14 @@ def test_everything_live_is_shown_before_an_area_is_drawn(page: Page) -> None:
 
 
 def test_the_counter_never_says_that_more_was_received_than_published(page: Page) -> None:
-    """Without an area both are the same messages, counted at the same place of the stream."""
+    """The server's meter may be behind what a stream has brought."""
     number = "(id) => Number(document.getElementById(id).textContent.replace(/\\D/g, ''))"
     counts = f"['received', 'published'].map({number})"
     caught_up = "(least, [received, published]) => published > least && received > published - 20"
     for least in (40, 80, 120, 160):
         page.wait_for_function(f"least => ({caught_up})(least, {counts})", arg=least)
         received, published = page.evaluate(counts)
-        assert received <= published + 2  # what is under way between two of the server's sessions
+        assert received <= published
 
 
 def test_a_drawn_circle_shows_only_what_is_inside_and_counts_what_was_spared(page: Page) -> None:

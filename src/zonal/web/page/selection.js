@@ -144,8 +144,9 @@ export class Selection {
     $("dropped").hidden = this.dropped === 0;
     $("dropped").textContent = `${this.dropped} messages were dropped: this page is too slow.`;
     if (!this.metered) return;
-    const published = this.metered.published - from.published;
-    const spared = this.area ? Math.max(0, published - received) : 0;
+    // The server's meter hears through a session of its own, which may be behind this stream.
+    const published = Math.max(this.metered.published - from.published, received);
+    const spared = this.area ? published - received : 0;
     $("published").textContent = published.toLocaleString("en");
     $("spared").textContent = this.area && published ? `${Math.round((100 * spared) / published)} %` : "–";
     $("spared").title = `${spared} messages`;
