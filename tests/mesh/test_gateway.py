@@ -54,6 +54,19 @@ def free_endpoint() -> str:
         return f"tcp/127.0.0.1:{probe.getsockname()[1]}"
 
 
+def wait_for_route(near: mesh.MeshSession, far: mesh.MeshSession) -> None:
+    """Have the far node subscribe (it stays so), until what the near one publishes arrives."""
+    probe = far.declare_subscriber(TOPIC)
+
+    def arrives() -> bool:
+        near.put(TOPIC, b"is there a way?", location=DUOMO)
+        return probe.recv(1) is not None
+
+    eventually(arrives, 30)
+    while probe.recv(1) is not None:
+        pass  # those that were slower
+
+
 def test_what_is_heard_without_a_router_goes_out_later_in_order_and_once(
     line: list[mesh.MeshSession],
 ) -> None:
@@ -62,8 +75,9 @@ def test_what_is_heard_without_a_router_goes_out_later_in_order_and_once(
     config = zonal.config("peer", connect=[endpoint], settings=patient)
     with router_row(1) as (front,), client(front) as beyond, zonal.open(config) as session:
         heard = beyond.declare_subscriber(TOPIC)
+        wait_for_ring(line)
+        wait_for_route(line[0], line[3])
         with mesh.Gateway(line[3], session, [TOPIC]) as gate:
-            wait_for_ring(line)
             line[0].put(TOPIC, b"0", location=DUOMO)
             eventually(lambda: len(gate.backlog) == 1, 20)
             for number in range(1, 30):
