@@ -5,7 +5,6 @@ import random
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -56,11 +55,10 @@ def in_process(*arguments: str) -> str:
 def test_topics_and_places_on_the_command_line(room: list[Path]) -> None:
     one, two = map(str, room)
 
-    def whole() -> bool:
-        shown = mesh_command("status", "--socket", one, "--json").stdout
-        return json.loads(shown)["length"] == 2
+    def numbers(socket: str) -> dict[str, int]:
+        return json.loads(mesh_command("status", "--socket", socket, "--json").stdout)
 
-    eventually(whole, 30, "one ring")
+    eventually(lambda: numbers(one)["length"] == 2, 30, "one ring")
     picture = mesh_command("status", "--socket", two).stdout
     assert "used" in picture
     assert "2: 2 nodes" in picture
@@ -74,7 +72,7 @@ def test_topics_and_places_on_the_command_line(room: list[Path]) -> None:
     thread = threading.Thread(target=lambda: heard.append(in_process(*arguments, "--socket", two)))
     thread.start()
     eventually(lambda: "1 subscribed here" in mesh_command("status", "--socket", two).stdout, 30)
-    time.sleep(1)
+    eventually(lambda: numbers(one)["channels"] >= numbers(two)["wanted"] > 0, 30, "a way to two")
     place = ["--at", "45.4643,9.1901", "--socket", one]
     assert mesh_command("pub", "street/a/noise", "62 dB", *place).exit_code == 0
     far = ["--at", "48,11", "--socket", one]

@@ -69,6 +69,9 @@ Fenced = Annotated[bool, typer.Option(help="Hear all messages with a geofence to
 Most = Annotated[
     int | None, typer.Option("--count", "-n", min=1, help="Stop after so many messages.")
 ]
+Seconds = Annotated[
+    float | None, typer.Option("--seconds", "-s", min=0.0, help="Stop after so long.")
+]
 LOCAL_ROUTER = [DEFAULT_ENDPOINT]
 """Where `zonal router` listens unless told otherwise."""
 

@@ -11,7 +11,15 @@ from typing import Annotated
 import typer
 
 from zonal import feeds
-from zonal.cli.connection import LOCAL_ROUTER, ConfigFile, Connect, JsonLines, Mode, connected
+from zonal.cli.connection import (
+    LOCAL_ROUTER,
+    ConfigFile,
+    Connect,
+    JsonLines,
+    Mode,
+    Seconds,
+    connected,
+)
 from zonal.cli.output import counting
 from zonal.cli.stopping import stop_event
 from zonal.errors import FeedError
@@ -45,9 +53,7 @@ def feed(
         list[str] | None, typer.Option(help="HTTP header, such as 'X-API-Key: …'; repeatable.")
     ] = None,
     once: Annotated[bool, typer.Option(help="Look once, then end.")] = False,
-    seconds: Annotated[
-        float | None, typer.Option("--seconds", "-s", min=0.0, help="Stop after so long.")
-    ] = None,
+    seconds: Seconds = None,
     connect: Connect = LOCAL_ROUTER,
     config: ConfigFile = None,
     mode: Mode = "client",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from typing import Annotated
 
 import typer
 
@@ -19,6 +18,7 @@ from zonal.cli.connection import (
     Most,
     Pattern,
     Position,
+    Seconds,
     connected,
 )
 from zonal.cli.notation import given, parse_area
@@ -32,9 +32,7 @@ def sub(
     area: Area = None,
     fenced: Fenced = False,
     count: Most = None,
-    seconds: Annotated[
-        float | None, typer.Option("--seconds", "-s", min=0.0, help="Stop after so long.")
-    ] = None,
+    seconds: Seconds = None,
     position: Position = None,
     connect: Connect = LOCAL_ROUTER,
     config: ConfigFile = None,

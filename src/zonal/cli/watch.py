@@ -20,6 +20,7 @@ from zonal.cli.connection import (
     JsonLines,
     Mode,
     Position,
+    Seconds,
     connected,
 )
 from zonal.cli.notation import given, parse_area, parse_length
@@ -61,9 +62,7 @@ def watch(
     count: Annotated[
         int | None, typer.Option("--count", "-n", min=1, help="Stop after so many events.")
     ] = None,
-    seconds: Annotated[
-        float | None, typer.Option("--seconds", "-s", min=0.0, help="Stop after so long.")
-    ] = None,
+    seconds: Seconds = None,
     position: Position = None,
     connect: Connect = LOCAL_ROUTER,
     config: ConfigFile = None,

@@ -7,7 +7,11 @@ from typing import TYPE_CHECKING, Self
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from zonal.session import Session, Subscriber
+    from zonal.session import Sample, Session, Subscriber
+
+
+def _counted(_: Sample) -> None:
+    """The subscriber counts by itself; messages shall not wait for a reader."""
 
 
 class Meter:
@@ -19,7 +23,7 @@ class Meter:
 
     def __init__(self, session: Session, topics: Iterable[str]) -> None:
         self._subscribers: list[Subscriber] = [
-            session.declare_subscriber(topic, fenced=True, capacity=1) for topic in topics
+            session.declare_subscriber(topic, _counted, fenced=True) for topic in topics
         ]
 
     @property

@@ -14,8 +14,8 @@ from zonal_lab.experiment import Claim, Unit, new_figure, panels, save_figure, t
 from zonal_lab.psvr.channels import RadioChannel
 from zonal_lab.psvr.parts.part import (
     CHANNEL,
-    OURS,
-    THEIRS,
+    SCHEME_COLOURS,
+    SCHEME_NAMES,
     WORK,
     Part,
     Row,
@@ -34,9 +34,7 @@ if TYPE_CHECKING:
     from zonal_lab.experiment import Draw
     from zonal_lab.psvr.plan import PsvrPlan, Recordings
 
-_NAMES = {"psvr": "PSVR", "shen": "Shen"}
 _IDENTICAL = 5.0
-_COLOURS = {"psvr": OURS, "shen": THEIRS}
 
 
 def _delivery_tasks(plan: PsvrPlan, data: Recordings, n: int) -> list[Row]:
@@ -51,7 +49,7 @@ def _delivery_tasks(plan: PsvrPlan, data: Recordings, n: int) -> list[Row]:
         warm=(90,) if quick else (120,),
         publications=(20,) if quick else (60,),
     )
-    return [task | {"scheme": scheme} for task in points for scheme in _NAMES]
+    return [task | {"scheme": scheme} for task in points for scheme in SCHEME_NAMES]
 
 
 def radio_delivery(task: Row) -> Row:
@@ -79,7 +77,7 @@ def radio_delivery(task: Row) -> Row:
 
 
 def _delivery_claims(rows: Sequence[Row]) -> Iterator[Claim]:
-    by = {name: [row for row in rows if row["scheme"] == name] for name in _NAMES}
+    by = {name: [row for row in rows if row["scheme"] == name] for name in SCHEME_NAMES}
 
     def apart(draw: Draw) -> float:
         ours, theirs = (drawn_share(draw, by[name], "got", "wanted") for name in ("psvr", "shen"))
@@ -98,7 +96,9 @@ def _delivery_section(rows: Sequence[Row], picture: Path) -> Iterator[str]:
         by_side = grouped(part, "side")
         density = [1000 * part[0]["n"] / side**2 for (side,) in by_side]
         shares = [share_of(group, "got", "wanted") for group in by_side.values()]
-        axes.plot(density, shares, marker="o", color=_COLOURS[scheme], label=_NAMES[scheme])
+        axes.plot(
+            density, shares, marker="o", color=SCHEME_COLOURS[scheme], label=SCHEME_NAMES[scheme]
+        )
     axes.set_ylim(0, 102)
     axes.set_xlabel("nodes per 1,000 m²")
     axes.set_ylabel("publications delivered in %")
@@ -107,14 +107,14 @@ def _delivery_section(rows: Sequence[Row], picture: Path) -> Iterator[str]:
     yield "Radio model with path loss and slow fading, without acknowledgement."
     yield ""
     yield from table(
-        ("side in m", "networks", *(f"{name} delivered" for name in _NAMES.values())),
+        ("side in m", "networks", *(f"{name} delivered" for name in SCHEME_NAMES.values())),
         (
             (
                 f"{side:g}",
-                str(len(part) // len(_NAMES)),
+                str(len(part) // len(SCHEME_NAMES)),
                 *(
                     f"{share_of([r for r in part if r['scheme'] == each], 'got', 'wanted'):.1f} %"
-                    for each in _NAMES
+                    for each in SCHEME_NAMES
                 ),
             )
             for (side,), part in grouped(rows, "side").items()

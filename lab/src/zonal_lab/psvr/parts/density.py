@@ -13,8 +13,7 @@ from zonal.mesh import (
 from zonal_lab.experiment import Claim, Unit, new_figure, panels, save_figure, table
 from zonal_lab.psvr.parts.part import (
     GREY,
-    OURS,
-    THEIRS,
+    SCHEME_NAMES,
     WORK,
     Part,
     Row,
@@ -33,9 +32,6 @@ if TYPE_CHECKING:
     from zonal.mesh import Graph
     from zonal_lab.experiment import Draw
     from zonal_lab.psvr.plan import PsvrPlan, Recordings
-
-_NAMES = {"psvr": "PSVR", "shen": "Shen"}
-_COLOURS = {"psvr": OURS, "shen": THEIRS}
 
 
 def _density_tasks(plan: PsvrPlan, data: Recordings, n: int) -> list[Row]:
@@ -161,7 +157,7 @@ def _density_section(rows: Sequence[Row], picture: Path) -> Iterator[str]:
                 f"{group[0]['side'] or group[0]['range']:g}",
                 str(len(group)),
                 f"{mean(r['degree'] for r in group):.1f}",
-                *(f"{mean(r[each] / r['draws'] for r in group):.2f}" for each in _NAMES),
+                *(f"{mean(r[each] / r['draws'] for r in group):.2f}" for each in SCHEME_NAMES),
                 f"{median(_saved(group)):.0f} %",
             )
             for name, groups in models.items()

@@ -27,6 +27,8 @@ CHANNEL = 1
 
 OURS, THEIRS, GREY = "#1b4965", "#d1495b", "#99a3ab"
 """Colours of the pictures: PSVR, what it is compared with, and lines to hold them against."""
+SCHEME_NAMES = {"psvr": "PSVR", "shen": "Shen"}
+SCHEME_COLOURS = {"psvr": OURS, "shen": THEIRS}
 
 
 @dataclass(frozen=True)

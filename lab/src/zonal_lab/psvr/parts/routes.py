@@ -15,8 +15,8 @@ from zonal.mesh import (
 from zonal_lab.experiment import Claim, Unit, new_figure, panels, save_figure
 from zonal_lab.psvr.channels import RadioChannel
 from zonal_lab.psvr.parts.part import (
-    OURS,
-    THEIRS,
+    SCHEME_COLOURS,
+    SCHEME_NAMES,
     WORK,
     Part,
     Row,
@@ -33,9 +33,6 @@ if TYPE_CHECKING:
 
     from zonal.mesh import Graph, Layout
     from zonal_lab.psvr.plan import PsvrPlan, Recordings
-
-_NAMES = {"psvr": "PSVR", "shen": "Shen"}
-_COLOURS = {"psvr": OURS, "shen": THEIRS}
 
 
 def settled_radio(task: Row) -> tuple[Graph, Layout] | None:
@@ -138,8 +135,8 @@ def _route_section(rows: Sequence[Row], picture: Path) -> Iterator[str]:
         counts = {hops: sum(r["routes"] for r in g) for (hops,), g in grouped(part, "hops").items()}
         heights = [100 * counts.get(hops, 0) / total for hops in range(1, most + 1)]
         places = [hops + shift for hops in range(1, most + 1)]
-        axes.bar(places, heights, 0.4, color=_COLOURS[name], label=_NAMES[name])
-        axes.axvline(_mean_hops(part), color=_COLOURS[name], linestyle="--", linewidth=1)
+        axes.bar(places, heights, 0.4, color=SCHEME_COLOURS[name], label=SCHEME_NAMES[name])
+        axes.axvline(_mean_hops(part), color=SCHEME_COLOURS[name], linestyle="--", linewidth=1)
     axes.set_xlabel("hops from publisher to subscriber (dashed: mean)")
     axes.set_ylabel("routes in %")
     axes.legend()
