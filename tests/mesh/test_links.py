@@ -53,15 +53,20 @@ def test_a_deteriorating_link_leaves_and_a_better_one_enters() -> None:
     assert {n.tree.root for n in sim.nodes.values()} == {0}
 
 
-def test_quality_between_the_two_bounds_changes_nothing() -> None:
+def test_a_link_that_is_used_stays_at_a_quality_at_which_others_are_kept_out() -> None:
+    """Between the two bounds; an estimate strays across one of them now and then."""
     middling = 0.75  # two-way 0.56: too little to enter, enough to stay
-    channel = RatioChannel({(a, b): 1.0 for a in range(6) for b in range(6) if a != b}, seed=3)
-    channel.ratios |= {(2, 3): middling, (3, 2): middling}
-    sim = run(channel, rounds=40, memory=0.97)
-    channel.ratios |= {(0, 1): middling, (1, 0): middling}
-    sim.settle(60)
-    assert 1 in sim.nodes[0].links.used
-    assert 3 not in sim.nodes[2].links.used
+    stayed = entered = 0
+    for seed in range(16):
+        links = {(a, b): 1.0 for a in range(6) for b in range(6) if a != b}
+        channel = RatioChannel(links | {(2, 3): middling, (3, 2): middling}, seed=seed)
+        sim = run(channel, rounds=40, memory=0.97)
+        channel.ratios |= {(0, 1): middling, (1, 0): middling}
+        sim.settle(60)
+        stayed += 1 in sim.nodes[0].links.used
+        entered += 3 in sim.nodes[2].links.used
+    assert stayed >= 14
+    assert entered <= 10
 
 
 def test_estimate_follows_the_delivery_ratio() -> None:
