@@ -91,10 +91,14 @@ def test_random_attachments_are_read_or_counted(
                 data[generator.randrange(len(data))] = generator.randrange(256)
             stranger.put(hostile_key(topic), b"?", attachment=bytes(data))
         near.put(topic, "end", location=DUOMO)
-        eventually(lambda: subscriber.counters.received == 501)
-    heard = []
-    while (sample := subscriber.try_recv()) is not None:
-        heard.append(sample.payload.to_string())
+        heard: list[str] = []
+
+        def has_all() -> bool:
+            while (sample := subscriber.try_recv()) is not None:
+                heard.append(sample.payload.to_string())
+            return "end" in heard and subscriber.counters.received == 501
+
+        eventually(has_all)
     assert heard.count("end") == 1
     assert len(heard) + subscriber.counters.malformed <= 501
 
