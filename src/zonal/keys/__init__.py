@@ -31,6 +31,7 @@ from zonal.keys.encoding import (
 from zonal.keys.fence import EVERY_FENCE, fence_expressions, fences_at
 from zonal.keys.grammar import (
     LONGEST_TOPIC,
+    MAX_TOPIC_CHUNKS,
     KeyParts,
     area_keys,
     cell_keys,
@@ -61,6 +62,7 @@ __all__ = [
     "DEFAULT_MAX_EXPRESSIONS",
     "EVERY_FENCE",
     "LONGEST_TOPIC",
+    "MAX_TOPIC_CHUNKS",
     "POINT_SIZES",
     "AnnouncedArea",
     "BloomDomain",
