@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from events import EventReader
-from network import eventually
+from network import eventually, wait_for_match
 from served import Web, WebWith
 from zonal.session import Query
 from zonal.web import WebLimits, grant_for
@@ -280,11 +280,16 @@ def test_a_thousand_slow_readers_cost_the_others_nothing(web_with: WebWith) -> N
             slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
             slow.sendall(STREAM.format("flood").encode())
         eventually(lambda: web.metric("zonal_streams") == 1_000)
+        wait_for_match(web.sensor.zenoh, "flood")
         reader = stack.enter_context(EventReader(f"{web.url}/quick"))
         reader.next_named("ready")
-        for _ in range(300):
-            web.sensor.put("flood", payload)
-        eventually(lambda: web.metric("zonal_stream_dropped_total") > 0, what="readers are full")
+
+        def are_full() -> bool:
+            for _ in range(100):
+                web.sensor.put("flood", payload)
+            return web.metric("zonal_stream_dropped_total") > 1_000
+
+        eventually(are_full)
         times = []
         for _ in range(50):
             web.sensor.put("flood", payload)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path  # noqa: TC003  (typer reads the annotations)
 from typing import Annotated
 
 import typer
 
+from zonal.cli.connection import JsonLines
 from zonal.errors import CommandError
 
 _KEYS = "Key expression that it may {}; repeatable."
@@ -24,6 +26,7 @@ def token(
     ] = None,
     fenced: Annotated[bool, typer.Option(help="It hears all messages with a geofence.")] = False,
     metrics: Annotated[bool, typer.Option(help="It sees the counters.")] = False,
+    json_lines: JsonLines = False,
 ) -> None:
     """Make a token and print it; the file keeps its hash."""
     from zonal.web import add_token
@@ -34,4 +37,5 @@ def token(
     if not rights and not metrics:
         raise CommandError("a token without a right is of no use: --read, --events, --write KEY")
     where = {} if area is None else {"area": area}
-    typer.echo(add_token(file, name, {**rights, **where, **flags}))
+    made = add_token(file, name, {**rights, **where, **flags})
+    typer.echo(json.dumps({"name": name, "token": made}) if json_lines else made)
