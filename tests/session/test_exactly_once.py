@@ -17,7 +17,7 @@ from network import client, eventually, router_row
 from zonal.geo import Area, Box, Circle, Everywhere, Point, destination
 from zonal.keys import refine
 from zonal.session import Router, Session
-from zonal.session.way import blurred
+from zonal.keys import blurred
 
 ENCODINGS = ("s2", "mgrs", "bloom", "json")
 SESSIONS = 8

@@ -11,7 +11,7 @@ import mqtt5
 from zonal.broker.message import Encodings
 from zonal.broker.outgoing import QUEUED, RELEASED, SENT, Outgoing, OutgoingJournal
 from zonal.geo import Cell, Circle
-from zonal.session import blurred
+from zonal.keys import blurred
 
 if TYPE_CHECKING:
     from zonal.broker.access import User
