@@ -26,6 +26,7 @@ from zonal.keys.encoding import (
     Place,
     Role,
     RoleExpression,
+    blurred,
     refine,
 )
 from zonal.keys.fence import EVERY_FENCE, fence_expressions, fences_at
@@ -79,6 +80,7 @@ __all__ = [
     "announcements_key",
     "area_keys",
     "area_of_reference",
+    "blurred",
     "cell_keys",
     "check_topic",
     "encode_area",

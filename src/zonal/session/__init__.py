@@ -34,7 +34,6 @@ from zonal.session.scope import Scope
 from zonal.session.session import Session
 from zonal.session.stamps import micros_of_stamp, ntp64_of, stamp_from_parts, stamp_parts
 from zonal.session.subscriber import Counters, PullSubscriber, Subscriber
-from zonal.session.way import blurred
 
 __all__ = [
     "DEFAULT_ENDPOINT",
@@ -70,7 +69,6 @@ __all__ = [
     "Source",
     "Subscriber",
     "Wish",
-    "blurred",
     "config",
     "is_admin",
     "micros_of_stamp",
