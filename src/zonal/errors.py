@@ -9,7 +9,7 @@ ZonalError
 ├── EncodingError (LookupError)       an encoding that nobody registered
 ├── ContentEncodingError (ValueError) a content encoding that Zenoh cannot carry
 ├── PayloadError (ValueError)         a payload that cannot be sent, or is not what it is read as
-├── ConfigurationError (ValueError)   a configuration or endpoint that Zenoh cannot use
+├── ConfigurationError (ValueError)   a configuration, file or endpoint that cannot be used
 ├── NetworkError (OSError)            Zenoh cannot reach, listen or do what it was asked for
 ├── SubscriptionError (LookupError)   a subscription that is not in an index, or is already
 ├── FenceError (ValueError)           zones, or events at their border, that cannot be
@@ -62,7 +62,7 @@ class PayloadError(ZonalError, ValueError):
 
 
 class ConfigurationError(ZonalError, ValueError):
-    """An entry of Zenoh's configuration, or an endpoint, that Zenoh cannot use."""
+    """A configuration, ours or Zenoh's, or an endpoint that cannot be used: says where and why."""
 
 
 class NetworkError(ZonalError, OSError):

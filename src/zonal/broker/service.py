@@ -26,7 +26,7 @@ from zonal.broker.zones import read_zones
 from zonal.errors import BrokerError, StoreInUseError
 from zonal.keys import encoding_named
 from zonal.runtime import is_loopback
-from zonal.session import config
+from zonal.session import Security, config
 from zonal.trust import read_rules
 
 if TYPE_CHECKING:
@@ -83,6 +83,12 @@ class Options:
     """A file with what brokers know and others on the network do not."""
     zenoh_mode: Literal["client", "peer", "router"] | None = None
     """By default a client of the routers it connects to, else a peer."""
+    security: Security = field(default_factory=Security)
+    """Certificates and credentials for Zenoh."""
+    json5: Path | None = None
+    """Zenoh's own configuration, to which the rest is added."""
+    insecure: bool = False
+    """Let anybody in, also from beyond this machine."""
     encodings: tuple[str, ...] = ()
     """Encodings of places to hear beside the registered ones: Bloom domains by their numbers."""
     settings: Settings = field(default_factory=Settings)
@@ -100,7 +106,7 @@ class Options:
     @property
     def is_federated(self) -> bool:
         """Whether the broker is one of many."""
-        return self.federate or bool(self.connect or self.listen)
+        return self.federate or bool(self.connect or self.listen or self.json5)
 
 
 class Service:
@@ -174,13 +180,19 @@ class Service:
             encoding_named(name)  # known from now on, so that clients' interest names it
         alone = options.listen or not options.connect
         mode = options.zenoh_mode or ("peer" if alone else "client")
-        joining = config(mode, connect=options.connect, listen=options.listen)
+        joining = config(
+            mode,
+            connect=options.connect,
+            listen=options.listen,
+            security=options.security,
+            json5=options.json5,
+        )
         secret = b""
         if options.federation_secret is not None:
             secret = options.federation_secret.read_bytes().strip()
             if not secret:
                 raise BrokerError(f"{options.federation_secret} holds no secret")
-        return Federation(self.broker, self.server, joining, secret)
+        return Federation(self.broker, self.server, joining, secret, insecure=options.insecure)
 
     def _allows(self, origin: str) -> bool:
         options = self._options
@@ -232,10 +244,10 @@ def check(options: Options) -> None:
     """Refuses what would be unsafe or cannot work, before anything is opened."""
     secured = options.is_secured
     for _, _, host, _ in listeners_of(options):
-        if not secured and not is_loopback(host):
+        if not (secured or options.insecure or is_loopback(host)):
             raise BrokerError(
                 f"without a password file or client certificates only loopback is served, "
-                f"not {host}"
+                f"not {host}; insecure lets anybody in"
             )
     encrypted = options.is_encrypted
     if encrypted and (options.certificate is None or options.key is None):

@@ -5,16 +5,17 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import logging
 import signal
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from zonal.cli.connection import JsonLines, check_mode
+from zonal.cli.connection import Insecure, JsonLines  # noqa: TC001 - typer reads the hints
 from zonal.cli.notation import given
-from zonal.errors import CommandError, ConfigurationError
+from zonal.cli.shared import shared
+from zonal.errors import CommandError
+from zonal.session import check_mode
 
 if TYPE_CHECKING:
     from zonal.broker import Options, Service
@@ -88,9 +89,6 @@ def broker(
     control: Annotated[
         Path | None, typer.Option(help="Folder for the control socket, for status and kick.")
     ] = None,
-    log_level: Annotated[
-        str, typer.Option(help="What to log: debug, info, warning or error.")
-    ] = "info",
     limit: Annotated[
         list[str] | None,
         typer.Option(help="A limit, as in maximum_packet_size=1MiB; repeatable."),
@@ -114,6 +112,7 @@ def broker(
     strict: Annotated[
         bool, typer.Option(help="Refuse a location that is none, instead of passing it on.")
     ] = False,
+    insecure: Insecure = False,
     json_lines: JsonLines = False,
 ) -> None:
     """Run an MQTT 5 geo broker until Ctrl-C."""
@@ -123,11 +122,7 @@ def broker(
 
     from zonal.broker import NEVER, Options, Settings, control_folder, read_limits
 
-    logging.basicConfig(
-        level=given(log_level, check_level), format="%(asctime)s %(levelname)s %(message)s"
-    )
-
-    shared = data is not None and data.startswith(("postgresql://", "postgres://"))
+    in_database = data is not None and data.startswith(("postgresql://", "postgres://"))
     options = Options(
         host=host,
         port=_port(port),
@@ -141,8 +136,8 @@ def broker(
         rules=rules,
         zones=zones,
         locations=locations,
-        data=None if data is None or shared else Path(data),
-        database=data if shared else None,
+        data=None if data is None or in_database else Path(data),
+        database=data if in_database else None,
         synchronous="full" if sync else "normal",
         standby=standby,
         connect=tuple(connect or ()),
@@ -155,6 +150,9 @@ def broker(
         metrics_port=_port(metrics_port),
         control=control or control_folder(),
         websocket_origins=tuple(websocket_origin or ()),
+        security=shared().security,
+        json5=shared().json5,
+        insecure=insecure,
         settings=Settings(
             limits=read_limits(limit or ()),
             keep_alive=keep_alive or None,
@@ -168,16 +166,6 @@ def broker(
     )
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(_serve(options, json_lines=json_lines))
-
-
-LEVELS = ("debug", "info", "warning", "error")
-
-
-def check_level(name: str) -> str:
-    """A level of the log, as `logging` names it."""
-    if name not in LEVELS:
-        raise ConfigurationError(f"{name!r} is no log level; there are {', '.join(LEVELS)}")
-    return name.upper()
 
 
 def _port(number: int) -> int | None:
@@ -286,7 +274,6 @@ def bridge(
     """Carry messages between two MQTT 5 brokers until Ctrl-C."""
     from zonal.broker import Bridge, Carried, Placed
 
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     carrying = Bridge(
         here, there, [Carried.read(each) for each in topic],
         [Placed.read(each) for each in place or ()], name,

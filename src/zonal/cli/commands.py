@@ -145,6 +145,12 @@ def _replay() -> Any:
     return replay
 
 
+def _config() -> Any:
+    from zonal.cli.config import app
+
+    return app
+
+
 def _doctor() -> Any:
     from zonal.cli.doctor import doctor
 
@@ -177,6 +183,7 @@ COMMANDS: dict[str, Callable[[], Any]] = {
     "sql": _sql,
     "mesh": _mesh,
     "demo": _demo,
+    "config": _config,
     "doctor": _doctor,
     "completion": _completion,
 }

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from zonal.cli.connection import LOCAL_ROUTER, Area, ConfigFile, Connect, JsonLines, Mode, connected
+from zonal.cli.connection import LOCAL_ROUTER, Area, Connect, JsonLines, Mode, connected
 from zonal.cli.notation import given, parse_area
 from zonal.cli.output import payload_member, payload_text
 from zonal.cli.stopping import stop_event
@@ -26,7 +26,6 @@ def history(
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="At most so many.")] = 1000,
     serve: Annotated[bool, typer.Option(help="Answer queries of the network instead.")] = False,
     connect: Connect = LOCAL_ROUTER,
-    config: ConfigFile = None,
     mode: Mode = "client",
     json_lines: JsonLines = False,
 ) -> None:
@@ -38,7 +37,7 @@ def history(
     if serve:
         stop = stop_event()
         with (
-            connected(connect, mode, file=config) as session,
+            connected(connect, mode) as session,
             HistoryService(session, past, topic, area=wanted, max_replies=limit),
         ):
             typer.echo(f"answering queries about {topic}", err=True)

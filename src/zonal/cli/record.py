@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from zonal.cli.connection import LOCAL_ROUTER, Area, ConfigFile, Connect, JsonLines, Mode, connected
+from zonal.cli.connection import LOCAL_ROUTER, Area, Connect, JsonLines, Mode, connected
 from zonal.cli.notation import given, parse_area
 from zonal.cli.output import console
 from zonal.cli.stopping import stop_event
@@ -36,7 +36,6 @@ def record(
     max_size: Annotated[float | None, typer.Option(help="Gigabytes that are kept.")] = None,
     seconds: Annotated[float | None, typer.Option("--seconds", "-s", help="Stop then.")] = None,
     connect: Connect = LOCAL_ROUTER,
-    config: ConfigFile = None,
     mode: Mode = "client",
     json_lines: JsonLines = False,
 ) -> None:
@@ -54,7 +53,7 @@ def record(
     end = None if seconds is None else time.monotonic() + seconds
     overflow = Overflow.DROP_NEWEST if drop else Overflow.BLOCK
     plan = RecorderPlan(flush_s=flush, name=name, retention=retention, overflow=overflow)
-    with connected(connect, mode, file=config) as session:  # noqa: SIM117 - the session closes last
+    with connected(connect, mode) as session:  # noqa: SIM117 - the session closes last
         with Recorder(session, log, topics or ["**"], area=wanted, plan=plan) as recorder:
             start = recorder.log.next_offset()
             progress.print(f"recording into {log} from offset {start}", soft_wrap=True)

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from zonal.cli.connection import LOCAL_ROUTER, JsonLines
+from zonal.cli.connection import LOCAL_ROUTER, Insecure, JsonLines
+from zonal.cli.shared import shared
 from zonal.cli.stopping import stop_event
 from zonal.session import Router
 
@@ -24,11 +25,19 @@ def router(
         typer.Option("--connect", "-e", help="Another router to join; repeatable."),
     ] = None,
     scouting: Annotated[bool, typer.Option(help="Let others find it by multicast.")] = False,
+    insecure: Insecure = False,
     json_lines: JsonLines = False,
 ) -> None:
     """Run a stock Zenoh router until Ctrl-C."""
     stop = stop_event()
-    with Router(listen, connect=connect or (), scouting=scouting) as running:
+    with Router(
+        listen,
+        connect=connect or (),
+        scouting=scouting,
+        security=shared().security,
+        json5=shared().json5,
+        insecure=insecure,
+    ) as running:
         if json_lines:
             typer.echo(json.dumps({"endpoints": running.endpoints}))
         else:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from zonal.cli.connection import LOCAL_ROUTER, ConfigFile, JsonLines, connected
+from zonal.cli.connection import LOCAL_ROUTER, JsonLines, connected
 from zonal.cli.notation import parse_point
+from zonal.cli.shared import shared
 from zonal.errors import GeometryError
 from zonal.session import Router
 
@@ -26,7 +27,6 @@ def serve(
             "--connect", "-e", help="Router to connect to; repeatable. Without any, one starts."
         ),
     ] = None,
-    config: ConfigFile = None,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to listen on; 0 takes a free one.")] = 8000,
     topic: Annotated[
@@ -89,12 +89,12 @@ def serve(
     )
     with ExitStack() as stack:
         own: list[str] = []
-        if not connect and config is None:
+        if not connect and shared().json5 is None:
             router = stack.enter_context(Router())
             connect = own = list(router.endpoints)
 
         def join() -> Session:
-            return stack.enter_context(connected(connect or LOCAL_ROUTER, "client", file=config))
+            return stack.enter_context(connected(connect or LOCAL_ROUTER, "client"))
 
         session = join()
         counting = None

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from zonal.cli.connection import LOCAL_ROUTER, Area, ConfigFile, Connect, JsonLines, Mode, connected
+from zonal.cli.connection import LOCAL_ROUTER, Area, Connect, JsonLines, Mode, connected
 from zonal.cli.notation import given, parse_area
 from zonal.cli.stopping import stop_event
 
@@ -29,7 +29,6 @@ def store(
         float | None, typer.Option(help="Seconds until a value is forgotten; without it: never.")
     ] = None,
     connect: Connect = LOCAL_ROUTER,
-    config: ConfigFile = None,
     mode: Mode = "client",
     json_lines: JsonLines = False,
 ) -> None:
@@ -41,7 +40,7 @@ def store(
     console = Console(stderr=True)
     wanted = given(area, parse_area)
     stop = stop_event()
-    with connected(connect, mode, file=config) as session:  # noqa: SIM117 - the session closes last
+    with connected(connect, mode) as session:  # noqa: SIM117 - the session closes last
         with Store(session, topics or ["**"], area=wanted, data=data, by=by, ttl_s=ttl) as newest:
             console.print(f"keeping {len(newest):,} things in {data}", soft_wrap=True)
             with console.status("waiting for messages") as status:

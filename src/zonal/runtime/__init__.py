@@ -11,12 +11,16 @@ from zonal.runtime.child_process import ChildProcess
 from zonal.runtime.closing import close_all
 from zonal.runtime.foreign_thread import keep_state
 from zonal.runtime.incoming import Incoming
+from zonal.runtime.logs import LOG_FORMATS, LOG_LEVELS, configure_logging, without_passwords
 from zonal.runtime.loopback import is_loopback
 from zonal.runtime.mailbox import DEFAULT_CAPACITY, Mailbox, Overflow
 from zonal.runtime.recent import Recent
+from zonal.runtime.settings_file import SettingsFile
 
 __all__ = [
     "DEFAULT_CAPACITY",
+    "LOG_FORMATS",
+    "LOG_LEVELS",
     "Arrivals",
     "Callback",
     "CallbackThreads",
@@ -25,7 +29,10 @@ __all__ = [
     "Mailbox",
     "Overflow",
     "Recent",
+    "SettingsFile",
     "close_all",
+    "configure_logging",
     "is_loopback",
     "keep_state",
+    "without_passwords",
 ]

@@ -7,7 +7,7 @@ with zonal.open(position=(45.4642, 9.19)) as session:
 """
 
 from zonal.runtime import Overflow
-from zonal.session.config import config
+from zonal.session.config import ZENOH_PATHS, Mode, check_mode, config, zenoh_value
 from zonal.session.content import LONGEST_ENCODING
 from zonal.session.fence import Fence
 from zonal.session.gathering import Gathering
@@ -31,6 +31,7 @@ from zonal.session.replies import Replies, ReplyFailure
 from zonal.session.router import DEFAULT_ENDPOINT, Router
 from zonal.session.sample import Sample, Source
 from zonal.session.scope import Scope
+from zonal.session.security import Security
 from zonal.session.session import Session
 from zonal.session.stamps import micros_of_stamp, ntp64_of, stamp_from_parts, stamp_parts
 from zonal.session.subscriber import Counters, PullSubscriber, Subscriber
@@ -39,6 +40,7 @@ __all__ = [
     "DEFAULT_ENDPOINT",
     "DEFAULT_TIMEOUT_S",
     "LONGEST_ENCODING",
+    "ZENOH_PATHS",
     "Counters",
     "Detail",
     "Fence",
@@ -47,6 +49,7 @@ __all__ = [
     "Interest",
     "Liveliness",
     "Memory",
+    "Mode",
     "NearSample",
     "Neighbours",
     "Overflow",
@@ -65,10 +68,12 @@ __all__ = [
     "Router",
     "Sample",
     "Scope",
+    "Security",
     "Session",
     "Source",
     "Subscriber",
     "Wish",
+    "check_mode",
     "config",
     "is_admin",
     "micros_of_stamp",
@@ -77,4 +82,5 @@ __all__ = [
     "rfc3339",
     "stamp_from_parts",
     "stamp_parts",
+    "zenoh_value",
 ]

@@ -10,17 +10,25 @@ import zenoh
 from zonal.errors import NetworkError, ZonalError
 from zonal.session.config import config
 from zonal.session.refusal import reason_of
+from zonal.session.security import refuse_open_listeners
 from zonal.session.unclosed import Closing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from pathlib import Path
+
+    from zonal.session.security import Security
 
 DEFAULT_ENDPOINT = "tcp/127.0.0.1:7447"
 """Zenoh's own port, on loopback."""
 
 
 class Router(Closing):
-    """An unmodified Zenoh router; port 0 in an endpoint takes a free one (see `endpoints`)."""
+    """An unmodified Zenoh router; port 0 in an endpoint takes a free one (see `endpoints`).
+
+    To listen beyond this machine it needs `security` with users or a client CA: else it is refused
+    with `ConfigurationError`, unless `insecure` says that all may come.
+    """
 
     def __init__(
         self,
@@ -28,11 +36,24 @@ class Router(Closing):
         *,
         connect: Iterable[str] = (),
         scouting: bool = False,
+        security: Security | None = None,
+        json5: Path | str | None = None,
+        insecure: bool = False,
         settings: dict[str, Any] | None = None,
     ) -> None:
         given = {"adminspace/enabled": True, **(settings or {})}
         listen = [listen] if isinstance(listen, str) else list(listen)
-        asked = config("router", listen=listen, connect=connect, scouting=scouting, settings=given)
+        asked = config(
+            "router",
+            listen=listen,
+            connect=connect,
+            scouting=scouting,
+            security=security,
+            json5=json5,
+            settings=given,
+        )
+        if not insecure:
+            refuse_open_listeners(asked)
         try:
             self.zenoh = zenoh.open(asked)
         except zenoh.ZError as error:
