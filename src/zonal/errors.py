@@ -96,7 +96,7 @@ class TrustError(ZonalError, RuntimeError):
 
 
 class AttestationError(TrustError, ValueError):
-    """A position that is not vouched for: by nobody known, for somebody else, too old, elsewhere."""
+    """A position that is vouched for by nobody known, for somebody else, elsewhere, or too old."""
 
 
 class SealError(TrustError, ValueError):

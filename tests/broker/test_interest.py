@@ -184,15 +184,21 @@ def test_a_seal_needs_the_secret_and_holds_for_its_places_and_its_minute() -> No
     message.location, message.geofence = Point(45, 9), Circle(Point(45, 9), radius_m=100)
     data = seal(message, 7, 9, 100.0, b"secret")
 
-    def unsealed(data: bytes = data, payload: bytes = b"payload", location: Point = Point(45, 9),
-                 radius_m: float = 100, now: float = 110.0, secret: bytes = b"secret") -> object:  # fmt: skip
-        fence = Circle(Point(45, 9), radius_m=radius_m)
-        return unseal(data, payload, location, fence, now=now, secret=secret)
+    def unsealed(**changed: Any) -> object:
+        given: dict[str, Any] = {
+            "data": data, "payload": b"payload", "place": Point(45, 9), "radius_m": 100,
+            "now": 110.0, "secret": b"secret", **changed,
+        }  # fmt: skip
+        fence = Circle(Point(45, 9), radius_m=given["radius_m"])
+        return unseal(
+            given["data"], given["payload"], given["place"], fence,
+            now=given["now"], secret=given["secret"],
+        )  # fmt: skip
 
     assert unsealed() is not None
     changed: list[dict[str, Any]] = [
         {"payload": b"other"}, {"secret": b"guess"}, {"data": data[:-1] + b"x"},
-        {"data": seal(message, 7, 9, 100.0)}, {"location": Point(45, 9.1)}, {"radius_m": 1e6},
+        {"data": seal(message, 7, 9, 100.0)}, {"place": Point(45, 9.1)}, {"radius_m": 1e6},
         {"now": 161.0}, {"now": 39.0},
     ]  # fmt: skip
     for wrong in changed:
