@@ -86,7 +86,7 @@ def serve(kind: str, endpoint: str) -> None:
         options = WebOptions(port=0, limits=WebLimits(streams=5_000, topics_in_metrics=100))
         server = WebServer(session, options)
         if kind == "bare":
-            server.use(bare)
+            server.serve_instead(bare)
         server.start()
         stack.callback(server.stop)
         print(server.port, flush=True)
