@@ -87,6 +87,8 @@ class WebOptions:
     """Who has one of these may write; without any, everyone on this machine may."""
     read_only: bool = False
     cors_origins: tuple[str, ...] = ()
+    insecure: bool = False
+    """Serve anybody who comes from beyond this machine, without tokens."""
     hosts: tuple[str, ...] = ()
     """Further names under which this server is reached."""
     certificate: Path | None = None
@@ -100,6 +102,11 @@ class WebOptions:
         for path in (self.certificate, self.key, *(path for _, path in self.view.layers)):
             if path is not None and not path.is_file():
                 raise WebError(f"no such file: {path}")
+        if not (self.is_local or self.tokens or self.insecure):
+            raise WebError(
+                f"without tokens only this machine is served, not {self.host}; give a token file, "
+                "or say that it is meant so (insecure)"
+            )
         if any(not token or token != token.strip() for token in self.tokens):
             raise WebError("a token is a text without blanks around it")
 
