@@ -17,7 +17,8 @@ ZonalError
 ├── AttachmentError (ValueError)      a geo-context on the wire that cannot be read
 ├── ClosedError (RuntimeError)        a session, subscriber or publisher used after close
 ├── MqttError (ValueError)            bytes from an MQTT client that break the protocol's rules
-├── CredentialsError (ValueError)     a password or rules file that cannot be read or written
+├── CredentialsError (ValueError)     a password file that cannot be read or written
+├── RulesError (ValueError)           rules that cannot be read, or mean nothing: file, line and key
 ├── BrokerError (RuntimeError)        a broker that cannot start or keep its store
 │   └── StoreInUseError               a store that another broker has open
 ├── MeshError (RuntimeError)          a mesh that cannot be built, started or reached
@@ -105,7 +106,11 @@ class MqttError(ZonalError, ValueError):
 
 
 class CredentialsError(ZonalError, ValueError):
-    """A password or rules file that cannot be read or written: says which line, and why."""
+    """A password file that cannot be read or written: says which line, and why."""
+
+
+class RulesError(ZonalError, ValueError):
+    """Rules that cannot be read, or that mean nothing: says the file, the line and the key."""
 
 
 class BrokerError(ZonalError, RuntimeError):

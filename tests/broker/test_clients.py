@@ -182,8 +182,9 @@ def guarded(
 
     set_password(passwords, "alice", b"secret")
     rules.write_text(
-        '[alice]\npublish = ["a/#"]\nsubscribe = ["a/#", "b/+"]\n'
-        '["*"]\npublish = ["own/%u/#"]\nsubscribe = ["own/%u/#"]\n'
+        '[[rule]]\nwho = "alice"\nallow = "publish"\ntopics = "a/#"\n'
+        '[[rule]]\nwho = "alice"\nallow = "subscribe"\ntopics = ["a/#", "b/+"]\n'
+        '[[rule]]\nwho = "*"\nallow = ["publish", "subscribe"]\ntopics = "own/%u/#"\n'
     )
     pem = {name: str(certificates / name) for name in ("server.pem", "server.key", "ca.pem")}
     with BrokerProcess(

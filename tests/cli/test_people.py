@@ -162,6 +162,7 @@ ARGUMENTS = {
     "history": ["history", "--log", "LOG"],
     "feed": ["feed", "gtfs", "x.pb"],
     "replay": ["replay", "LOG"],
+    "token": ["token", "FILE", "anna", "--read", "**"],
 }
 
 

@@ -53,6 +53,14 @@ class Diary:
         """A publication or subscription was not accepted."""
         self._write(now, "%r: %s refused: 0x%02x %s", client_id, what, code, reason)
 
+    def narrowed(self, client_id: str, pattern: str, rule: str, now: float) -> None:
+        """A subscription gets less than it asked for."""
+        self._write(now, "%r: %r is narrowed by %s", client_id, pattern[:80], rule)
+
+    def implausible(self, client_id: str, user: str | None, what: str, now: float) -> None:
+        """A client cannot have come to where it says it is."""
+        self._write(now, "%r (user %r) says that it is %s", client_id, user, what)
+
     def _write(self, now: float, text: str, *values: object, level: int = logging.INFO) -> None:
         if not logger.isEnabledFor(level):
             return

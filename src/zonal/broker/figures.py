@@ -73,6 +73,7 @@ class Figures:
                 "publish/messages/unread locations", "unread_locations", counters.unread_locations
             ),
             BrokerFigure("locations/received", "locations", counters.located),
+            BrokerFigure("locations/implausible", "implausible", counters.implausible),
             BrokerFigure("bytes/received", "bytes_received", counters.bytes_received),
             BrokerFigure("bytes/sent", "bytes_sent", counters.bytes_sent),
             BrokerFigure("federation/received", "federation_received", counters.remote_received),

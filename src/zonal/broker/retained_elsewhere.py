@@ -135,7 +135,7 @@ class RetainedElsewhere:
         if message is None or not matches(subscription.filter, message.topic):
             return
         if self._broker.retained.get(message.topic) is None:
-            subscription.send_retained(message, self._clock())
+            self._broker.distributor.send_retained(subscription, message, self._clock())
 
     # Who keeps what.
 

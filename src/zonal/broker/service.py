@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, Self
 
 from zonal.broker.access import Access, OpenAccess
 from zonal.broker.core import Broker
-from zonal.broker.credentials import Credentials, read_passwords, read_rules
+from zonal.broker.credentials import Credentials, read_passwords
 from zonal.broker.federation import Federation
 from zonal.broker.location_rules import read_location_rules
 from zonal.broker.operation import Operation
@@ -27,6 +27,7 @@ from zonal.errors import BrokerError, StoreInUseError
 from zonal.keys import encoding_named
 from zonal.runtime import is_loopback
 from zonal.session import Security, config
+from zonal.trust import read_rules
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -248,8 +249,6 @@ def check(options: Options) -> None:
                 f"without a password file or client certificates only loopback is served, "
                 f"not {host}; insecure lets anybody in"
             )
-    if options.rules is not None and not secured:
-        raise BrokerError("rules need users: give a password file or a client CA as well")
     encrypted = options.is_encrypted
     if encrypted and (options.certificate is None or options.key is None):
         raise BrokerError("TLS needs a certificate and its key")
@@ -268,12 +267,18 @@ def settings(options: Options) -> Settings:
 
 
 def access(options: Options) -> Access:
-    """Who is let in."""
+    """Who is let in, and may do what."""
+    rules = None if options.rules is None else read_rules(options.rules)
     if options.passwords is None and options.client_ca is None:
-        return OpenAccess()
+        if rules is not None and not rules.knows_anonymous:
+            raise BrokerError(
+                f"{options.rules} allows nothing to those without a name, and without a password "
+                "file or a client CA nobody has one"
+            )
+        return OpenAccess(rules)
     return Credentials(
         {} if options.passwords is None else read_passwords(options.passwords),
-        None if options.rules is None else read_rules(options.rules),
+        rules,
         certificates=options.client_ca is not None,
     )
 

@@ -73,6 +73,12 @@ def _serve() -> Any:
     return serve
 
 
+def _token() -> Any:
+    from zonal.cli.token import token
+
+    return token
+
+
 def _broker() -> Any:
     from zonal.cli.broker import app
 
@@ -165,6 +171,7 @@ COMMANDS: dict[str, Callable[[], Any]] = {
     "watch": _watch,
     "encode": _encode,
     "serve": _serve,
+    "token": _token,
     "broker": _broker,
     "store": _store,
     "record": _record,
@@ -185,6 +192,7 @@ COMMANDS: dict[str, Callable[[], Any]] = {
 
 EXTRAS = {
     "serve": "web",
+    "token": "web",
     "broker": "broker",
     "record": "pipeline",
     "pipeline": "pipeline",

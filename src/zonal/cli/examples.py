@@ -26,7 +26,11 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "encode": ("zonal encode 45.4642,9.19", "zonal encode circle:45.46,9.19,2km --json"),
     "serve": (
         "zonal serve --topic 'city/**' --center 45.46,9.19 --zoom 12",
-        "zonal serve --connect tcp/10.0.0.1:7447 --host 0.0.0.0 --token-file tokens",
+        "zonal serve --connect tcp/10.0.0.1:7447 --host 0.0.0.0 --token-file tokens.toml",
+    ),
+    "token": (
+        "zonal token tokens.toml map --read 'city/**' --events 'city/**' --fenced",
+        "zonal token tokens.toml station-1 --write city/air --area milano.geojson",
     ),
     "broker": (
         "zonal broker",

@@ -40,7 +40,7 @@ def serve(
     ] = None,
     tiles: Annotated[str, typer.Option(help="Address of map tiles; none: works offline.")] = "",
     token_file: Annotated[
-        Path | None, typer.Option(help="Who has a token of this file (one a line) may write.")
+        Path | None, typer.Option(help="Tokens and what they grant, from `zonal token`.")
     ] = None,
     read_only: Annotated[bool, typer.Option(help="Nobody may write.")] = False,
     cors: Annotated[
@@ -48,6 +48,10 @@ def serve(
     ] = None,
     name: Annotated[
         list[str] | None, typer.Option(help="Further host name that it is reached by; repeatable.")
+    ] = None,
+    proxy: Annotated[
+        list[str] | None,
+        typer.Option(help="Address of a proxy, whose X-Forwarded-For is believed; repeatable."),
     ] = None,
     certificate: Annotated[Path | None, typer.Option(help="TLS certificate (PEM).")] = None,
     key: Annotated[Path | None, typer.Option(help="Its private key (PEM).")] = None,
@@ -59,7 +63,7 @@ def serve(
     json_lines: JsonLines = False,
 ) -> None:
     """Serve REST, live events and the map, until Ctrl-C."""
-    from zonal.web import MapView, Meter, WebOptions, WebServer
+    from zonal.web import MapView, Meter, WebOptions, WebServer, read_tokens
 
     middle = _center(center)
     view = MapView(
@@ -75,10 +79,11 @@ def serve(
     options = WebOptions(
         host=host,
         port=port,
-        tokens=_tokens(token_file),
+        tokens=() if token_file is None else read_tokens(token_file),
         read_only=read_only,
         cors_origins=tuple(cors or ()),
         hosts=tuple(name or ()),
+        proxies=tuple(proxy or ()),
         certificate=certificate,
         key=key,
         insecure=insecure,
@@ -117,12 +122,3 @@ def _center(text: str) -> Point:
         return parse_point(text)
     except GeometryError as error:
         raise typer.BadParameter(f"--center is latitude,longitude: {error}") from error
-
-
-def _tokens(path: Path | None) -> frozenset[str]:
-    if path is None:
-        return frozenset()
-    tokens = frozenset(filter(None, map(str.strip, path.read_text().splitlines())))
-    if not tokens:
-        raise typer.BadParameter(f"no token in {path}; it has one a line")
-    return tokens

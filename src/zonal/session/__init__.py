@@ -35,7 +35,6 @@ from zonal.session.security import Security
 from zonal.session.session import Session
 from zonal.session.stamps import micros_of_stamp, ntp64_of, stamp_from_parts, stamp_parts
 from zonal.session.subscriber import Counters, PullSubscriber, Subscriber
-from zonal.session.way import blurred
 
 __all__ = [
     "DEFAULT_ENDPOINT",
@@ -74,7 +73,6 @@ __all__ = [
     "Source",
     "Subscriber",
     "Wish",
-    "blurred",
     "check_mode",
     "config",
     "is_admin",

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from zonal.geo import Area, GivenArea, GivenPoint, Point, as_area, as_point
-from zonal.keys import Encoding, Place, encoding_named, encodings
-from zonal.session.way import blurred
+from zonal.keys import Encoding, Place, blurred, encoding_named, encodings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -1,1 +1,24 @@
-"""Trust: who may do what and where, positions that somebody vouches for, and sealed messages."""
+"""Trust: who may do what and where, positions that somebody vouches for, and sealed messages.
+
+`rules` decides (with `patterns` for topics and `who` for users), `rules_file` reads `rules.toml`,
+`plausibility` judges how positions change.
+"""
+
+from zonal.trust.plausibility import Judged, Movements, Plausible
+from zonal.trust.rules import Action, HearingVerdict, Rule, Rules, Verdict
+from zonal.trust.rules_file import parse_rules, read_rules
+from zonal.trust.who import Who
+
+__all__ = [
+    "Action",
+    "HearingVerdict",
+    "Judged",
+    "Movements",
+    "Plausible",
+    "Rule",
+    "Rules",
+    "Verdict",
+    "Who",
+    "parse_rules",
+    "read_rules",
+]

@@ -28,6 +28,11 @@ class Exchange:
         self.headers: dict[bytes, bytes] = dict(scope["headers"])
 
     @property
+    def asgi(self) -> tuple[Scope, Receive, Send]:
+        """What an ASGI application is called with."""
+        return self.scope, self._receive, self._send
+
+    @property
     def accepts(self) -> bytes:
         """The first media type that the client accepts."""
         listed = self.headers.get(b"accept", b"")

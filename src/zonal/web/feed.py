@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from typing import TYPE_CHECKING, NamedTuple
 
 from zonal.border import FenceEvent
 from zonal.errors import ClosedError
+from zonal.keys import refine
+from zonal.web.grants import within
 from zonal.web.metrics import encoding_of_key, label_of_encodings
 from zonal.web.presentation import border_event, event, fence_to_dict, to_event
 from zonal.web.problem import Problem
 from zonal.web.stream import HEARTBEAT, Stream, framed
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+
     from zonal.border import BorderPlan
     from zonal.geo import Area, Point
     from zonal.session import Fence, Session, Subscriber
+    from zonal.web.grants import WebGrant
     from zonal.web.meter import Meter
     from zonal.web.metrics import Metrics
     from zonal.web.options import WebLimits
+    from zonal.web.visitors import Visitor
 
 logger = logging.getLogger(__name__)
 
@@ -38,11 +45,20 @@ class FeedSelection(NamedTuple):
     fenced: bool
     detect: BorderPlan | None = None
     """Events at the area's border instead of messages."""
+    within: Area | None = None
+    """Where its readers may know about; nothing of elsewhere is told."""
 
     @property
     def label(self) -> str:
         """The encodings that counters show."""
         return label_of_encodings(self.encodings, self.area)
+
+
+class Reader(NamedTuple):
+    """Who reads a stream: what it may, and from which address."""
+
+    grant: WebGrant
+    visitor: Visitor
 
 
 class Feed:
@@ -65,8 +81,12 @@ class Feed:
     async def _run(self) -> None:
         """Batches with a pause between them, so that a flood does not silence everyone else."""
         handed = 0
-        async for item in self.subscriber:
+        limit = self.selection.within
+        async for given in self.subscriber:
+            item = within(limit, given) if limit and isinstance(given, FenceEvent) else given
             sample = item.sample if isinstance(item, FenceEvent) else item
+            if limit and sample is item and not (item.place and refine(limit, item.place)):
+                continue
             if sample is not None:
                 key = str(sample.zenoh.key_expr)
                 self._metrics.count_topic("zonal_matches", self.selection.key, encoding_of_key(key))
@@ -134,8 +154,27 @@ class Feeds:
         """Begin with heartbeats and the search for stalled readers."""
         self._ticker = asyncio.create_task(self._tick(), name="feeds")
 
-    async def open(self, selection: FeedSelection, own: Point | None, *, counters: bool) -> Stream:
+    @contextlib.asynccontextmanager
+    async def open(
+        self,
+        selection: FeedSelection,
+        own: Point | None,
+        reader: Reader,
+        *,
+        counters: bool = False,
+    ) -> AsyncIterator[Stream]:
         """A stream of the selection; `own` is where its reader stands, for geofences."""
+        most = self._limits.streams_per_address
+        with reader.visitor.holding("streams", most), reader.visitor.selecting(selection):
+            stream = await self._open(selection, own, reader, counters=counters)
+            try:
+                yield stream
+            finally:
+                await asyncio.shield(self._release(stream))
+
+    async def _open(
+        self, selection: FeedSelection, own: Point | None, reader: Reader, *, counters: bool
+    ) -> Stream:
         if self._closed:
             raise Problem(503, "the server is shutting down")
         if self._opened >= self._limits.streams:
@@ -143,13 +182,14 @@ class Feeds:
             raise Problem(503, in_use, _LATER)
         self._opened += 1
         try:
-            feed = await self._feed(selection)
+            async with reader.visitor.turn:
+                feed = await self._feed(selection)
         except BaseException:
             self._opened -= 1
             raise
-        stream = Stream(self._limits.stream_events, own, asyncio.get_running_loop().time())
+        stream = Stream(self._limits, own, asyncio.get_running_loop().time())
         stream.offer(event("ready", _about(feed)))
-        stream.feed = feed
+        stream.feed, stream.grant = feed, reader.grant
         feed.streams.add(stream)
         if counters:
             self._wants_counters.add(stream)
@@ -191,7 +231,7 @@ class Feeds:
             fenced=selection.fenced,
         )
 
-    async def release(self, stream: Stream) -> None:
+    async def _release(self, stream: Stream) -> None:
         """Forget a reader that has gone; after the last one of a feed nothing is subscribed to."""
         self._opened -= 1
         self._wants_counters.discard(stream)
@@ -269,9 +309,14 @@ class Feeds:
         self._closed = True
         if self._ticker is not None:
             self._ticker.cancel()
+        self.end(lambda _: True)
+
+    def end(self, is_over: Callable[[WebGrant], bool]) -> None:
+        """End the streams whose readers' grants are over."""
         for feed in list(self._feeds.values()):
             for stream in list(feed.streams):
-                stream.close()
+                if is_over(stream.grant):
+                    stream.close()
 
 
 def _about(feed: Feed) -> dict[str, object]:

@@ -11,9 +11,10 @@ from urllib.parse import unquote
 
 import zenoh
 
-from zonal.keys import check_topic
+from zonal.keys import MAX_TOPIC_CHUNKS, check_topic
 from zonal.session import DEFAULT_TIMEOUT_S, is_admin
-from zonal.web.feed import FeedSelection
+from zonal.web.feed import FeedSelection, Reader
+from zonal.web.grants import ANYBODY
 from zonal.web.metrics import PLAIN, label_of_encodings
 from zonal.web.parameters import Parameters, read_parameters
 from zonal.web.presentation import to_geojson, to_html, to_json
@@ -24,18 +25,24 @@ from zonal.web.shared_queries import SharedQueries
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from zonal.geo import Area
     from zonal.session import Replies, ReplyFailure, Sample, Session
     from zonal.web.access import WebAccess
     from zonal.web.connections import Connections
     from zonal.web.exchange import Exchange
     from zonal.web.feed import Feeds
+    from zonal.web.grants import Right, WebGrant
     from zonal.web.metrics import Metrics
     from zonal.web.options import WebLimits
+    from zonal.web.visitors import Visitor
     from zonal.web.vocabulary import Operation
 
 logger = logging.getLogger(__name__)
 
 _REMEMBERED = 4_096
+_SHORT = 512
+"""Bytes of query strings that are remembered; long ones would fill the memory."""
+_RIGHTS: dict[Operation, Right] = {"message": "write", "query": "read", "stream": "events"}
 _ALLOW = ((b"allow", b"GET, PUT, POST, DELETE"),)
 _FORMATS = {
     "html": b"text/html; charset=utf-8",
@@ -73,13 +80,14 @@ class Rest:
         self._publishing = Publishing(session)
         self._queries: SharedQueries[_Answer] = SharedQueries()
         # Things that stand still send from the same address again and again.
-        self._parameters = lru_cache(_REMEMBERED)(partial(read_parameters, limits=limits))
+        self._read = partial(read_parameters, limits=limits)
+        self._remembered = lru_cache(_REMEMBERED)(self._read)
 
-    async def answer(self, request: Exchange) -> None:
+    async def answer(self, request: Exchange, visitor: Visitor) -> None:
         """One request, from its headers to the end of its answer."""
         try:
             self._access.check_host(request.headers)
-            await self._answer(request)
+            await self._answer(request, visitor)
         except Exception as error:
             problem = problem_of(error)
             if problem is None:
@@ -88,40 +96,49 @@ class Rest:
             self._metrics.count("zonal_requests", request.method, str(problem.status))
             await request.respond_problem(problem)
 
-    async def _answer(self, request: Exchange) -> None:
+    async def _answer(self, request: Exchange, visitor: Visitor) -> None:
+        grant = self._access.grant(request.headers)
         match request.method:
             case "PUT" | "POST":
                 self._access.check_write(request.headers)
-                await self._put(request)
+                await self._put(request, grant)
             case "DELETE":
                 self._access.check_write(request.headers)
-                await self._delete(request)
+                await self._delete(request, grant)
             case "GET" if request.accepts == b"text/event-stream":
-                await self._subscribe(request)
+                await self._subscribe(request, Reader(grant, visitor))
             case "GET":
-                await self._get(request)
+                with visitor.holding("questions", self._limits.questions_per_address):
+                    await self._get(request, grant)
             case _:
                 raise Problem(405, f"{request.method} has no meaning for a key", _ALLOW)
 
     def _asked(
-        self, request: Exchange, operation: Operation, *, admin: bool = False
+        self, request: Exchange, operation: Operation, grant: WebGrant
     ) -> tuple[str, Parameters]:
         raw: bytes = request.scope.get("raw_path") or request.scope["path"].encode()
-        key = unquote(raw.partition(b"?")[0].decode("latin-1")).strip("/")
+        path = raw.partition(b"?")[0]
+        if len(path) > self._limits.key_bytes or path.count(b"/") > MAX_TOPIC_CHUNKS:
+            most = f"{self._limits.key_bytes} bytes and {MAX_TOPIC_CHUNKS} chunks"
+            raise Problem(414, f"a key has at most {most} here")
+        key = unquote(path.decode("latin-1")).strip("/")
         if not key:
             raise Problem(404, "a key is missing: the path is the key, such as /city/airquality")
-        if not (admin and is_admin(key)):
+        if not (operation == "query" and is_admin(key)):
             check_topic(key)
-        return key, self._parameters(request.query, operation)
+        grant.check_key(_RIGHTS[operation], key)
+        read = self._remembered if len(request.query) <= _SHORT else self._read
+        return key, read(request.query, operation)
 
     # Publish
 
-    async def _put(self, request: Exchange) -> None:
-        key, parameters = self._asked(request, "message")
+    async def _put(self, request: Exchange, grant: WebGrant) -> None:
+        key, parameters = self._asked(request, "message", grant)
+        grant.check_place(parameters.location)
         body = await request.read_body(self._limits.body_bytes)
         content_type = request.headers.get(b"content-type")
         content_encoding = None if content_type is None else _content_encoding(content_type)
-        address = (key, request.query, content_type)
+        address = (key, request.query, content_type) if len(request.query) <= _SHORT else None
         arguments = (key, body, parameters, content_encoding, address)
         if is_routed(parameters.one_encoding):
             self._publishing.put(*arguments)
@@ -129,8 +146,9 @@ class Rest:
             await asyncio.to_thread(self._publishing.put, *arguments)
         await self._published(request, key, parameters)
 
-    async def _delete(self, request: Exchange) -> None:
-        key, parameters = self._asked(request, "message")
+    async def _delete(self, request: Exchange, grant: WebGrant) -> None:
+        key, parameters = self._asked(request, "message", grant)
+        grant.check_place(parameters.location)
         await asyncio.to_thread(self._session.delete, key, **options_of(parameters))
         await self._published(request, key, parameters)
 
@@ -142,12 +160,13 @@ class Rest:
 
     # Query
 
-    async def _get(self, request: Exchange) -> None:
-        key, parameters = self._asked(request, "query", admin=True)
+    async def _get(self, request: Exchange, grant: WebGrant) -> None:
+        key, parameters = self._asked(request, "query", grant)
         payload = await request.read_body(self._limits.body_bytes)
         label = label_of_encodings(parameters.encodings, parameters.area)
         answer = await self._queries.ask(
-            (key, request.query, payload), lambda: self._query(key, parameters, payload, label)
+            (key, request.query, payload, grant),
+            lambda: self._query(key, parameters, payload, label, grant),
         )
         self._metrics.count_topic("zonal_queries", key, label)
         if answer.is_nothing and _is_definite(key, parameters):
@@ -163,18 +182,27 @@ class Rest:
             name = parameters.format or _ACCEPTED.get(request.accepts, "json")
             await request.respond(200, _FORMATS[name], answer.written[name](), extra)
 
-    async def _query(self, key: str, parameters: Parameters, payload: bytes, label: str) -> _Answer:
+    async def _query(
+        self, key: str, parameters: Parameters, payload: bytes, label: str, grant: WebGrant
+    ) -> _Answer:
+        own = grant.own(parameters.location)
         seconds = parameters.timeout or min(DEFAULT_TIMEOUT_S, self._limits.query_seconds)
         if parameters.nearest is not None:
-            return await self._nearest(key, parameters, seconds)
-        replies = await self._ask(key, parameters, seconds, payload or None)
+            found, failures = await self._nearest(key, parameters, seconds)
+            return _Answer([s for s in found if grant.shows(s, own)], failures, complete=True)
+        area = parameters.area or grant.area
+        replies = await self._ask(key, parameters, area, seconds, payload or None)
         # Zenoh ends a query itself; the time here is for safety.
         samples = await replies.gather(self._limits.replies, seconds + 2.0)
         self._metrics.count_topic("zonal_questions", key, label)
         self._metrics.count_topic("zonal_replies", key, label, len(samples))
+        if grant is not ANYBODY:
+            samples = [sample for sample in samples if grant.shows(sample, own)]
         return _Answer(samples, replies.failures, replies.is_complete)
 
-    async def _nearest(self, key: str, parameters: Parameters, seconds: float) -> _Answer:
+    async def _nearest(
+        self, key: str, parameters: Parameters, seconds: float
+    ) -> tuple[list[Sample], list[ReplyFailure]]:
         assert parameters.nearest is not None
         found = self._session.get(
             f"{key}?{parameters.selector}" if parameters.selector else key,
@@ -184,50 +212,58 @@ class Rest:
             encoding=parameters.encodings or None,
             timeout=seconds,
         )
-        samples: list[Sample] = [sample async for sample in found]
-        return _Answer(samples, found.failures, complete=True)
+        return [sample async for sample in found], found.failures
 
     async def _ask(
-        self, key: str, parameters: Parameters, seconds: float, payload: bytes | None
+        self,
+        key: str,
+        parameters: Parameters,
+        area: Area | None,
+        seconds: float,
+        payload: bytes | None,
     ) -> Replies:
         selector = f"{key}?{parameters.selector}" if parameters.selector else key
 
         def ask() -> Replies:
             return self._session.get(
                 selector,
-                area=parameters.area,
+                area=area,
                 encoding=parameters.encodings or None,
                 timeout=seconds,
                 payload=payload,
             )
 
-        names = parameters.encodings or (("s2",) if parameters.area is not None else ("json",))
+        names = parameters.encodings or (("s2",) if area is not None else ("json",))
         return ask() if all(map(is_routed, names)) else await asyncio.to_thread(ask)
 
     # Subscribe
 
-    async def _subscribe(self, request: Exchange) -> None:
-        key, parameters = self._asked(request, "stream")
-        own = parameters.location
+    async def _subscribe(self, request: Exchange, reader: Reader) -> None:
+        grant = reader.grant
+        key, parameters = self._asked(request, "stream", grant)
+        if parameters.fenced and not grant.fenced:
+            raise Problem(403, f"{grant.name} hears fenced messages where it is, not everywhere")
+        own = grant.own(parameters.location)
         selection = FeedSelection(
             key,
-            parameters.area,
+            parameters.area or grant.area,
             parameters.encodings,
             parameters.fenced or own is not None,
             parameters.detect,
+            grant.area,
         )
         listener = None if parameters.fenced else own
-        stream = await self._feeds.open(selection, listener, counters=parameters.counters)
-        self._metrics.count("zonal_requests", "GET", "200")
-        if connection := self._connections.get(request.scope.get("client")):
-            stream.write, stream.disconnect = connection.write, connection.abort
-        watch = asyncio.create_task(request.wait_until_gone())
-        watch.add_done_callback(lambda _: stream.close())
-        try:
-            await request.respond_piecewise(_STREAM_HEADERS, stream)
-        finally:
-            watch.cancel()
-            await asyncio.shield(self._feeds.release(stream))
+        streaming = self._feeds.open(selection, listener, reader, counters=parameters.counters)
+        async with streaming as stream:
+            self._metrics.count("zonal_requests", "GET", "200")
+            if connection := self._connections.get(request.scope.get("client")):
+                stream.write, stream.disconnect = connection.write, connection.abort
+            watch = asyncio.create_task(request.wait_until_gone())
+            watch.add_done_callback(lambda _: stream.close())
+            try:
+                await request.respond_piecewise(_STREAM_HEADERS, stream)
+            finally:
+                watch.cancel()
 
 
 @dataclass(frozen=True)

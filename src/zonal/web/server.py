@@ -11,16 +11,18 @@ from typing import TYPE_CHECKING, Any, Self
 
 import uvicorn
 import uvloop
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from zonal.errors import WebError
 from zonal.web.application import Application
-from zonal.web.connections import HttpConnection
+from zonal.web.doorway import Doorway
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from starlette.types import ASGIApp
 
     from zonal.session import Session
+    from zonal.web.grants import WebGrant
     from zonal.web.meter import Meter
     from zonal.web.options import WebOptions
 
@@ -36,8 +38,14 @@ class WebServer:
         self.options = options
         self.application = Application(session, options, meter)
         self._socket = _listen(options)
-        self._uvicorn = uvicorn.Server(self._config(self.application))
+        self._uvicorn = Doorway(
+            self._config(self.application),
+            options.limits,
+            self.application.visitors,
+            self.application.connections,
+        )
         self._thread: threading.Thread | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     def use(self, application: ASGIApp) -> None:
         """Serve another application in the same way; for measurements, before the start."""
@@ -55,6 +63,13 @@ class WebServer:
         host = f"[{host}]" if ":" in host else host
         return f"{'https' if self.options.certificate else 'http'}://{host}:{self.port}"
 
+    def use_tokens(self, grants: Iterable[WebGrant]) -> None:
+        """Take other tokens from now on, from any thread; streams of those that are gone end."""
+        if self._loop is None:
+            self.application.use_tokens(grants)
+        else:
+            self._loop.call_soon_threadsafe(self.application.use_tokens, tuple(grants))
+
     def run(self) -> None:
         """Serve in this thread until it is interrupted."""
         # uvicorn ends in good order on Ctrl-C, and then raises it once more.
@@ -66,6 +81,7 @@ class WebServer:
             runner.run(self._serve())
 
     async def _serve(self) -> None:
+        self._loop = asyncio.get_running_loop()
         closing = asyncio.create_task(self._close_streams())
         try:
             await self._uvicorn.serve(sockets=[self._socket])
@@ -97,9 +113,7 @@ class WebServer:
         self._socket.close()
 
     def _config(self, application: ASGIApp) -> uvicorn.Config:
-        connections = self.application.connections
         settings: dict[str, Any] = {
-            "http": lambda **given: HttpConnection(HttpToolsProtocol(**given), connections),
             "ws": "none",
             "lifespan": "on",
             "log_level": "warning",
