@@ -153,15 +153,13 @@ def defaults_of(context: Any, file: SettingsFile) -> dict[str, Any]:
     while top.parent is not None:
         words.insert(0, top.info_name)
         top = top.parent
-    wrong = list(wrong_sections(top, file)) if words else []
-    found = {}
-    if words:
-        group = top.command.get_command(top, words[0])
-        reader = SectionReader(file, section_of(words[0]), group)
-        found = reader.read(context, context.command)
-        wrong += reader.wrong
-    if wrong:
-        raise wrong[0]
+    if not words or words[0] == "config":  # which tells all that is wrong
+        return {}
+    group = top.command.get_command(top, words[0])
+    reader = SectionReader(file, section_of(words[0]), group)
+    found = reader.read(context, context.command)
+    for wrong in (*wrong_sections(top, file), *reader.wrong):
+        raise wrong
     return found
 
 

@@ -49,7 +49,8 @@ def feed(
         Path | None, typer.Option(help="GTFS archive or routes.txt: names for an agency's routes.")
     ] = None,
     header: Annotated[
-        list[str] | None, typer.Option(help="HTTP header, such as 'X-API-Key: …'; repeatable.")
+        list[str] | None,
+        typer.Option(help="HTTP header, such as 'X-API-Key: …'; repeatable.", hide_input=True),
     ] = None,
     once: Annotated[bool, typer.Option(help="Look once, then end.")] = False,
     seconds: Seconds = None,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from zonal.cli.connection import LOCAL_ROUTER, JsonLines, connected
+from zonal.cli.connection import LOCAL_ROUTER, Insecure, JsonLines, connected
 from zonal.cli.notation import parse_point
 from zonal.cli.shared import shared
 from zonal.errors import GeometryError
@@ -59,6 +59,7 @@ def serve(
     meter: Annotated[
         bool, typer.Option(help="Count all messages of the topics, to show what was spared.")
     ] = False,
+    insecure: Insecure = False,
     json_lines: JsonLines = False,
 ) -> None:
     """Serve REST, live events and the map, until Ctrl-C."""
@@ -85,6 +86,7 @@ def serve(
         proxies=tuple(proxy or ()),
         certificate=certificate,
         key=key,
+        insecure=insecure,
         view=view,
     )
     with ExitStack() as stack:

@@ -15,6 +15,7 @@ from zonal.errors import NetworkError
 from zonal.keys import encoding_named
 from zonal.session.position import Position, PositionHandler
 from zonal.session.publisher import Stamps
+from zonal.session.reaching import why_unreachable
 from zonal.session.refusal import reason_of
 from zonal.session.security import LISTEN, local_listener, refuse_open_listeners
 from zonal.session.session import Session
@@ -62,10 +63,7 @@ def _why_not(config: zenoh.Config, error: zenoh.ZError) -> str:
     if is_client and not connect:
         return "no router was found by scouting; name its endpoint with zonal.config(connect=[…])"
     if connect and (is_client or not listen):
-        return (
-            f"cannot reach {', '.join(connect)}: is a router running there? "
-            "(`zonal router` starts one)"
-        )
+        return f"cannot reach {', '.join(connect)}: {why_unreachable(connect[0], config)}"
     where = f" with the endpoints {', '.join((*listen, *connect))}" if listen else ""
     return f"cannot open a session{where}: {reason_of(error)}"
 

@@ -114,6 +114,8 @@ class WebOptions:
     """What users may; tokens name them, and who has none is anonymous."""
     read_only: bool = False
     cors_origins: tuple[str, ...] = ()
+    insecure: bool = False
+    """Serve anybody who comes from beyond this machine, without tokens."""
     hosts: tuple[str, ...] = ()
     """Further names under which this server is reached."""
     proxies: tuple[str, ...] = ()
@@ -129,6 +131,11 @@ class WebOptions:
         for path in (self.certificate, self.key, *(path for _, path in self.view.layers)):
             if path is not None and not path.is_file():
                 raise WebError(f"no such file: {path}")
+        if not (self.is_local or self.tokens or self.insecure):
+            raise WebError(
+                f"without tokens only this machine is served, not {self.host}; give a token file, "
+                "or say that it is meant so (insecure)"
+            )
 
     @property
     def is_local(self) -> bool:
