@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from zonal.cli.connection import LOCAL_ROUTER, Insecure, JsonLines, connected
-from zonal.cli.notation import parse_point
+from zonal.cli.notation import given, parse_point
 from zonal.cli.shared import shared
 from zonal.errors import GeometryError
 from zonal.session import Router
+from zonal.trust import read_rules
 
 if TYPE_CHECKING:
     from zonal.geo import Point
@@ -41,6 +42,9 @@ def serve(
     tiles: Annotated[str, typer.Option(help="Address of map tiles; none: works offline.")] = "",
     token_file: Annotated[
         Path | None, typer.Option(help="Tokens and what they grant, from `zonal token`.")
+    ] = None,
+    rules: Annotated[
+        Path | None, typer.Option(help="What users, whom tokens name, may do and where (TOML).")
     ] = None,
     read_only: Annotated[bool, typer.Option(help="Nobody may write.")] = False,
     cors: Annotated[
@@ -80,6 +84,7 @@ def serve(
         host=host,
         port=port,
         tokens=() if token_file is None else read_tokens(token_file),
+        rules=given(rules, read_rules),
         read_only=read_only,
         cors_origins=tuple(cors or ()),
         hosts=tuple(name or ()),

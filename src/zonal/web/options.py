@@ -131,7 +131,7 @@ class WebOptions:
         for path in (self.certificate, self.key, *(path for _, path in self.view.layers)):
             if path is not None and not path.is_file():
                 raise WebError(f"no such file: {path}")
-        if not (self.is_local or self.tokens or self.insecure):
+        if not (self.is_local or self.tokens or self.rules or self.insecure):
             raise WebError(
                 f"without tokens only this machine is served, not {self.host}; give a token file, "
                 "or say that it is meant so (insecure)"
