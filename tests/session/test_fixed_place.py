@@ -174,7 +174,8 @@ def test_a_client_that_hears_itself_knows_its_messages(
 def test_others_than_clients_have_a_clock_of_their_own(
     routers: list[Router], far: Session, topic: str, mode: Literal["peer", "router"]
 ) -> None:
-    with zonal.open(zonal.config(mode, connect=routers[0].endpoints)) as session:
+    config = zonal.config(mode, connect=routers[0].endpoints, listen=["tcp/127.0.0.1:0"])
+    with zonal.open(config) as session:
         subscriber = far.declare_subscriber(topic, area=AREA)
         wait_until_declared(session, subscriber)
         session.declare_publisher(topic, location=MILANO).put("1")
