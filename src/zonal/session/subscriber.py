@@ -13,7 +13,7 @@ from zonal.session.sample import Sample
 from zonal.session.scope import Scope
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     import zenoh.ext
 
@@ -222,18 +222,10 @@ class Subscriber(Incoming[Sample]):
         own = self._position.last
         return own is not None and context.fence.contains(own)
 
-    def deliver(self, samples: list[Sample]) -> None:
+    def deliver(self, samples: Sequence[Sample], *, at_once: bool = False) -> None:
         """To the callback, or into the mailbox."""
         self._accepted += len(samples)
-        self._bring(samples)
-
-    def deliver_alone(self, sample: Sample) -> None:
-        """The same, at once where that is possible."""
-        self._accepted += 1
-        if self._callback is None:
-            self._bring((sample,))
-        else:
-            self._callback.offer_alone(sample)
+        self._bring(samples, at_once=at_once)
 
 
 class PullSubscriber(Subscriber):
