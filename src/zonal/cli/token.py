@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from zonal.cli.connection import JsonLines
+from zonal.cli.connection import JsonLines  # noqa: TC001 - typer reads the hints
 from zonal.errors import CommandError
 
 _KEYS = "Key expression that it may {}; repeatable."
