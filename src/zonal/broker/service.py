@@ -17,6 +17,7 @@ from zonal.broker.location_rules import read_location_rules
 from zonal.broker.operation import Operation
 from zonal.broker.postgres import PostgresStore
 from zonal.broker.recovery import recover
+from zonal.broker.reloading import BrokerFiles
 from zonal.broker.server import Server, steady_clock
 from zonal.broker.settings import Settings
 from zonal.broker.sharing import Sharing
@@ -25,7 +26,7 @@ from zonal.broker.websocket import is_local
 from zonal.broker.zones import read_zones
 from zonal.errors import BrokerError, StoreInUseError
 from zonal.keys import encoding_named
-from zonal.runtime import is_loopback
+from zonal.runtime import MetricsDoor, MetricsServer, Reloads, is_loopback
 from zonal.session import Security, config
 from zonal.trust import read_rules
 
@@ -50,8 +51,8 @@ class Options:
     secure_websocket_port: int | None = None
     listeners: tuple[str, ...] = ()
     """Further listeners: `mqtt://`, `mqtts://`, `ws://` or `wss://`, a host and a port."""
-    metrics_port: int | None = None
-    """Serves figures for Prometheus."""
+    metrics: MetricsDoor | None = None
+    """Where figures are served for Prometheus."""
     control: Path | None = None
     """The folder for its control socket, which is named after its first port."""
     certificate: Path | None = None
@@ -118,10 +119,14 @@ class Service:
         self.ports: dict[str, int] = {}
         """By kind of listener, and of further ones by what was asked for."""
         self.metrics_port: int | None = None
+        """Where figures are served."""
         self.clock = steady_clock()
         self.federation: Federation | None = None
         self.broker: Broker
         self.server: Server
+        self.reloads = Reloads()
+        """Reads passwords, rules and certificates anew; `ask` it to do so at once."""
+        self._tls: ssl.SSLContext | None = None
         self._opened = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
@@ -148,6 +153,8 @@ class Service:
             await opened.enter_async_context(self.server)
             await self._listen()
             await self._operate(opened)
+            self._watch_files()
+            opened.enter_context(self.reloads)
             self._opened = opened.pop_all()
         return self
 
@@ -162,8 +169,26 @@ class Service:
         if options.control is not None:
             first = next(iter(self.ports.values()))
             await operation.control(options.control / f"{first}.sock")
-        if options.metrics_port is not None:
-            self.metrics_port = await operation.metrics(options.host, options.metrics_port)
+        if options.metrics is not None:
+            page = self.broker.figures.exposition
+            server = MetricsServer(options.metrics, lambda: page(self.clock()))
+            self.metrics_port = await server.start()
+            opened.callback(server.close)
+
+    def _watch_files(self) -> None:
+        options, tls = self._options, self._tls
+        files = BrokerFiles(self.reloads, self.broker, self.server)
+        if options.passwords is not None:
+            files.watch_passwords(options.passwords)
+        if options.rules is not None:
+            files.watch_rules(options.rules)
+        if tls is not None:
+            own = (options.certificate, options.key, options.client_ca)
+            self.reloads.watch(
+                "TLS certificates",
+                [path for path in own if path is not None],
+                lambda: load_certificates(tls, options),
+            )
 
     async def _open_store(self, directory: Path) -> StoredJournal:
         while True:
@@ -202,7 +227,7 @@ class Service:
 
     async def _listen(self) -> None:
         options = self._options
-        tls = tls_context(options) if options.is_encrypted else None
+        tls = self._tls = tls_context(options) if options.is_encrypted else None
         wanted = listeners_of(options)
         for name, kind, host, port in wanted:
             try:
@@ -285,16 +310,25 @@ def access(options: Options) -> Access:
 
 def tls_context(options: Options) -> ssl.SSLContext:
     """TLS 1.2 or newer; client certificates are asked for where a CA can verify them."""
-    assert options.certificate is not None
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
+    load_certificates(context, options)
+    if options.client_ca is not None:
+        # Without a password file a certificate is the only way in.
+        required = options.passwords is None
+        context.verify_mode = ssl.CERT_REQUIRED if required else ssl.CERT_OPTIONAL
+    return context
+
+
+def load_certificates(context: ssl.SSLContext, options: Options) -> None:
+    """Has whoever connects from now on see the certificate that the files hold now.
+
+    Authorities of clients are added; one that is taken from the file is trusted until a restart.
+    """
+    assert options.certificate is not None
     try:
         context.load_cert_chain(options.certificate, options.key)
         if options.client_ca is not None:
             context.load_verify_locations(options.client_ca)
-            # Without a password file a certificate is the only way in.
-            required = options.passwords is None
-            context.verify_mode = ssl.CERT_REQUIRED if required else ssl.CERT_OPTIONAL
     except (OSError, ssl.SSLError) as error:
         raise BrokerError(f"the TLS certificate, key or CA cannot be used: {error}") from error
-    return context

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from zonal.cli.connection import Insecure, JsonLines  # noqa: TC001 - typer reads the hints
+from zonal.cli.connection import Insecure, JsonLines, Metrics, MetricsToken, metrics_door
 from zonal.cli.notation import given
 from zonal.cli.shared import shared
 from zonal.errors import CommandError
@@ -85,7 +85,8 @@ def broker(
         list[str] | None,
         typer.Option(help="One more listener, as in mqtts://0.0.0.0:8883; repeatable."),
     ] = None,
-    metrics_port: Annotated[int, typer.Option(help="Figures for Prometheus; -1: none.")] = -1,
+    metrics: Metrics = None,
+    metrics_token: MetricsToken = None,
     control: Annotated[
         Path | None, typer.Option(help="Folder for the control socket, for status and kick.")
     ] = None,
@@ -147,7 +148,7 @@ def broker(
         zenoh_mode=given(zenoh_mode, check_mode),
         encodings=tuple(encoding or ()),
         listeners=tuple(listener or ()),
-        metrics_port=_port(metrics_port),
+        metrics=metrics_door(metrics, metrics_token, insecure=insecure),
         control=control or control_folder(),
         websocket_origins=tuple(websocket_origin or ()),
         security=shared().security,
@@ -180,6 +181,7 @@ async def _serve(options: Options, *, json_lines: bool) -> None:
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, service.reloads.ask)
     starting = asyncio.create_task(_started(service))
     stopping = asyncio.create_task(stop.wait())
     await asyncio.wait({starting, stopping}, return_when=asyncio.FIRST_COMPLETED)

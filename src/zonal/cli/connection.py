@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -10,9 +12,12 @@ import typer
 import zonal
 from zonal.cli.notation import AREA_HELP, given, parse_point
 from zonal.cli.shared import shared
+from zonal.runtime import MetricsDoor, MetricsServer
 from zonal.session import DEFAULT_ENDPOINT, check_mode
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from zonal.session import Session
 
 Connect = Annotated[
@@ -65,6 +70,13 @@ LOCAL_ROUTER = [DEFAULT_ENDPOINT]
 Insecure = Annotated[
     bool, typer.Option(help="Listen beyond this machine without asking who comes.")
 ]
+Metrics = Annotated[
+    str | None,
+    typer.Option(help="Serve figures for Prometheus on this port of loopback, or host:port."),
+]
+MetricsToken = Annotated[
+    Path | None, typer.Option(help="File with the token that is asked for before figures.")
+]
 JsonLines = Annotated[bool, typer.Option("--json", help="Write one JSON object a line.")]
 
 
@@ -92,3 +104,18 @@ def connected(
             check_mode(mode), connect=endpoints, security=options.security, settings=settings
         )
     return zonal.open(config, encoding=encoding, position=given(position, parse_point))
+
+
+def metrics_door(
+    text: str | None, token: Path | None, *, insecure: bool = False
+) -> MetricsDoor | None:
+    """Where figures are served; nowhere if nobody asks for it."""
+    return None if text is None else MetricsDoor.read(text, token, insecure=insecure)
+
+
+def metrics_served(
+    text: str | None, token: Path | None, page: Callable[[], str], *, insecure: bool = False
+) -> AbstractContextManager[object]:
+    """Serves figures while a command runs, if it is asked to."""
+    door = metrics_door(text, token, insecure=insecure)
+    return nullcontext() if door is None else MetricsServer(door, page)

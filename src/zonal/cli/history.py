@@ -8,10 +8,21 @@ from typing import Annotated, Any
 
 import typer
 
-from zonal.cli.connection import LOCAL_ROUTER, Area, Connect, JsonLines, Mode, connected
+from zonal.cli.connection import (
+    LOCAL_ROUTER,
+    Area,
+    Connect,
+    JsonLines,
+    Metrics,
+    MetricsToken,
+    Mode,
+    connected,
+    metrics_served,
+)
 from zonal.cli.notation import given, parse_area
 from zonal.cli.output import payload_member, payload_text
 from zonal.cli.stopping import stop_event
+from zonal.runtime import counted
 
 
 def history(
@@ -27,6 +38,8 @@ def history(
     serve: Annotated[bool, typer.Option(help="Answer queries of the network instead.")] = False,
     connect: Connect = LOCAL_ROUTER,
     mode: Mode = "client",
+    metrics: Metrics = None,
+    metrics_token: MetricsToken = None,
     json_lines: JsonLines = False,
 ) -> None:
     """Print messages of the past; no Spark is started."""
@@ -38,7 +51,10 @@ def history(
         stop = stop_event()
         with (
             connected(connect, mode) as session,
-            HistoryService(session, past, topic, area=wanted, max_replies=limit),
+            HistoryService(session, past, topic, area=wanted, max_replies=limit) as served,
+            metrics_served(
+                metrics, metrics_token, lambda: counted("zonal_history", served.counters)
+            ),
         ):
             typer.echo(f"answering queries about {topic}", err=True)
             stop.wait()

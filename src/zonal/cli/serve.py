@@ -13,6 +13,7 @@ from zonal.cli.connection import LOCAL_ROUTER, Insecure, JsonLines, connected
 from zonal.cli.notation import given, parse_point
 from zonal.cli.shared import shared
 from zonal.errors import GeometryError
+from zonal.runtime import Reloads
 from zonal.session import Router
 from zonal.trust import read_rules
 
@@ -109,6 +110,13 @@ def serve(
             counter = join()
             counting = stack.enter_context(Meter(counter, view.topics))
         server = WebServer(session, options, counting)
+        reloads = stack.enter_context(Reloads())
+        reloads.on_hangup()
+        if token_file is not None:
+            tokens = token_file
+            reloads.watch("tokens", [tokens], lambda: server.use_tokens(read_tokens(tokens)))
+        own_files = [path for path in (certificate, key) if path is not None]
+        reloads.watch("TLS certificate", own_files, server.read_certificate)
         _tell(server.url, own, json_lines=json_lines)
         server.run()
 

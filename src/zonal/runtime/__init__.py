@@ -11,13 +11,30 @@ from zonal.runtime.child_process import ChildProcess
 from zonal.runtime.closing import close_all
 from zonal.runtime.foreign_thread import keep_state
 from zonal.runtime.incoming import Incoming
-from zonal.runtime.logs import LOG_FORMATS, LOG_LEVELS, configure_logging, without_passwords
+from zonal.runtime.logs import (
+    LOG_FORMATS,
+    LOG_LEVELS,
+    SparingLog,
+    configure_logging,
+    without_passwords,
+)
 from zonal.runtime.loopback import is_loopback
 from zonal.runtime.mailbox import DEFAULT_CAPACITY, Mailbox, Overflow
+from zonal.runtime.metrics import (
+    CONTENT_TYPE,
+    Family,
+    MetricsDoor,
+    MetricsServer,
+    counted,
+    figures,
+    figures_of,
+)
 from zonal.runtime.recent import Recent
+from zonal.runtime.reloading import Reloads
 from zonal.runtime.settings_file import SettingsFile
 
 __all__ = [
+    "CONTENT_TYPE",
     "DEFAULT_CAPACITY",
     "LOG_FORMATS",
     "LOG_LEVELS",
@@ -25,14 +42,22 @@ __all__ = [
     "Callback",
     "CallbackThreads",
     "ChildProcess",
+    "Family",
     "Incoming",
     "Lanes",
     "Mailbox",
+    "MetricsDoor",
+    "MetricsServer",
     "Overflow",
     "Recent",
+    "Reloads",
     "SettingsFile",
+    "SparingLog",
     "close_all",
     "configure_logging",
+    "counted",
+    "figures",
+    "figures_of",
     "is_loopback",
     "keep_state",
     "without_passwords",

@@ -1,4 +1,4 @@
-"""One log for a process: lines of text or JSON objects, without passwords."""
+"""One log for a process: lines of text or JSON objects, without passwords and exact places."""
 
 from __future__ import annotations
 
@@ -14,6 +14,11 @@ from zonal.errors import ConfigurationError
 LOG_LEVELS = ("debug", "info", "warning", "error")
 LOG_FORMATS = ("text", "json")
 _TEXT = "%(asctime)s %(levelname)s %(message)s"
+_DEGREES = r"(?<![\d.])(-?\d{1,3}(?:\.\d+)?)(?!\d|\.\d)"
+_PLACE = re.compile(rf"{_DEGREES}(,? ?){_DEGREES}")
+"""Two numbers beside each other, as degrees of a place are written."""
+_A_SECOND, _AT_ONCE = 20.0, 200.0
+"""Lines of a sparing log a second, and at once."""
 _CREDENTIALS = re.compile(r"(?<=://)([^/@\s:]*):[^/@\s]*(?=@)")
 
 
@@ -37,9 +42,50 @@ def configure_logging(level: str = "info", format: str = "text") -> None:  # noq
     logging.getLogger("zonal").setLevel(level.upper())
 
 
+def discreet(text: str) -> str:
+    """The text without passwords in addresses, and places only to about a kilometre."""
+    return _PLACE.sub(
+        lambda found: f"{_rounded(found[1])}{found[2]}{_rounded(found[3])}",
+        without_passwords(text),
+    )
+
+
+def _rounded(degrees: str) -> str:
+    return f"{float(degrees):.2f}" if len(degrees.partition(".")[2]) > 2 else degrees
+
+
 def without_passwords(text: str) -> str:
     """The text with passwords in addresses, as in `mqtt://anna:secret@host`, made unreadable."""
     return _CREDENTIALS.sub(r"\1:***", text)
+
+
+class SparingLog:
+    """A logger for what strangers can cause: of a flood, a bounded number of lines a second.
+
+    How many were not written is said with the next one that is.
+    """
+
+    def __init__(self, logger: logging.Logger) -> None:
+        self._logger = logger
+        self._left = _AT_ONCE
+        self._at = 0.0
+        self._kept_back = 0
+
+    def write(self, level: int, text: str, values: Mapping[str, object], now: float) -> None:
+        """Log a text with named values, at a time in seconds; or count it."""
+        if not self._logger.isEnabledFor(level):
+            return
+        self._left = min(_AT_ONCE, self._left + max(0.0, now - self._at) * _A_SECOND)
+        self._at = now
+        if self._left < 1:
+            self._kept_back += 1
+            return
+        self._left -= 1
+        if self._kept_back:
+            told = {"event": "kept back", "lines": self._kept_back}
+            self._logger.warning("%(lines)d lines like the next were not written", told)
+            self._kept_back = 0
+        self._logger.log(level, text, values)
 
 
 class _StandardError(logging.Handler):
@@ -57,7 +103,7 @@ class TextLines(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """The record as text."""
-        return without_passwords(super().format(record))
+        return discreet(super().format(record))
 
 
 class JsonLines(logging.Formatter):
@@ -73,7 +119,7 @@ class JsonLines(logging.Formatter):
             "message": record.getMessage(),
         }
         if isinstance(record.args, Mapping):
-            told = {**record.args, **told}
+            told |= {name: value for name, value in record.args.items() if name not in told}
         if record.exc_info:
             told["error"] = self.formatException(record.exc_info)
-        return without_passwords(json.dumps(told, ensure_ascii=False, default=str))
+        return discreet(json.dumps(told, ensure_ascii=False, default=str))

@@ -20,6 +20,7 @@ import zonal
 from zonal.errors import ZonalError
 from zonal.geo import Box
 from zonal.keys import encodings
+from zonal.runtime import CONTENT_TYPE
 from zonal.trust import Action
 from zonal.web.access import WebAccess
 from zonal.web.assets import SWAGGER, leaflet_folder, swagger_folder
@@ -30,7 +31,7 @@ from zonal.web.metrics import Metrics
 from zonal.web.openapi import document
 from zonal.web.overlay import cover_of, grid_of, routers
 from zonal.web.parameters import read_parameters
-from zonal.web.problem import Problem, problem_of
+from zonal.web.problem import Problem, note_refusal, problem_of
 from zonal.web.rest import Rest
 from zonal.web.visitors import Visitors
 from zonal.web.world import world_folder, world_in
@@ -113,6 +114,7 @@ class Application:
         request = Exchange(scope, receive, send)
         now = asyncio.get_running_loop().time()
         visitor = self.visitors.of(scope, request.headers, now)
+        scope["visitor"] = visitor.name
         most = self.options.limits.connections_per_address
         try:
             with visitor.holding("requests", most):
@@ -183,9 +185,7 @@ class Application:
     async def _metrics_page(self, request: Request) -> Response:
         if not _grant(request).metrics:
             raise Problem(403, "your token does not show the counters")
-        return Response(
-            self.metrics.to_text(), media_type="text/plain; version=0.0.4; charset=utf-8"
-        )
+        return Response(self.metrics.to_text(), media_type=CONTENT_TYPE)
 
     async def _health(self, _: Request) -> Response:
         return JSONResponse({"status": "ok", "version": zonal.__version__})
@@ -296,5 +296,6 @@ async def _show_refusal(request: Request, error: Exception) -> Response:
 async def _show_problem(request: Request, error: Exception) -> Response:
     problem = problem_of(error)
     assert problem is not None
+    note_refusal(request.scope, problem)
     body = problem.body(request.url.path)
     return Response(body, problem.status, media_type="application/problem+json")

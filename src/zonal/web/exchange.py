@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from zonal.web.problem import Problem
+from zonal.web.problem import Problem, note_refusal
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable
@@ -81,6 +81,7 @@ class Exchange:
 
     async def respond_problem(self, problem: Problem) -> None:
         """Answer with what is wrong."""
+        note_refusal(self.scope, problem)
         extra = list(problem.headers)
         if problem.status == 413:
             extra.append((b"connection", b"close"))  # the rest of the body is not wanted

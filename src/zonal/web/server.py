@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
+import ssl
 import threading
 import time
 from typing import TYPE_CHECKING, Any, Self
@@ -71,6 +72,15 @@ class WebServer:
         else:
             self._loop.call_soon_threadsafe(self.application.use, tuple(tokens), rules)
 
+    def read_certificate(self) -> None:
+        """Show the certificate that is in the files now to whoever connects from now on."""
+        config = self._config(self.application)
+        try:
+            config.load()
+        except (OSError, ssl.SSLError) as error:
+            raise WebError(f"the certificate or its key cannot be used: {error}") from error
+        self._uvicorn.config.ssl = config.ssl
+
     def run(self) -> None:
         """Serve in this thread until it is interrupted."""
         # uvicorn ends in good order on Ctrl-C, and then raises it once more.
@@ -117,7 +127,7 @@ class WebServer:
         settings: dict[str, Any] = {
             "ws": "none",
             "lifespan": "on",
-            "log_level": "warning",
+            "log_config": None,  # it joins our log
             "access_log": False,
             "server_header": False,
             "date_header": False,
