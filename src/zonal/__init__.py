@@ -28,6 +28,7 @@ from zonal.errors import (
 from zonal.geo import Area, Box, Circle, Everywhere, MultiPolygon, Point, Polygon
 from zonal.keys import BloomDomain, BloomEncoding, register_encoding
 from zonal.session import (
+    History,
     Memory,
     Overflow,
     Recovery,
@@ -57,6 +58,7 @@ __all__ = [
     "FenceError",
     "FenceEvent",
     "GeometryError",
+    "History",
     "LocationKeyError",
     "Memory",
     "MultiPolygon",

@@ -12,6 +12,7 @@ from zonal.session.content import LONGEST_ENCODING
 from zonal.session.fence import Fence
 from zonal.session.gathering import Gathering
 from zonal.session.geo_context import GeoContext
+from zonal.session.history import History
 from zonal.session.interest import Detail, Interest, Wish
 from zonal.session.liveliness import (
     Liveliness,
@@ -45,6 +46,7 @@ __all__ = [
     "Fence",
     "Gathering",
     "GeoContext",
+    "History",
     "Interest",
     "Liveliness",
     "Memory",

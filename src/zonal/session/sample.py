@@ -180,16 +180,23 @@ def context_of(sample: zenoh.Sample) -> GeoContext | None:
     return None
 
 
-def copy_mark(sample: zenoh.Sample) -> Hashable | None:
+def copy_mark(sample: zenoh.Sample, identity: int | None = None) -> Hashable | None:
     """What all copies of a message have in common, and no other message has; None: not known.
 
-    All copies have the time stamp and the attachment of the message, which numbers it; a message
-    without an attachment says in its key who sent it.
+    That is the time stamp, without one the `identity` that the message claims (of a plain message
+    the number that Zenoh's publisher gave it); and in any case
+    the attachment (of a message without one the key, which says who sent it) and the payload: who
+    claims somebody else's stamp or number in advance has neither.
     """
-    stamp, attachment = sample.timestamp, sample.attachment
-    if stamp is None:
+    stamp, attachment, info = sample.timestamp, sample.attachment, sample.source_info
+    name: Hashable = identity if stamp is None else str(stamp)
+    if info is not None and is_plain(str(sample.key_expr)):
+        # A router stamps what comes to us, but not what a publisher's memory answers.
+        name = (str(info.source_id.zid), info.source_id.eid, info.source_sn)
+    if name is None:
         return None
-    return str(stamp), str(sample.key_expr) if attachment is None else attachment.to_bytes()
+    said = str(sample.key_expr) if attachment is None else attachment.to_bytes()
+    return name, said, hash(sample.payload.to_bytes())
 
 
 @lru_cache(maxsize=65_536)

@@ -15,12 +15,11 @@ from zonal.session.scope import Scope
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    import zenoh.ext
-
     from zonal.geo import Area, Point
     from zonal.runtime import Arrivals, CallbackThreads
     from zonal.session.edge import Edge
     from zonal.session.geo_context import GeoContext
+    from zonal.session.history import History
     from zonal.session.interest import Wish
     from zonal.session.position import Position
 
@@ -62,7 +61,7 @@ class SubscriberOptions:
     margin_m: float | None
     capacity: int
     overflow: Overflow = Overflow.DROP_OLDEST
-    history: zenoh.ext.HistoryConfig | None = None
+    history: History | None = None
     recovery: Recovery | None = None
     role: Role = Role.SUBSCRIBER
 
