@@ -28,9 +28,9 @@ from zonal.errors import (
 from zonal.geo import Area, Box, Circle, Everywhere, MultiPolygon, Point, Polygon
 from zonal.keys import BloomDomain, BloomEncoding, register_encoding
 from zonal.session import (
-    History,
     Memory,
     Overflow,
+    PastMessages,
     Recovery,
     Router,
     Sample,
@@ -58,12 +58,12 @@ __all__ = [
     "FenceError",
     "FenceEvent",
     "GeometryError",
-    "History",
     "LocationKeyError",
     "Memory",
     "MultiPolygon",
     "NetworkError",
     "Overflow",
+    "PastMessages",
     "PayloadError",
     "Point",
     "Polygon",

@@ -14,7 +14,7 @@ import zenoh
 from network import collect, eventually, plain_client, texts, wait_until_declared
 from zonal.geo import Circle, Point
 from zonal.keys import encoding_named, location_of, message_keys
-from zonal.session import GeoContext, History, Memory, Overflow, Recovery, Router, Session
+from zonal.session import GeoContext, Memory, Overflow, PastMessages, Recovery, Router, Session
 
 DUOMO = Point(45.4642, 9.19)
 AREA = Circle(DUOMO, radius_m=2000)
@@ -212,7 +212,7 @@ def test_who_claims_to_be_a_publisher_with_a_memory_suppresses_none_of_its_messa
     routers: list[Router], near: Session, far: Session, topic: str, ahead: range
 ) -> None:
     subscriber = far.declare_subscriber(
-        topic, history=History(), recovery=Recovery(patience_s=0.3), overflow=Overflow.BLOCK
+        topic, history=PastMessages(), recovery=Recovery(patience_s=0.3), overflow=Overflow.BLOCK
     )
     wait_until_declared(near, subscriber)
     publisher = near.declare_publisher(topic, location=DUOMO, memory=Memory(cache=100))

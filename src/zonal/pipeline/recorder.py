@@ -17,7 +17,7 @@ from zonal.errors import AttachmentError, LogError
 from zonal.pipeline.log import DEFAULT_RECORDER, LogWriter, Retention
 from zonal.pipeline.recorded_messages import RecordedMessages
 from zonal.pipeline.rows import MessageRow, row_of, rows_to_table
-from zonal.session import History, Overflow, Recovery
+from zonal.session import Overflow, PastMessages, Recovery
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -170,7 +170,7 @@ class Recorder:
             fenced=True,
             capacity=self.plan.mailbox,
             overflow=self.plan.overflow,
-            history=History() if self.plan.recover else None,
+            history=PastMessages() if self.plan.recover else None,
             recovery=Recovery() if self.plan.recover else None,
         )
 

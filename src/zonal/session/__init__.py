@@ -12,7 +12,6 @@ from zonal.session.content import LONGEST_ENCODING
 from zonal.session.fence import Fence
 from zonal.session.gathering import Gathering
 from zonal.session.geo_context import GeoContext
-from zonal.session.history import History
 from zonal.session.interest import Detail, Interest, Wish
 from zonal.session.liveliness import (
     Liveliness,
@@ -23,6 +22,7 @@ from zonal.session.liveliness import (
 from zonal.session.moment import rfc3339
 from zonal.session.nearest import NearSample, Neighbours
 from zonal.session.opening import open  # noqa: A004  (Zenoh's own name)
+from zonal.session.past_messages import PastMessages
 from zonal.session.position import Position
 from zonal.session.publisher import Memory, Publisher
 from zonal.session.querier import DEFAULT_TIMEOUT_S, Querier, is_admin
@@ -46,13 +46,13 @@ __all__ = [
     "Fence",
     "Gathering",
     "GeoContext",
-    "History",
     "Interest",
     "Liveliness",
     "Memory",
     "NearSample",
     "Neighbours",
     "Overflow",
+    "PastMessages",
     "Position",
     "Presence",
     "PresenceSubscriber",

@@ -10,8 +10,8 @@ from zonal.runtime import Arrivals, CallbackThreads
 from zonal.session.asker import Asker
 from zonal.session.declarations import Declarations
 from zonal.session.edge import Edge
-from zonal.session.history import HistorySubscriber
 from zonal.session.interest import CELLS_AN_AREA, Interest
+from zonal.session.past_messages import PastSubscriber
 from zonal.session.recovery import Recoverer
 from zonal.session.shorthand import Shorthands
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from zonal.keys import Encoding
     from zonal.session.announcements import Announcements
-    from zonal.session.history import History
+    from zonal.session.past_messages import PastMessages
     from zonal.session.recovery import Recovery
 
 
@@ -53,7 +53,7 @@ class Receiving:
         self,
         topic: str,
         encodings: tuple[Encoding, ...],
-        history: History | None,
+        history: PastMessages | None,
         recovery: Recovery | None,
     ) -> Edge:
         """Subscribers of a topic and encodings share one; those with a memory have their own."""
@@ -71,7 +71,7 @@ class Receiving:
         self,
         topic: str,
         encodings: tuple[Encoding, ...],
-        history: History | None,
+        history: PastMessages | None,
         recovery: Recovery | None,
     ) -> Edge:
         # A subscriber with a history would ask for that of every key again. And Zenoh does not
@@ -99,7 +99,7 @@ class Receiving:
 
     def _declare(
         self,
-        history: History | None,
+        history: PastMessages | None,
         edge: Edge,
         key: str,
         handler: zenoh.handlers.Callback[zenoh.Sample],
@@ -107,7 +107,7 @@ class Receiving:
         if history is None:
             subscriber: Any = self._session.declare_subscriber(key, handler)
         else:
-            subscriber = HistorySubscriber(self._session, key, handler, history)
+            subscriber = PastSubscriber(self._session, key, handler, history)
         return edge.with_heartbeats(key, subscriber)
 
     def close_unused(self) -> None:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from zonal.geo import GivenArea
     from zonal.keys import Encoding
-    from zonal.session.history import History
+    from zonal.session.past_messages import PastMessages
     from zonal.session.position import Position
     from zonal.session.publisher import Memory, Publisher, Stamps
     from zonal.session.recovery import Recovery
@@ -167,7 +167,7 @@ class Session(Located, Asking, Watching, Closing):
         margin_m: float | None = None,
         capacity: int = DEFAULT_CAPACITY,
         overflow: Overflow = Overflow.DROP_OLDEST,
-        history: History | None = None,
+        history: PastMessages | None = None,
         recovery: Recovery | None = None,
     ) -> Subscriber:
         """Receive the messages of a topic that come from an area.

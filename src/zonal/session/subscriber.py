@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from zonal.runtime import Arrivals, CallbackThreads
     from zonal.session.edge import Edge
     from zonal.session.geo_context import GeoContext
-    from zonal.session.history import History
     from zonal.session.interest import Wish
+    from zonal.session.past_messages import PastMessages
     from zonal.session.position import Position
 
 
@@ -61,7 +61,7 @@ class SubscriberOptions:
     margin_m: float | None
     capacity: int
     overflow: Overflow = Overflow.DROP_OLDEST
-    history: History | None = None
+    history: PastMessages | None = None
     recovery: Recovery | None = None
     role: Role = Role.SUBSCRIBER
 

@@ -16,7 +16,7 @@ from zonal.errors import AttachmentError, StoreError, ZonalError
 from zonal.geo import GivenArea, Point, as_area
 from zonal.keys import check_topic, encodings
 from zonal.runtime import Overflow, close_all
-from zonal.session import History, Recovery, ntp64_of
+from zonal.session import PastMessages, Recovery, ntp64_of
 from zonal.store.nearest import Nearness, nearest_in
 from zonal.store.opening import open_table
 from zonal.store.others import Holding, OtherStores
@@ -131,7 +131,7 @@ class Store:
             fenced=True,
             capacity=_WAITING,
             overflow=Overflow.DROP_OLDEST,
-            history=History(),
+            history=PastMessages(),
             recovery=Recovery(),
         )
 

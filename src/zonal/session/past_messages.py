@@ -22,7 +22,7 @@ _ANSWER_WITHIN_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class History:
+class PastMessages:
     """That a subscriber asks publishers for what they remember, also those that come later.
 
     Without `Recovery` the past and the present come as they arrive, not in order.
@@ -50,7 +50,7 @@ class History:
         return "?" + ";".join(wanted) if wanted else ""
 
 
-class HistorySubscriber:
+class PastSubscriber:
     """Zenoh's subscriber of a key, and questions to the memories of its publishers."""
 
     def __init__(
@@ -58,7 +58,7 @@ class HistorySubscriber:
         session: zenoh.Session,
         key: str,
         handler: zenoh.handlers.Callback[zenoh.Sample],
-        history: History,
+        history: PastMessages,
     ) -> None:
         self._session = session
         self._history = history
