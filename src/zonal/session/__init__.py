@@ -13,6 +13,7 @@ from zonal.session.fence import Fence
 from zonal.session.gathering import Gathering
 from zonal.session.geo_context import GeoContext
 from zonal.session.interest import Detail, Interest, Wish
+from zonal.session.keyring import Keyring
 from zonal.session.liveliness import (
     Liveliness,
     Presence,
@@ -32,6 +33,7 @@ from zonal.session.replies import Replies, ReplyFailure
 from zonal.session.router import DEFAULT_ENDPOINT, Router
 from zonal.session.sample import Sample, Source
 from zonal.session.scope import Scope
+from zonal.session.services import AttestationService, KeyService
 from zonal.session.session import Session
 from zonal.session.stamps import micros_of_stamp, ntp64_of, stamp_from_parts, stamp_parts
 from zonal.session.subscriber import Counters, PullSubscriber, Subscriber
@@ -41,12 +43,15 @@ __all__ = [
     "DEFAULT_ENDPOINT",
     "DEFAULT_TIMEOUT_S",
     "LONGEST_ENCODING",
+    "AttestationService",
     "Counters",
     "Detail",
     "Fence",
     "Gathering",
     "GeoContext",
     "Interest",
+    "KeyService",
+    "Keyring",
     "Liveliness",
     "Memory",
     "NearSample",

@@ -57,6 +57,7 @@ class Replies(Incoming[Sample]):
         self._open = gets
         self._threads = parts.threads
         self._position = parts.position
+        self._keyring = parts.keyring
         self._plain = plain
         self._lock = threading.Lock()
         self._known: Recent[Hashable] = Recent(_CAPACITY)
@@ -108,16 +109,19 @@ class Replies(Incoming[Sample]):
             if self._is_double(reply.ok, context):
                 self.duplicates += 1
                 return None
-        return Sample(reply.ok, place, context)
+        sample = Sample(reply.ok, place, context)
+        return self._keyring.opened(sample) if self._keyring.is_used else sample
 
     def _is_wanted(self, context: GeoContext | None) -> bool:
         """Whether our area holds its place, and its fence holds our own."""
         if context is None:
             return True
-        area, place, own = self._area, context.place, self._position.last
+        area, place = self._area, context.place
         if area is not None and place is not None and not refine(area, place):
             return False
-        return context.fence is None or (own is not None and context.fence.contains(own))
+        return context.fence is None or self._position.is_in(
+            context.fence, attested=context.attested
+        )
 
     def _is_double(self, sample: zenoh.Sample, context: GeoContext | None) -> bool:
         """The same message twice, from two queryables that both hold it."""

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from zonal.session.edge import Edge
     from zonal.session.geo_context import GeoContext
     from zonal.session.interest import Wish
+    from zonal.session.keyring import Keyring
     from zonal.session.past_messages import PastMessages
     from zonal.session.position import Position
 
@@ -92,6 +93,7 @@ class Subscriber(Incoming[Sample]):
         scope: Scope,
         edge: Edge,
         position: Position,
+        keyring: Keyring,
         *,
         capacity: int,
         overflow: Overflow,
@@ -101,6 +103,7 @@ class Subscriber(Incoming[Sample]):
         self._scope = scope
         self._edge = edge
         self._position = position
+        self._keyring = keyring
         self._on_close = on_close
         self._closed = False
         self.handler: Any = None
@@ -218,17 +221,20 @@ class Subscriber(Incoming[Sample]):
             return False
         if context.fence is None or self._scope.fenced:
             return True
-        own = self._position.last
-        return own is not None and context.fence.contains(own)
+        return self._position.is_in(context.fence, attested=context.attested)
 
     def deliver(self, samples: list[Sample]) -> None:
         """To the callback, or into the mailbox."""
         self._accepted += len(samples)
+        if self._keyring.is_used:
+            samples = [self._keyring.opened(sample) for sample in samples]
         self._bring(samples)
 
     def deliver_alone(self, sample: Sample) -> None:
         """The same, at once where that is possible."""
         self._accepted += 1
+        if self._keyring.is_used:
+            sample = self._keyring.opened(sample)
         if self._callback is None:
             self._bring((sample,))
         else:

@@ -3,6 +3,7 @@
 from zonal.trust.attestation import (
     NO_HOLDER,
     Attestation,
+    AttestationRequest,
     Attester,
     TrustedIssuers,
     new_private_pem,
@@ -34,6 +35,7 @@ from zonal.trust.zone_keys import (
     check_zone,
     new_secret,
     read_question,
+    sealing_epoch,
 )
 
 __all__ = [
@@ -41,6 +43,7 @@ __all__ = [
     "SEALED_ENCODING",
     "SEAL_OVERHEAD",
     "Attestation",
+    "AttestationRequest",
     "Attester",
     "EpochKey",
     "Holder",
@@ -61,6 +64,7 @@ __all__ = [
     "seal_bytes",
     "seal_payload",
     "sealed_head",
+    "sealing_epoch",
     "token_from_text",
     "token_to_text",
     "written_places",

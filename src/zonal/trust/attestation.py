@@ -45,7 +45,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 HEAD = struct.Struct(">BQQIH32sB")
-VERSION = 0xA1
+VERSION, REQUEST = 0xA1, 0xA4
+LONGEST_REQUEST = 65_536
 SIGNATURE_BYTES, PUBLIC_BYTES = 64, 32
 NO_HOLDER = bytes(PUBLIC_BYTES)
 LONGEST_SUBJECT, LONGEST_LIFETIME_S = 255, 0xFFFF
@@ -81,6 +82,35 @@ class Attestation(NamedTuple):
     def is_inside(self, area: Area) -> bool:
         """Whether the whole cell lies in the area."""
         return holds_cell(area, self.cell)
+
+
+class AttestationRequest(NamedTuple):
+    """What somebody who wants to be attested tells: byte 0xA4, holder (32), subject (1, n), rest.
+
+    The evidence is whatever the operator's locating system asks for: nobody is believed to be
+    the subject for having said so.
+    """
+
+    subject: str
+    holder: bytes
+    evidence: bytes = b""
+
+    def to_bytes(self) -> bytes:
+        """As it is asked."""
+        name = self.subject.encode()
+        return bytes((REQUEST,)) + self.holder + bytes((len(name),)) + name + self.evidence
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> AttestationRequest:
+        """As it was asked."""
+        start = 2 + PUBLIC_BYTES
+        if len(data) <= start or data[0] != REQUEST or len(data) > LONGEST_REQUEST:
+            raise AttestationError("this is no request for an attested position")
+        end = start + data[start - 1]
+        try:
+            return cls(data[start:end].decode(), data[1 : start - 1], data[end:])
+        except UnicodeDecodeError as error:
+            raise AttestationError(f"this subject cannot be: {error}") from error
 
 
 class Attester:

@@ -44,6 +44,9 @@ if TYPE_CHECKING:
 QUESTION, ANSWER = 0xA2, 0xA3
 NONCE_BYTES = 16
 EPOCH_S = 60
+LEAD_S = 5.0
+"""So long into an epoch senders still seal with the key of the one before: receivers have the new
+one by then."""
 GRACE_S = 15.0
 """So long into an epoch the key of the one before is given as well: messages may be under way."""
 _HEAD = struct.Struct(">BQII32s")
@@ -58,6 +61,10 @@ class EpochKey(NamedTuple):
     epoch: int
     epoch_s: int
     key: bytes
+
+    def is_for_sealing(self, now: float) -> bool:
+        """Whether messages are sealed with it now, or were a moment ago."""
+        return 0 <= sealing_epoch(now, self.epoch_s) - self.epoch <= 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +97,11 @@ class Zone:
         epoch = self.epoch_at(now)
         is_young = now - epoch * self.epoch_s < min(GRACE_S, self.epoch_s / 2)
         return [self.key_of(epoch - ago) for ago in range(2 if is_young else 1)]
+
+
+def sealing_epoch(now: float, epoch_s: int) -> int:
+    """The epoch whose key messages are sealed with at this time."""
+    return int((now - min(LEAD_S, epoch_s / 4)) // epoch_s)
 
 
 class Holder:
