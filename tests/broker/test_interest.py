@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from broker_bench import Bench
 from places import polygons
-from zonal.broker.envelope import read_places, seal, unseal, written_places
+from zonal.broker.envelope import seal, unseal
 from zonal.broker.interest import ClientsInterest
 from zonal.broker.keymap import (
     check_topic,
@@ -27,6 +27,7 @@ from zonal.errors import AttachmentError
 from zonal.geo import Area, Box, Circle, Point
 from zonal.keys import encoding_named, encodings, message_keys
 from zonal.session import GeoContext
+from zonal.trust import read_places, written_places
 
 LEVELS = st.sampled_from(["", "a", "b", "@s2", "@to", "$x", "50%", "what?", "x*", "%41", "é"])
 TOPICS = st.lists(LEVELS, min_size=1, max_size=4).map("/".join).filter(bool)

@@ -14,21 +14,21 @@ from __future__ import annotations
 
 import hashlib
 import struct
-from functools import lru_cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import mqtt5
 
 from zonal.broker.message import Message
 from zonal.broker.packet_reader import read
 from zonal.errors import AttachmentError, MqttError
-from zonal.geo import Area, Point, area_from_bytes
-from zonal.trust import code_of, is_code_of
+from zonal.trust import code_of, is_code_of, written_places
+
+if TYPE_CHECKING:
+    from zonal.geo import Area, Point
 
 HEAD = struct.Struct(">4sQQd")
 CODE = 16
 MAGIC = b"\xffMQ6"
-PLACE = struct.Struct(">dd")
 LIFETIME_S = 60.0
 """How old what brokers mark may be, and how far their clocks may differ."""
 
@@ -113,23 +113,3 @@ def opened(envelope: Envelope, payload: bytes, now: float) -> Message:
     """The message for this broker's clients; places are added by who knows them."""
     packet = envelope.packet
     return Message.from_packet(packet, packet.topic, payload, now)
-
-
-def written_places(location: Point | None, geofence: Area | None) -> bytes:
-    """Where a message is from and whom it is for, the same at both ends of its way."""
-    place = b"-" if location is None else b"+" + PLACE.pack(location.lat, location.lon)
-    return place if geofence is None else place + _settled(geofence.to_bytes())
-
-
-def read_places(data: bytes) -> tuple[Point | None, Area | None]:
-    """What `written_places` wrote."""
-    location, rest = None, data[1:]
-    if data[:1] == b"+":
-        location, rest = Point(*PLACE.unpack_from(rest)), rest[PLACE.size :]
-    return location, area_from_bytes(rest) if rest else None
-
-
-@lru_cache(maxsize=1024)
-def _settled(shape: bytes) -> bytes:
-    """A shape as it is written by who has read it: unions may be written in another order."""
-    return area_from_bytes(shape).to_bytes()

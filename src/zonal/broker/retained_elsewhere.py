@@ -15,18 +15,19 @@ from typing import TYPE_CHECKING
 
 import zenoh
 
-from zonal.broker.envelope import (
-    LIFETIME_S,
-    opened,
-    read_envelope,
-    read_places,
-    seal,
-    written_places,
-)
+from zonal.broker.envelope import LIFETIME_S, opened, read_envelope, seal
 from zonal.broker.keymap import filter_of_key, fits, key_of_filter, key_of_topic, topic_of_key
 from zonal.broker.topics import matches
 from zonal.errors import AttachmentError, ZonalError
-from zonal.trust import code_of, derived_key, is_code_of, open_bytes, seal_bytes
+from zonal.trust import (
+    code_of,
+    derived_key,
+    is_code_of,
+    open_bytes,
+    read_places,
+    seal_bytes,
+    written_places,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable

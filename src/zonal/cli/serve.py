@@ -20,6 +20,8 @@ from zonal.trust import read_rules
 if TYPE_CHECKING:
     from zonal.geo import Point
     from zonal.session import Session
+    from zonal.trust import Rules
+    from zonal.web import WebGrant
 
 
 def serve(
@@ -81,11 +83,16 @@ def serve(
         tiles=tiles,
         history=history,
     )
+
+    def who() -> tuple[tuple[WebGrant, ...], Rules | None]:
+        return given(token_file, read_tokens) or (), given(rules, read_rules)
+
+    tokens, allowed = who()
     options = WebOptions(
         host=host,
         port=port,
-        tokens=() if token_file is None else read_tokens(token_file),
-        rules=given(rules, read_rules),
+        tokens=tokens,
+        rules=allowed,
         read_only=read_only,
         cors_origins=tuple(cors or ()),
         hosts=tuple(name or ()),
@@ -112,9 +119,8 @@ def serve(
         server = WebServer(session, options, counting)
         reloads = stack.enter_context(Reloads())
         reloads.on_hangup()
-        if token_file is not None:
-            tokens = token_file
-            reloads.watch("tokens", [tokens], lambda: server.use_tokens(read_tokens(tokens)))
+        rights = [path for path in (token_file, rules) if path is not None]
+        reloads.watch("tokens and rules", rights, lambda: server.use(*who()))
         own_files = [path for path in (certificate, key) if path is not None]
         reloads.watch("TLS certificate", own_files, server.read_certificate)
         _tell(server.url, own, json_lines=json_lines)

@@ -5,10 +5,28 @@
 secret recognise each other by.
 """
 
+from zonal.trust.attestation import (
+    NO_HOLDER,
+    Attestation,
+    AttestationRequest,
+    Attester,
+    TrustedIssuers,
+    new_private_pem,
+    token_from_text,
+    token_to_text,
+)
 from zonal.trust.plausibility import Judged, Movements, Plausible
 from zonal.trust.replay import ReplayGuard
 from zonal.trust.rules import Action, HearingVerdict, Rule, Rules, Verdict
 from zonal.trust.rules_file import parse_rules, read_rules
+from zonal.trust.seal import (
+    SEALED_ENCODING,
+    open_payload,
+    read_places,
+    seal_payload,
+    sealed_head,
+    written_places,
+)
 from zonal.trust.shared_secret import (
     SEAL_OVERHEAD,
     code_of,
@@ -18,24 +36,56 @@ from zonal.trust.shared_secret import (
     seal_bytes,
 )
 from zonal.trust.who import Who
+from zonal.trust.zone_keys import (
+    EpochKey,
+    Holder,
+    Zone,
+    answer_for,
+    check_zone,
+    new_secret,
+    read_question,
+    sealing_epoch,
+)
 
 __all__ = [
+    "NO_HOLDER",
+    "SEALED_ENCODING",
     "SEAL_OVERHEAD",
     "Action",
+    "Attestation",
+    "AttestationRequest",
+    "Attester",
+    "EpochKey",
     "HearingVerdict",
+    "Holder",
     "Judged",
     "Movements",
     "Plausible",
     "ReplayGuard",
     "Rule",
     "Rules",
+    "TrustedIssuers",
     "Verdict",
     "Who",
+    "Zone",
+    "answer_for",
+    "check_zone",
     "code_of",
     "derived_key",
     "is_code_of",
+    "new_private_pem",
+    "new_secret",
     "open_bytes",
+    "open_payload",
     "parse_rules",
+    "read_places",
+    "read_question",
     "read_rules",
     "seal_bytes",
+    "seal_payload",
+    "sealed_head",
+    "sealing_epoch",
+    "token_from_text",
+    "token_to_text",
+    "written_places",
 ]
