@@ -21,8 +21,9 @@ def serving(*options: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
 
 
 def test_serve_connects_to_a_router_and_stops_cleanly(tmp_path: Path) -> None:
-    tokens = tmp_path / "tokens"
-    tokens.write_text("one\n\n two \n")
+    tokens = tmp_path / "tokens.toml"
+    made = run_zonal("token", str(tokens), "anna", "--write", "a/*", "--read", "a/**")
+    anna = {"authorization": f"Bearer {made.stdout.strip()}"}
     with (
         router_row(1) as (router,),
         serving(
@@ -32,10 +33,10 @@ def test_serve_connects_to_a_router_and_stops_cleanly(tmp_path: Path) -> None:
     ):  # fmt: skip
         with httpx.Client(base_url=url, timeout=30) as http:
             assert http.put("/a/b", content=b"x").status_code == 401
-            two = {"authorization": "Bearer two"}
-            assert http.put("/a/b", content=b"x", headers=two).status_code == 200
-            view = http.get("/-/view").json()
-            assert http.get("/-/view").json()["meter"] is True
+            assert http.put("/a/b", content=b"x", headers=anna).status_code == 200
+            assert http.get("/-/view").status_code == 401
+            view = http.get("/-/view", headers=anna).json()
+            assert view["meter"] is True
         assert view["topics"] == ["a/*", "b"]
         assert view["center"] == [48.2, 16.37]
         assert view["needs_token"]
@@ -50,6 +51,7 @@ def test_serve_connects_to_a_router_and_stops_cleanly(tmp_path: Path) -> None:
     [
         (["--center", "north"], "latitude,longitude"),
         (["--certificate", "/nowhere.pem"], "both a certificate and its key"),
+        (["--token-file", "/nowhere.toml"], "cannot be read"),
         (["--layer", "/nowhere.geojson"], "no such file"),
     ],
 )

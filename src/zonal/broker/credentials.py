@@ -127,6 +127,15 @@ class Credentials:
         """A user by name, with the rules that it is held to."""
         return User(name, self.rules)
 
+    def change(self, passwords: dict[str, Kept]) -> frozenset[str]:
+        """Take other passwords from now on; the users whose old one holds no more."""
+        before, self._passwords = self._passwords, passwords
+        gone = frozenset(name for name, kept in before.items() if passwords.get(name) != kept)
+        with self._lock:
+            for name in gone:
+                self._proved.pop(name, None)
+        return gone
+
     def recall(self, user_name: str | None, password: bytes | None, peer: RemoteEnd) -> User | None:
         """The user that the certificate proves, or a password that was right before."""
         if self._certificates and peer.certificate_name is not None:
@@ -183,6 +192,8 @@ class Credentials:
             right = same and name in self._passwords
         if right:
             with self._lock:
+                if self._passwords.get(name) is not kept:
+                    return False  # it was changed while we looked
                 if len(self._proved) >= REMEMBERED:
                     self._proved.clear()
                 self._proved[name] = self._quick(password)

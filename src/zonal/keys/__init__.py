@@ -32,6 +32,7 @@ from zonal.keys.encoding import (
 from zonal.keys.fence import EVERY_FENCE, fence_expressions, fences_at
 from zonal.keys.grammar import (
     LONGEST_TOPIC,
+    MAX_TOPIC_CHUNKS,
     KeyParts,
     area_keys,
     cell_keys,
@@ -62,6 +63,7 @@ __all__ = [
     "DEFAULT_MAX_EXPRESSIONS",
     "EVERY_FENCE",
     "LONGEST_TOPIC",
+    "MAX_TOPIC_CHUNKS",
     "POINT_SIZES",
     "AnnouncedArea",
     "BloomDomain",

@@ -92,7 +92,7 @@ def read_parameters(query: bytes, operation: Operation, limits: WebLimits) -> Pa
         timeout=_positive(given, "timeout", limits.query_seconds, "seconds"),
         raw=_flag(given, "_raw"),
         format=_format(given),
-        selector=_selector(given),
+        selector=_selector(given, limits),
     )
 
 
@@ -228,6 +228,10 @@ def _format(given: Mapping[str, str]) -> str:
     return text
 
 
-def _selector(given: Mapping[str, str]) -> str:
+def _selector(given: Mapping[str, str], limits: WebLimits) -> str:
     parts = [f"{name}={given[name]}" for name in HANDED_ON if name in given]
-    return ";".join(filter(None, [*parts, given.get("selector", "")]))
+    text = ";".join(filter(None, [*parts, given.get("selector", "")]))
+    if len(text) > limits.selector_characters:
+        most = limits.selector_characters
+        raise Problem(413, f"a selector of {len(text)} characters is over the limit of {most}")
+    return text
