@@ -30,6 +30,7 @@ from zonal.keys import BloomDomain, BloomEncoding, register_encoding
 from zonal.session import (
     Memory,
     Overflow,
+    PastMessages,
     Recovery,
     Router,
     Sample,
@@ -63,6 +64,7 @@ __all__ = [
     "MultiPolygon",
     "NetworkError",
     "Overflow",
+    "PastMessages",
     "PayloadError",
     "Point",
     "Polygon",

@@ -14,6 +14,9 @@ ZonalError
 ├── SubscriptionError (LookupError)   a subscription that is not in an index, or is already
 ├── FenceError (ValueError)           zones, or events at their border, that cannot be
 ├── StoreError (RuntimeError)         a store of newest values that cannot be opened or written
+├── TrustError (RuntimeError)         keys, secrets or tokens that cannot be made or used here
+│   ├── AttestationError (ValueError) a position that nobody trusted vouches for
+│   └── SealError (ValueError)        sealed bytes that this key does not open
 ├── AttachmentError (ValueError)      a geo-context on the wire that cannot be read
 ├── ClosedError (RuntimeError)        a session, subscriber or publisher used after close
 ├── MqttError (ValueError)            bytes from an MQTT client that break the protocol's rules
@@ -87,6 +90,18 @@ class StoreError(ZonalError, RuntimeError):
 
 class AttachmentError(ZonalError, ValueError):
     """A geo-context in a message's attachment that cannot be read."""
+
+
+class TrustError(ZonalError, RuntimeError):
+    """Keys, secrets or tokens that cannot be read, made or used here."""
+
+
+class AttestationError(TrustError, ValueError):
+    """A position that is vouched for by nobody known, for somebody else, elsewhere, or too old."""
+
+
+class SealError(TrustError, ValueError):
+    """Sealed bytes that the keys at hand do not open, or that were changed."""
 
 
 class PositionError(ZonalError, RuntimeError):

@@ -39,9 +39,11 @@ def test_without_tokens_writing_over_the_network_is_refused() -> None:
     access = WebAccess(WebOptions(host="192.0.2.1", insecure=True))
     assert not access.may_write(ANYBODY)
     with pytest.raises(Problem, match="needs tokens"):
-        access.check_write({})
-    grant = grant_for("t", "anna", write=("**",))
-    assert WebAccess(WebOptions(host="192.0.2.1", tokens=(grant,))).may_write(grant)
+        access.check_write({}, ANYBODY)
+    access = WebAccess(
+        WebOptions(host="192.0.2.1", tokens=(grant_for("t", "anna", write=("**",)),))
+    )
+    assert access.may_write(access.grant({b"authorization": b"Bearer t"}))
 
 
 def test_cors_is_off_unless_configured(web_with: WebWith) -> None:

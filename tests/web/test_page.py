@@ -477,7 +477,7 @@ def test_the_page_asks_for_a_token_and_sends_it_in_a_header(chrome: Browser, sta
         expect(page.locator("#link")).to_have_text("live", timeout=WAIT_MS)
         assert not any("secret" in address for address in addresses)
         assert not any("secret" in cookie["value"] for cookie in context.cookies())
-        server.use_tokens(())
+        server.use(())
         expect(page.locator("#token-dialog")).to_be_visible(timeout=WAIT_MS)
         context.close()
 

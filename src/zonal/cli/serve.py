@@ -10,15 +10,18 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from zonal.cli.connection import LOCAL_ROUTER, Insecure, JsonLines, connected
-from zonal.cli.notation import parse_point
+from zonal.cli.notation import given, parse_point
 from zonal.cli.shared import shared
 from zonal.errors import GeometryError
 from zonal.runtime import Reloads
 from zonal.session import Router
+from zonal.trust import read_rules
 
 if TYPE_CHECKING:
     from zonal.geo import Point
     from zonal.session import Session
+    from zonal.trust import Rules
+    from zonal.web import WebGrant
 
 
 def serve(
@@ -42,6 +45,9 @@ def serve(
     tiles: Annotated[str, typer.Option(help="Address of map tiles; none: works offline.")] = "",
     token_file: Annotated[
         Path | None, typer.Option(help="Tokens and what they grant, from `zonal token`.")
+    ] = None,
+    rules: Annotated[
+        Path | None, typer.Option(help="What users, whom tokens name, may do and where (TOML).")
     ] = None,
     read_only: Annotated[bool, typer.Option(help="Nobody may write.")] = False,
     cors: Annotated[
@@ -77,10 +83,16 @@ def serve(
         tiles=tiles,
         history=history,
     )
+
+    def who() -> tuple[tuple[WebGrant, ...], Rules | None]:
+        return given(token_file, read_tokens) or (), given(rules, read_rules)
+
+    tokens, allowed = who()
     options = WebOptions(
         host=host,
         port=port,
-        tokens=() if token_file is None else read_tokens(token_file),
+        tokens=tokens,
+        rules=allowed,
         read_only=read_only,
         cors_origins=tuple(cors or ()),
         hosts=tuple(name or ()),
@@ -107,9 +119,8 @@ def serve(
         server = WebServer(session, options, counting)
         reloads = stack.enter_context(Reloads())
         reloads.on_hangup()
-        if token_file is not None:
-            tokens = token_file
-            reloads.watch("tokens", [tokens], lambda: server.use_tokens(read_tokens(tokens)))
+        rights = [path for path in (token_file, rules) if path is not None]
+        reloads.watch("tokens and rules", rights, lambda: server.use(*who()))
         own_files = [path for path in (certificate, key) if path is not None]
         reloads.watch("TLS certificate", own_files, server.read_certificate)
         _tell(server.url, own, json_lines=json_lines)

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from zonal.cli.connection import JsonLines  # noqa: TC001 - typer reads the hints
+from zonal.cli.connection import JsonLines  # noqa: TC001  (typer reads the annotations)
 from zonal.errors import CommandError
 
 _KEYS = "Key expression that it may {}; repeatable."
@@ -26,16 +26,21 @@ def token(
     ] = None,
     fenced: Annotated[bool, typer.Option(help="It hears all messages with a geofence.")] = False,
     metrics: Annotated[bool, typer.Option(help="It sees the counters.")] = False,
+    admin: Annotated[bool, typer.Option(help="It sees routers and their settings.")] = False,
     json_lines: JsonLines = False,
 ) -> None:
-    """Make a token and print it; the file keeps its hash."""
+    """Make a token and print it; the file keeps its hash.
+
+    Without keys, the rules of the server decide what its user may.
+    """
     from zonal.web import add_token
 
     keys = {"read": read, "events": events, "write": write}
-    rights = {right: given for right, given in keys.items() if given}
-    flags = {flag: True for flag, given in (("fenced", fenced), ("metrics", metrics)) if given}
-    if not rights and not metrics:
-        raise CommandError("a token without a right is of no use: --read, --events, --write KEY")
+    rights = {right: topics for right, topics in keys.items() if topics}
+    given = {"fenced": fenced, "metrics": metrics, "admin": admin}
+    flags = {flag: True for flag, is_given in given.items() if is_given}
+    if area is not None and not rights:
+        raise CommandError("--area is for the keys of --read, --events and --write; give some")
     where = {} if area is None else {"area": area}
     made = add_token(file, name, {**rights, **where, **flags})
     typer.echo(json.dumps({"name": name, "token": made}) if json_lines else made)

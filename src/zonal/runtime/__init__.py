@@ -5,7 +5,7 @@ holds what waits for user code, `callbacks` runs it, `incoming` is what it itera
 remembers what was seen. Nothing here knows a place, a topic or a network.
 """
 
-from zonal.runtime.arrivals import Arrivals
+from zonal.runtime.arrivals import Arrivals, Lanes
 from zonal.runtime.callbacks import Callback, CallbackThreads
 from zonal.runtime.child_process import ChildProcess
 from zonal.runtime.closing import close_all
@@ -44,6 +44,7 @@ __all__ = [
     "ChildProcess",
     "Family",
     "Incoming",
+    "Lanes",
     "Mailbox",
     "MetricsDoor",
     "MetricsServer",

@@ -13,6 +13,7 @@ from zonal.session.fence import Fence
 from zonal.session.gathering import Gathering
 from zonal.session.geo_context import GeoContext
 from zonal.session.interest import Detail, Interest, Wish
+from zonal.session.keyring import Keyring
 from zonal.session.liveliness import (
     Liveliness,
     Presence,
@@ -22,6 +23,7 @@ from zonal.session.liveliness import (
 from zonal.session.moment import rfc3339
 from zonal.session.nearest import NearSample, Neighbours
 from zonal.session.opening import open  # noqa: A004  (Zenoh's own name)
+from zonal.session.past_messages import PastMessages
 from zonal.session.position import Position
 from zonal.session.publisher import Memory, Publisher
 from zonal.session.querier import DEFAULT_TIMEOUT_S, Querier, is_admin
@@ -32,6 +34,7 @@ from zonal.session.router import DEFAULT_ENDPOINT, Router
 from zonal.session.sample import Sample, Source
 from zonal.session.scope import Scope
 from zonal.session.security import Security
+from zonal.session.services import AttestationService, KeyService
 from zonal.session.session import Session
 from zonal.session.stamps import micros_of_stamp, ntp64_of, stamp_from_parts, stamp_parts
 from zonal.session.subscriber import Counters, PullSubscriber, Subscriber
@@ -41,18 +44,22 @@ __all__ = [
     "DEFAULT_TIMEOUT_S",
     "LONGEST_ENCODING",
     "ZENOH_PATHS",
+    "AttestationService",
     "Counters",
     "Detail",
     "Fence",
     "Gathering",
     "GeoContext",
     "Interest",
+    "KeyService",
+    "Keyring",
     "Liveliness",
     "Memory",
     "Mode",
     "NearSample",
     "Neighbours",
     "Overflow",
+    "PastMessages",
     "Position",
     "Presence",
     "PresenceSubscriber",

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, urlsplit
 
-from zonal.web.grants import ANYBODY
+from zonal.errors import WebError
+from zonal.trust import Movements
+from zonal.web.grants import ANYBODY, WebGrant
 from zonal.web.problem import Problem
 from zonal.web.tokens import Tokens
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from zonal.web.grants import WebGrant
+    from zonal.geo import Area, Point
+    from zonal.trust import Rules
     from zonal.web.options import WebOptions
 
 _LOCAL_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -27,9 +32,10 @@ class WebAccess:
     """
 
     def __init__(self, options: WebOptions) -> None:
-        self._tokens = Tokens(options.tokens)
-        self.needs_token = bool(options.tokens)
-        """Whether every request for data needs a token."""
+        self._tokens = Tokens(())
+        self._anonymous: WebGrant | None = ANYBODY
+        self._movements = Movements()
+        self.use(options.tokens, options.rules)
         self._read_only = options.read_only
         self._local = options.is_local
         self._origins = frozenset(options.cors_origins)
@@ -39,24 +45,52 @@ class WebAccess:
             else frozenset(options.hosts)
         )
 
-    def use(self, grants: Iterable[WebGrant]) -> None:
-        """Take other tokens from now on; once there were some, there is no way without."""
-        self._tokens = Tokens(grants)
-        self.needs_token |= bool(self._tokens)
+    def use(self, tokens: Iterable[WebGrant], rules: Rules | None) -> None:
+        """Take other tokens and rules from now on; once there were some, nobody goes without."""
+        shared = () if rules is None else (rules,)
+        grants = [replace(grant, rules=(*grant.rules, *shared)) for grant in tokens]
+        if nothing := [grant.name for grant in grants if not (grant.rules or grant.metrics)]:
+            raise WebError(f"the token of {nothing[0]} grants nothing: it has no rights, nor rules")
+        self._tokens = self._tokens.replaced(grants)
+        if rules is not None:
+            self._movements.kinds = rules.positions
+            anonymous = WebGrant(None, shared) if rules.knows_anonymous else None
+            before = self._anonymous
+            if not (before and anonymous and before.equals(anonymous)):
+                self._anonymous = anonymous
+        elif grants or self._anonymous is not ANYBODY:
+            self._anonymous = None
+
+    @property
+    def needs_token(self) -> bool:
+        """Whether every request for data needs a token."""
+        return self._anonymous is None
 
     def knows(self, grant: WebGrant) -> bool:
         """Whether a grant holds still."""
-        return grant in self._tokens if self.needs_token else grant is ANYBODY
+        return grant in self._tokens or grant is self._anonymous
 
     def may_write(self, grant: WebGrant) -> bool:
         """Whether somebody may write anything at all."""
-        return not self._read_only and bool(grant.write) and (self._local or self.needs_token)
+        may = not self._read_only and (self._local or grant is not ANYBODY)
+        return may and grant.may_write()
+
+    def check_message(
+        self, grant: WebGrant, key: str, location: Point | None, fence: Area | None
+    ) -> float | None:
+        """Refuse what a user may not publish; how finely its place may be told, in metres."""
+        precision_m = grant.check_message(key, location, fence)
+        if location is not None and self._movements.kinds:
+            judged = self._movements.judge(grant.name, key, location, time.monotonic())
+            if judged.refused:
+                raise Problem(403, f"{key} cannot be there: {judged.reason}")
+        return precision_m
 
     def grant(self, headers: Mapping[bytes, bytes]) -> WebGrant:
         """What the sender of a request may do; without a token, where they are set, nothing."""
-        if not self.needs_token:
-            return ANYBODY
         scheme, _, token = headers.get(b"authorization", b"").partition(b" ")
+        if self._anonymous is not None and (not scheme or self._anonymous is ANYBODY):
+            return self._anonymous
         grant = self._tokens.grant(token.strip()) if scheme.lower() == b"bearer" else None
         if grant is None:
             known = "is not known" if scheme else "is missing: Authorization: Bearer <token>"
@@ -73,12 +107,12 @@ class WebAccess:
         if name not in self._names:
             raise Problem(421, f"this server does not answer to the name {name!r}")
 
-    def check_write(self, headers: Mapping[bytes, bytes]) -> None:
+    def check_write(self, headers: Mapping[bytes, bytes], grant: WebGrant) -> None:
         """Refuse writing where nobody may, and to pages of other origins."""
         if self._read_only:
             raise Problem(403, "this server is read-only")
         self._check_origin(headers)
-        if not (self._local or self.needs_token):
+        if grant is ANYBODY and not self._local:
             raise Problem(403, "writing over the network needs tokens; this server has none")
 
     def _check_origin(self, headers: Mapping[bytes, bytes]) -> None:

@@ -21,6 +21,7 @@ from zonal.errors import ZonalError
 from zonal.geo import Box
 from zonal.keys import encodings
 from zonal.runtime import CONTENT_TYPE
+from zonal.trust import Action
 from zonal.web.access import WebAccess
 from zonal.web.assets import SWAGGER, leaflet_folder, swagger_folder
 from zonal.web.exchange import Exchange
@@ -28,7 +29,7 @@ from zonal.web.feed import Feeds
 from zonal.web.memory import EventMemory
 from zonal.web.metrics import Metrics
 from zonal.web.openapi import document
-from zonal.web.overlay import ROUTERS, cover_of, grid_of, routers
+from zonal.web.overlay import cover_of, grid_of, routers
 from zonal.web.parameters import read_parameters
 from zonal.web.problem import Problem, note_refusal, problem_of
 from zonal.web.rest import Rest
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
     from zonal.session import Session
+    from zonal.trust import Rules
     from zonal.web.connections import Connections
     from zonal.web.grants import WebGrant
     from zonal.web.meter import Meter
@@ -135,9 +137,9 @@ class Application:
         with visitor.holding("questions", self.options.limits.questions_per_address):
             await self._pages(*request.asgi)
 
-    def use_tokens(self, grants: Iterable[WebGrant]) -> None:
-        """Take other tokens from now on; streams of those that are gone end."""
-        self.access.use(grants)
+    def use(self, tokens: Iterable[WebGrant], rules: Rules | None = None) -> None:
+        """Take other tokens and rules from now on; streams that they do not allow end."""
+        self.access.use(tokens, rules)
         self.feeds.end(lambda grant: not self.access.knows(grant))
 
     @contextlib.asynccontextmanager
@@ -182,7 +184,7 @@ class Application:
 
     async def _metrics_page(self, request: Request) -> Response:
         if not _grant(request).metrics:
-            raise Problem(403, f"{_grant(request).name} may not see the counters")
+            raise Problem(403, "your token does not show the counters")
         return Response(self.metrics.to_text(), media_type=CONTENT_TYPE)
 
     async def _health(self, _: Request) -> Response:
@@ -217,7 +219,7 @@ class Application:
         if self._memory is None:
             return JSONResponse([])
         grant = _grant(request)
-        grant.check_key("events", self._memory.key)
+        grant.narrowed(Action.SUBSCRIBE, self._memory.key, None, None)
         return JSONResponse(self._memory.events(grant))
 
     def _overlay_parameters(self, request: Request) -> Parameters:
@@ -244,7 +246,8 @@ class Application:
         return await self._computed(cover_of, parameters.area, name)
 
     async def _routers(self, request: Request) -> Response:
-        _grant(request).check_key("read", ROUTERS)
+        if not _grant(request).admin:
+            raise Problem(403, "routers are shown to administrators")
         return await self._computed(routers, self._session)
 
     async def _computed(self, work: Callable[..., Any], *given: Any) -> Response:

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from zonal.border import FenceEvent
 from zonal.errors import ClosedError
-from zonal.keys import refine
-from zonal.web.grants import within
+from zonal.web.grants import ANYBODY
 from zonal.web.metrics import encoding_of_key, label_of_encodings
 from zonal.web.presentation import border_event, event, fence_to_dict, to_event
 from zonal.web.problem import Problem
@@ -21,8 +20,8 @@ if TYPE_CHECKING:
 
     from zonal.border import BorderPlan
     from zonal.geo import Area, Point
-    from zonal.session import Fence, Session, Subscriber
-    from zonal.web.grants import WebGrant
+    from zonal.session import Fence, Sample, Session, Subscriber
+    from zonal.web.grants import Asked, WebGrant
     from zonal.web.meter import Meter
     from zonal.web.metrics import Metrics
     from zonal.web.options import WebLimits
@@ -45,8 +44,10 @@ class FeedSelection(NamedTuple):
     fenced: bool
     detect: BorderPlan | None = None
     """Events at the area's border instead of messages."""
-    within: Area | None = None
-    """Where its readers may know about; nothing of elsewhere is told."""
+    grant: WebGrant = ANYBODY
+    """What its readers may see."""
+    asked: Asked | None = None
+    """What they asked for, where that matters for what they may see."""
 
     @property
     def label(self) -> str:
@@ -81,12 +82,11 @@ class Feed:
     async def _run(self) -> None:
         """Batches with a pause between them, so that a flood does not silence everyone else."""
         handed = 0
-        limit = self.selection.within
         async for given in self.subscriber:
-            item = within(limit, given) if limit and isinstance(given, FenceEvent) else given
-            sample = item.sample if isinstance(item, FenceEvent) else item
-            if limit and sample is item and not (item.place and refine(limit, item.place)):
+            item = self._seen(given)
+            if item is None:
                 continue
+            sample = item.sample if isinstance(item, FenceEvent) else item
             if sample is not None:
                 key = str(sample.zenoh.key_expr)
                 self._metrics.count_topic("zonal_matches", self.selection.key, encoding_of_key(key))
@@ -99,6 +99,15 @@ class Feed:
             handed += 1
             if handed % _BATCH == 0:
                 await asyncio.sleep(0)
+
+    def _seen(self, item: FenceEvent | Sample) -> FenceEvent | Sample | None:
+        """What came, as the readers may see it."""
+        grant, asked = self.selection.grant, self.selection.asked
+        if asked is None:
+            return item
+        if isinstance(item, FenceEvent):
+            return grant.sees_event(asked, item)
+        return grant.sees(asked, item)
 
     def received_since(self) -> int:
         """What reached the session for this topic since the last call; other counts are kept."""
@@ -162,19 +171,27 @@ class Feeds:
         reader: Reader,
         *,
         counters: bool = False,
+        said: str = "",
     ) -> AsyncIterator[Stream]:
-        """A stream of the selection; `own` is where its reader stands, for geofences."""
+        """A stream of the selection; `own` is where its reader stands, for geofences.
+
+        What is `said` about the selection stands in its first event.
+        """
         most = self._limits.streams_per_address
         with reader.visitor.holding("streams", most), reader.visitor.selecting(selection):
-            stream = await self._open(selection, own, reader, counters=counters)
+            feed, stream = await self._open(selection, own, reader)
             try:
+                stream.offer(event("ready", _about(feed, said)))
+                if counters:
+                    self._wants_counters.add(stream)
+                    stream.offer(self._counters(feed, stream))
                 yield stream
             finally:
                 await asyncio.shield(self._release(stream))
 
     async def _open(
-        self, selection: FeedSelection, own: Point | None, reader: Reader, *, counters: bool
-    ) -> Stream:
+        self, selection: FeedSelection, own: Point | None, reader: Reader
+    ) -> tuple[Feed, Stream]:
         if self._closed:
             raise Problem(503, "the server is shutting down")
         if self._opened >= self._limits.streams:
@@ -188,13 +205,9 @@ class Feeds:
             self._opened -= 1
             raise
         stream = Stream(self._limits, own, asyncio.get_running_loop().time())
-        stream.offer(event("ready", _about(feed)))
         stream.feed, stream.grant = feed, reader.grant
         feed.streams.add(stream)
-        if counters:
-            self._wants_counters.add(stream)
-            stream.offer(self._counters(feed, stream))
-        return stream
+        return feed, stream
 
     async def _feed(self, selection: FeedSelection) -> Feed:
         # A feed leaves the dictionary in the same step in which its last stream is gone, so one
@@ -319,10 +332,11 @@ class Feeds:
                     stream.close()
 
 
-def _about(feed: Feed) -> dict[str, object]:
+def _about(feed: Feed, said: str) -> dict[str, object]:
     area = feed.selection.area
     return {
         "key": feed.selection.key,
         "area": None if area is None else fence_to_dict(area),
         "declared": list(feed.subscriber.declared_keys),
+        **({"narrowed": said} if said else {}),
     }

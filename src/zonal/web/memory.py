@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
+from zonal.trust import Action
+from zonal.web.grants import Asked
 from zonal.web.presentation import sample_to_dict
 
 if TYPE_CHECKING:
@@ -29,7 +31,9 @@ class EventMemory:
     def events(self, grant: WebGrant) -> list[dict[str, Any]]:
         """What is remembered and may be seen, oldest first."""
         kept = [sample for samples in list(self._kept.values()) for sample in list(samples)]
-        shown = [sample_to_dict(sample) for sample in kept if grant.shows(sample, None)]
+        asked = Asked(Action.SUBSCRIBE, self.key)
+        seen = (grant.sees(asked, sample) for sample in kept)
+        shown = [sample_to_dict(sample) for sample in seen if sample is not None]
         return sorted(shown, key=lambda event: event["timestamp"] or "")
 
     def close(self) -> None:

@@ -11,6 +11,7 @@ from zonal.runtime import is_loopback
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from zonal.trust import Rules
     from zonal.web.grants import WebGrant
 
 MIB = 1024 * 1024
@@ -109,6 +110,8 @@ class WebOptions:
     """0 takes a free one."""
     tokens: tuple[WebGrant, ...] = ()
     """What tokens grant; without any, everyone on this machine may do everything."""
+    rules: Rules | None = None
+    """What users may; tokens name them, and who has none is anonymous."""
     read_only: bool = False
     cors_origins: tuple[str, ...] = ()
     insecure: bool = False
@@ -128,7 +131,7 @@ class WebOptions:
         for path in (self.certificate, self.key, *(path for _, path in self.view.layers)):
             if path is not None and not path.is_file():
                 raise WebError(f"no such file: {path}")
-        if not (self.is_local or self.tokens or self.insecure):
+        if not (self.is_local or self.tokens or self.rules or self.insecure):
             raise WebError(
                 f"without tokens only this machine is served, not {self.host}; give a token file, "
                 "or say that it is meant so (insecure)"

@@ -20,8 +20,6 @@ MOST_CELLS = 400
 _METRES_PER_DEGREE = 111_195.0
 _ACROSS = 12
 _ROUTERS_TIMEOUT_S = 2.0
-ROUTERS = "@/*/router"
-"""Where routers tell of themselves."""
 
 
 def cover_of(area: Area, encoding: str) -> dict[str, Any]:
@@ -97,7 +95,9 @@ def routers(session: Session) -> list[dict[str, Any]]:
     A router whose configuration has `metadata: {name: …, location: {lat: …, long: …}}` has a
     place on the map.
     """
-    replies = session.zenoh.get(ROUTERS, timeout=_ROUTERS_TIMEOUT_S, target=zenoh.QueryTarget.ALL)
+    replies = session.zenoh.get(
+        "@/*/router", timeout=_ROUTERS_TIMEOUT_S, target=zenoh.QueryTarget.ALL
+    )
     found = [
         _router(json.loads(reply.ok.payload.to_string()))
         for reply in replies

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from functools import cache, cached_property, lru_cache, partial
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
@@ -12,9 +13,10 @@ from urllib.parse import unquote
 import zenoh
 
 from zonal.keys import MAX_TOPIC_CHUNKS, check_topic
-from zonal.session import DEFAULT_TIMEOUT_S, is_admin
+from zonal.session import DEFAULT_TIMEOUT_S, NearSample, Sample, is_admin
+from zonal.trust import Action
 from zonal.web.feed import FeedSelection, Reader
-from zonal.web.grants import ANYBODY
+from zonal.web.grants import ANYBODY, Asked
 from zonal.web.metrics import PLAIN, label_of_encodings
 from zonal.web.parameters import Parameters, read_parameters
 from zonal.web.presentation import to_geojson, to_html, to_json
@@ -26,12 +28,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from zonal.geo import Area
-    from zonal.session import Replies, ReplyFailure, Sample, Session
+    from zonal.session import Replies, ReplyFailure, Session
     from zonal.web.access import WebAccess
     from zonal.web.connections import Connections
     from zonal.web.exchange import Exchange
     from zonal.web.feed import Feeds
-    from zonal.web.grants import Right, WebGrant
+    from zonal.web.grants import WebGrant
     from zonal.web.metrics import Metrics
     from zonal.web.options import WebLimits
     from zonal.web.visitors import Visitor
@@ -42,7 +44,6 @@ logger = logging.getLogger(__name__)
 _REMEMBERED = 4_096
 _SHORT = 512
 """Bytes of query strings that are remembered; long ones would fill the memory."""
-_RIGHTS: dict[Operation, Right] = {"message": "write", "query": "read", "stream": "events"}
 _ALLOW = ((b"allow", b"GET, PUT, POST, DELETE"),)
 _FORMATS = {
     "html": b"text/html; charset=utf-8",
@@ -100,10 +101,10 @@ class Rest:
         grant = self._access.grant(request.headers)
         match request.method:
             case "PUT" | "POST":
-                self._access.check_write(request.headers)
+                self._access.check_write(request.headers, grant)
                 await self._put(request, grant)
             case "DELETE":
-                self._access.check_write(request.headers)
+                self._access.check_write(request.headers, grant)
                 await self._delete(request, grant)
             case "GET" if request.accepts == b"text/event-stream":
                 await self._subscribe(request, Reader(grant, visitor))
@@ -113,7 +114,7 @@ class Rest:
             case _:
                 raise Problem(405, f"{request.method} has no meaning for a key", _ALLOW)
 
-    def _asked(
+    def _read_request(
         self, request: Exchange, operation: Operation, grant: WebGrant
     ) -> tuple[str, Parameters]:
         raw: bytes = request.scope.get("raw_path") or request.scope["path"].encode()
@@ -126,20 +127,29 @@ class Rest:
             raise Problem(404, "a key is missing: the path is the key, such as /city/airquality")
         if not (operation == "query" and is_admin(key)):
             check_topic(key)
-        grant.check_key(_RIGHTS[operation], key)
+        elif not grant.admin:
+            raise Problem(403, f"{key}: this is for administrators")
         read = self._remembered if len(request.query) <= _SHORT else self._read
         return key, read(request.query, operation)
 
     # Publish
 
+    def _message(self, request: Exchange, grant: WebGrant) -> tuple[str, Parameters]:
+        """Key and parameters of a message that may be sent, with its place as it may be told."""
+        key, given = self._read_request(request, "message", grant)
+        precision_m = self._access.check_message(grant, key, given.location, given.fence)
+        if precision_m is None or given.location is None:
+            return key, given
+        return key, replace(given, precision_m=max(precision_m, given.precision_m or 0.0))
+
     async def _put(self, request: Exchange, grant: WebGrant) -> None:
-        key, parameters = self._asked(request, "message", grant)
-        grant.check_place(parameters.location)
+        key, parameters = self._message(request, grant)
         body = await request.read_body(self._limits.body_bytes)
         content_type = request.headers.get(b"content-type")
         content_encoding = None if content_type is None else _content_encoding(content_type)
-        address = (key, request.query, content_type) if len(request.query) <= _SHORT else None
-        arguments = (key, body, parameters, content_encoding, address)
+        address = (key, request.query, content_type, parameters.precision_m)
+        is_short = len(request.query) <= _SHORT
+        arguments = (key, body, parameters, content_encoding, address if is_short else None)
         if is_routed(parameters.one_encoding):
             self._publishing.put(*arguments)
         else:
@@ -147,8 +157,7 @@ class Rest:
         await self._published(request, key, parameters)
 
     async def _delete(self, request: Exchange, grant: WebGrant) -> None:
-        key, parameters = self._asked(request, "message", grant)
-        grant.check_place(parameters.location)
+        key, parameters = self._message(request, grant)
         await asyncio.to_thread(self._session.delete, key, **options_of(parameters))
         await self._published(request, key, parameters)
 
@@ -161,11 +170,11 @@ class Rest:
     # Query
 
     async def _get(self, request: Exchange, grant: WebGrant) -> None:
-        key, parameters = self._asked(request, "query", grant)
+        key, parameters = self._read_request(request, "query", grant)
         payload = await request.read_body(self._limits.body_bytes)
         label = label_of_encodings(parameters.encodings, parameters.area)
         answer = await self._queries.ask(
-            (key, request.query, payload, grant),
+            (key, request.query, payload, id(grant)),
             lambda: self._query(key, parameters, payload, label, grant),
         )
         self._metrics.count_topic("zonal_queries", key, label)
@@ -185,34 +194,43 @@ class Rest:
     async def _query(
         self, key: str, parameters: Parameters, payload: bytes, label: str, grant: WebGrant
     ) -> _Answer:
-        own = grant.own(parameters.location)
+        action, near = Action.QUERY, parameters.location
+        own = grant.own(action, key, near)
+        asked = Asked(action, key, parameters.area, own, near)
+        area = asked.area
+        if not is_admin(key):
+            area, _ = grant.narrowed(action, key, area, own)
         seconds = parameters.timeout or min(DEFAULT_TIMEOUT_S, self._limits.query_seconds)
         if parameters.nearest is not None:
-            found, failures = await self._nearest(key, parameters, seconds)
-            return _Answer([s for s in found if grant.shows(s, own)], failures, complete=True)
-        area = parameters.area or grant.area
+            return await self._nearest(asked, parameters, seconds, grant)
         replies = await self._ask(key, parameters, area, seconds, payload or None)
         # Zenoh ends a query itself; the time here is for safety.
         samples = await replies.gather(self._limits.replies, seconds + 2.0)
         self._metrics.count_topic("zonal_questions", key, label)
         self._metrics.count_topic("zonal_replies", key, label, len(samples))
-        if grant is not ANYBODY:
-            samples = [sample for sample in samples if grant.shows(sample, own)]
+        if not (grant is ANYBODY or is_admin(key)):
+            seen = (grant.sees(asked, sample) for sample in samples)
+            samples = [sample for sample in seen if sample is not None]
         return _Answer(samples, replies.failures, replies.is_complete)
 
     async def _nearest(
-        self, key: str, parameters: Parameters, seconds: float
-    ) -> tuple[list[Sample], list[ReplyFailure]]:
+        self, asked: Asked, parameters: Parameters, seconds: float, grant: WebGrant
+    ) -> _Answer:
         assert parameters.nearest is not None
         found = self._session.get(
-            f"{key}?{parameters.selector}" if parameters.selector else key,
+            f"{asked.key}?{parameters.selector}" if parameters.selector else asked.key,
             nearest=parameters.nearest,
-            to=parameters.location,
+            to=asked.near,
             within_m=parameters.within_m,
             encoding=parameters.encodings or None,
             timeout=seconds,
         )
-        return [sample async for sample in found], found.failures
+        most = parameters.within_m or math.inf
+        seen = [grant.sees(asked, sample) async for sample in found]
+        near = [sample for sample in seen if isinstance(sample, NearSample)]
+        near = [sample for sample in near if sample.distance_m <= most]
+        near.sort(key=lambda sample: sample.distance_m)
+        return _Answer(list[Sample](near), found.failures, complete=True)
 
     async def _ask(
         self,
@@ -240,20 +258,25 @@ class Rest:
 
     async def _subscribe(self, request: Exchange, reader: Reader) -> None:
         grant = reader.grant
-        key, parameters = self._asked(request, "stream", grant)
+        key, parameters = self._read_request(request, "stream", grant)
         if parameters.fenced and not grant.fenced:
-            raise Problem(403, f"{grant.name} hears fenced messages where it is, not everywhere")
-        own = grant.own(parameters.location)
+            raise Problem(403, f"{key}: you hear fenced messages where you are, not everywhere")
+        own = grant.own(Action.SUBSCRIBE, key, parameters.location)
+        area, said = grant.narrowed(Action.SUBSCRIBE, key, parameters.area, own)
+        asked = Asked(Action.SUBSCRIBE, key, parameters.area, own) if grant.rules else None
         selection = FeedSelection(
             key,
-            parameters.area or grant.area,
+            area,
             parameters.encodings,
             parameters.fenced or own is not None,
             parameters.detect,
-            grant.area,
+            grant,
+            asked,
         )
         listener = None if parameters.fenced else own
-        streaming = self._feeds.open(selection, listener, reader, counters=parameters.counters)
+        streaming = self._feeds.open(
+            selection, listener, reader, counters=parameters.counters, said=said
+        )
         async with streaming as stream:
             self._metrics.count("zonal_requests", "GET", "200")
             if connection := self._connections.get(request.scope.get("client")):

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
     from zonal.session import Session
+    from zonal.trust import Rules
     from zonal.web.grants import WebGrant
     from zonal.web.meter import Meter
     from zonal.web.options import WebOptions
@@ -48,7 +49,7 @@ class WebServer:
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
-    def use(self, application: ASGIApp) -> None:
+    def serve_instead(self, application: ASGIApp) -> None:
         """Serve another application in the same way; for measurements, before the start."""
         self._uvicorn.config = self._config(application)
 
@@ -64,12 +65,12 @@ class WebServer:
         host = f"[{host}]" if ":" in host else host
         return f"{'https' if self.options.certificate else 'http'}://{host}:{self.port}"
 
-    def use_tokens(self, grants: Iterable[WebGrant]) -> None:
-        """Take other tokens from now on, from any thread; streams of those that are gone end."""
+    def use(self, tokens: Iterable[WebGrant], rules: Rules | None = None) -> None:
+        """Take other tokens and rules from now on, from any thread; what they end, ends."""
         if self._loop is None:
-            self.application.use_tokens(grants)
+            self.application.use(tokens, rules)
         else:
-            self._loop.call_soon_threadsafe(self.application.use_tokens, tuple(grants))
+            self._loop.call_soon_threadsafe(self.application.use, tuple(tokens), rules)
 
     def read_certificate(self) -> None:
         """Show the certificate that is in the files now to whoever connects from now on."""

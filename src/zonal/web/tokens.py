@@ -1,7 +1,7 @@
-"""Tokens: who has one may do what stands beside it. The file keeps their hashes, never themselves.
+"""Tokens: who has one is a user, with the rights that stand beside it and those of the rules.
 
 ```toml
-[stations]
+[station]
 sha256 = "2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae"
 write = ["city/air/**"]
 area = "milano.geojson"
@@ -12,6 +12,8 @@ read = ["city/**"]
 events = ["city/**"]
 fenced = true
 ```
+
+The file has the hashes of tokens, never themselves.
 """
 
 from __future__ import annotations
@@ -29,21 +31,48 @@ import zenoh
 
 from zonal.errors import GeometryError, WebError
 from zonal.geo import Area, area_from_geojson, area_from_wkt
-from zonal.web.grants import RIGHTS, WebGrant
+from zonal.trust import Action, Rule, Rules, Who
+from zonal.web.grants import WebGrant
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
-_FLAGS = ("fenced", "metrics")
+_FLAGS = ("fenced", "metrics", "admin")
 _LONGEST = 512
 """Characters of a token; longer ones are not looked at."""
 
 
-def grant_for(token: str, name: str, **rights: Any) -> WebGrant:
-    """What whoever has this token may do; `rights` are those of `WebGrant`."""
-    return WebGrant(name, **rights, sha256=_digest(token.encode()))
+RIGHTS = {"read": Action.QUERY, "events": Action.SUBSCRIBE, "write": Action.PUBLISH}
+"""Queries, event streams, messages."""
+
+
+def grant_for(token: str | bytes, name: str, area: Area | None = None, **rights: Any) -> WebGrant:
+    """What whoever has this token may do.
+
+    Args:
+        token: itself as text, or its SHA-256.
+        name: the user.
+        area: where what it reads, hears and writes has to be from.
+        rights: key expressions by the names of `RIGHTS`, and flags of `WebGrant`; without any
+            expression, the rules of the deployment decide alone.
+    """
+    topics = {right: tuple(rights.pop(right, ())) for right in RIGHTS}
+    own = tuple(
+        Rule(
+            name=f"token {name}",
+            who=Who(names=frozenset({name})),
+            allows=True,
+            actions=frozenset({RIGHTS[right]}),
+            topics=given,
+            area=area,
+        )
+        for right, given in topics.items()
+        if given
+    )
+    digest = _digest(token.encode()) if isinstance(token, str) else token
+    return WebGrant(name, (Rules(own),) if own else (), **rights, sha256=digest)
 
 
 class Tokens:
@@ -56,7 +85,15 @@ class Tokens:
         return len(self._grants)
 
     def __contains__(self, grant: WebGrant) -> bool:
-        return self._grants.get(grant.sha256) == grant
+        return self._grants.get(grant.sha256) is grant
+
+    def replaced(self, grants: Iterable[WebGrant]) -> Tokens:
+        """Others; those that are the same as before stay the same objects."""
+        before = self._grants
+        kept = {grant.sha256: before.get(grant.sha256, grant) for grant in grants}
+        return Tokens(
+            kept[grant.sha256] if kept[grant.sha256].equals(grant) else grant for grant in grants
+        )
 
     def grant(self, token: bytes) -> WebGrant | None:
         """What a token grants; None for one that is not known.
@@ -127,7 +164,7 @@ def _grant(path: Path, name: str, table: Any) -> WebGrant:
         if not isinstance(value, bool):
             raise WebError(f"{path}: [{name}] {flag} is true or false, not {value!r}")
     area = None if "area" not in table else _area(path, name, table["area"])
-    return WebGrant(name, **rights, area=area, **flags, sha256=bytes.fromhex(digest))
+    return grant_for(bytes.fromhex(digest), name, area, **rights, **flags)
 
 
 def _expressions(path: Path, name: str, right: str, given: Any) -> tuple[str, ...]:
