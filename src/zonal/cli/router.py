@@ -63,7 +63,7 @@ def router(
         own = [] if json5 is None else [json5]
         reloads.watch("users and certificates", [*security.files, *own], running.reload)
         stack.enter_context(
-            metrics_served(metrics, metrics_token, lambda: _page(running), insecure=insecure)
+            metrics_served(metrics, metrics_token, lambda: router_page(running), insecure=insecure)
         )
         if json_lines:
             typer.echo(json.dumps({"endpoints": running.endpoints}))
@@ -72,7 +72,7 @@ def router(
         stop.wait()
 
 
-def _page(running: Router) -> str:
+def router_page(running: Router) -> str:
     """The router's figures for Prometheus."""
     visits = running.visits
     family = Family("gauge", "Who is connected.", ("kind",))

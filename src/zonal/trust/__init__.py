@@ -1,8 +1,9 @@
 """Trust: who may do what and where, positions that somebody vouches for, and sealed messages.
 
 `rules` decides (with `patterns` for topics and `who` for users), `rules_file` reads `rules.toml`,
-`plausibility` judges how positions change; `shared_secret` and `replay` are what those who know a
-secret recognise each other by.
+`plausibility` judges how positions change, `router_rules` makes a Zenoh router's access control of
+rules (with sets of cells from `cell_ranges`); `shared_secret` and `replay` are what those who know
+a secret recognise each other by.
 """
 
 from zonal.trust.attestation import (
@@ -17,6 +18,7 @@ from zonal.trust.attestation import (
 )
 from zonal.trust.plausibility import Judged, Movements, Plausible
 from zonal.trust.replay import ReplayGuard
+from zonal.trust.router_rules import RouterRules, compile_rules
 from zonal.trust.rules import Action, HearingVerdict, Rule, Rules, Verdict
 from zonal.trust.rules_file import parse_rules, read_rules
 from zonal.trust.seal import (
@@ -62,6 +64,7 @@ __all__ = [
     "Movements",
     "Plausible",
     "ReplayGuard",
+    "RouterRules",
     "Rule",
     "Rules",
     "TrustedIssuers",
@@ -71,6 +74,7 @@ __all__ = [
     "answer_for",
     "check_zone",
     "code_of",
+    "compile_rules",
     "derived_key",
     "is_code_of",
     "new_private_pem",
