@@ -57,6 +57,8 @@ class Arrived:
     key_expr: str
     attachment: Bytes | None
     timestamp: Stamp | None
+    payload: Bytes = Bytes(b"")  # noqa: RUF009 - frozen
+    source_info: None = None
 
 
 class Stranger:

@@ -66,11 +66,15 @@ class Distributor:
         self, message: Message, now: float, only: Collection[ClientSession] | None = None
     ) -> int:
         """Hands a message to everyone who wants it, or of these sessions; returns how many."""
-        if only is None:
+        if only is None and not message.is_for_attested:
             found = self._receivers(message)
         else:
-            wanting = self._matching.find(message.topic, message.location, message.geofence)
-            found = receivers_of([each for each in wanting if each.session in only], message.source)
+            wanting = [
+                each
+                for each in self._matching.find(message.topic, message.location, message.geofence)
+                if (only is None or each.session in only) and each.session.is_let_in(message, now)
+            ]
+            found = receivers_of(wanting, message.source)
         copies, groups = found.copies, found.groups
         encodings = Encodings(message, now)
         message_qos, retain = message.qos, message.retain
@@ -169,7 +173,9 @@ class Distributor:
             members = [
                 other
                 for other in self._matching.find(message.topic, message.location, message.geofence)
-                if other.shared_as == share and other.session is not session
+                if other.shared_as == share
+                and other.session is not session
+                and other.session.is_let_in(message, now)
             ]
             if members:
                 self._deliver_shared(members, Encodings(message, now))

@@ -11,7 +11,7 @@ from zonal.broker.message import Message, is_text
 from zonal.broker.reason_codes import Refused, malformed, protocol_error
 from zonal.broker.topics import GEO, OWN_PREFIXES, valid_topic
 from zonal.broker.watch import follow
-from zonal.errors import GeometryError, MqttError
+from zonal.errors import AttestationError, GeometryError, MqttError
 
 if TYPE_CHECKING:
     from zonal.broker.connection import Connection
@@ -118,7 +118,7 @@ def _accept(broker: BrokerState, connection: Connection, session: ClientSession,
         topic, context = _addressed(broker, session, topic, context)
     _check_rights(connection, session, topic)
     if topic[0] == "$" and topic.startswith(OWN_PREFIXES):
-        _special(broker, session, packet, topic, context)
+        _special(broker, session, packet, topic, context, now)
         for subscription in session.subscriptions.values():
             follow(subscription, now)
         return 0, context.hint
@@ -197,11 +197,17 @@ def _context(broker: BrokerState, properties: list[tuple[str, str]]) -> geoconte
 
 
 def _special(broker: BrokerState, session: ClientSession, packet: mqtt5.PublishPacket, topic: str,
-             context: geocontext.Context) -> None:  # fmt: skip
-    """`$zonal/location` moves the client; the broker's other topics are its own."""
+             context: geocontext.Context, now: float) -> None:  # fmt: skip
+    """`$zonal/location` moves the client, perhaps attested; other topics are the broker's own."""
     if topic != geocontext.LOCATION_TOPIC or not broker.settings.geo:
         raise Refused(reason_codes.NOT_AUTHORIZED, f"{topic[:80]!r} is the broker's own")
+    try:
+        broker.present(session, packet.user_properties, now)
+    except AttestationError as error:
+        raise Refused(reason_codes.NOT_AUTHORIZED, str(error)) from error
     location = context.location
+    if location is None and not packet.payload and session.attestation is not None:
+        location = session.attestation.cell.center
     if location is None:
         try:
             location = geocontext.read_location(packet.payload.decode())
