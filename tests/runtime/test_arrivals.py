@@ -114,3 +114,88 @@ def test_user_code_that_keeps_the_reader_is_left_to_itself(arrivals: Arrivals) -
     eventually(lambda: sum(t.name == "test-reader" for t in threading.enumerate()) == 1)
     quick(10)
     eventually(lambda: heard[-1] == 10)
+
+
+# Lanes
+
+
+def lane_of(items: list[int], *, ends: bool = True) -> Any:
+    """Gives these items in order, at most so many at a time; then it ends."""
+
+    def take(most: int) -> list[int] | None:
+        if not items and ends:
+            return None
+        taken, items[:] = items[:most], items[most:]
+        return taken
+
+    return take
+
+
+def test_what_comes_by_a_lane_is_read_in_order_and_beside_the_queue(arrivals: Arrivals) -> None:
+    heard: dict[str, list[int]] = {"lane": [], "door": []}
+    door = arrivals.door(heard["door"].extend)
+    arrivals.lanes(heard["lane"].extend).add(lane_of(list(range(5000))))
+    for number in range(5000):
+        door(number)
+    eventually(lambda: len(heard["lane"]) + len(heard["door"]) == 10_000)
+    assert heard["lane"] == heard["door"] == list(range(5000))
+
+
+def test_a_reader_asleep_at_the_queue_is_woken_for_a_lane(arrivals: Arrivals) -> None:
+    heard: list[int] = []
+    door = arrivals.door(heard.extend)
+    door(0)
+    eventually(lambda: heard == [0])
+    arrivals.lanes(heard.extend).add(lane_of([1, 2]))
+    eventually(lambda: heard == [0, 1, 2])
+    door(3)  # the lane has ended, and the queue is read as before
+    eventually(lambda: heard == [0, 1, 2, 3])
+
+
+def test_what_is_put_behind_comes_after_what_waits_and_is_never_held_up(
+    arrivals: Arrivals,
+) -> None:
+    let_go, heard, stuck = threading.Event(), list[int](), threading.Event()
+
+    def slow(items: list[int]) -> None:
+        stuck.set()
+        assert let_go.wait(20)
+        heard.extend(items)
+
+    door, lanes = arrivals.door(slow), arrivals.lanes(slow)
+    door(0)
+    assert stuck.wait(10)
+    for number in range(1, 1000):
+        door(number)
+    for _ in range(10):
+        lanes.put_behind(-1)  # beyond what may wait
+    let_go.set()
+    eventually(lambda: heard == [*range(1000), *[-1] * 10])
+
+
+def test_user_code_that_keeps_the_reader_of_a_lane_is_left_to_itself(arrivals: Arrivals) -> None:
+    let_go, heard, stuck = threading.Event(), list[int](), threading.Event()
+
+    def call(_: list[int]) -> None:
+        def user_code() -> None:
+            stuck.set()
+            assert let_go.wait(20)
+
+        arrivals.call(user_code)
+
+    quick = arrivals.door(heard.extend)
+    arrivals.lanes(call).add(lane_of([1]))
+    assert stuck.wait(10)
+    arrivals.lanes(heard.extend).add(lane_of([1, 2]))
+    quick(3)
+    eventually(lambda: sorted(heard) == [1, 2, 3])
+    let_go.set()
+    eventually(lambda: sum(t.name == "test-reader" for t in threading.enumerate()) == 1)
+
+
+def test_closing_reads_what_is_in_the_lanes() -> None:
+    arrivals, heard = Arrivals("test"), list[int]()
+    arrivals.door(heard.extend)
+    arrivals.lanes(heard.extend).add(lane_of(list(range(3000))))
+    arrivals.close()
+    assert heard == list(range(3000))

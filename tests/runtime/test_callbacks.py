@@ -82,7 +82,7 @@ def test_threads_end_when_there_is_nothing_to_call(
 def test_one_that_comes_alone_is_called_at_once_unless_calls_are_slow(make: Make) -> None:
     names: list[str] = []
     callback = make(lambda _: names.append(threading.current_thread().name))
-    callback.offer_alone(1)
+    callback.offer((1,), at_once=True)
     assert names == [threading.current_thread().name]
     assert callback.called_at_once == 1
 

@@ -174,7 +174,8 @@ def test_a_client_that_hears_itself_knows_its_messages(
 def test_others_than_clients_have_a_clock_of_their_own(
     routers: list[Router], far: Session, topic: str, mode: Literal["peer", "router"]
 ) -> None:
-    with zonal.open(zonal.config(mode, connect=routers[0].endpoints)) as session:
+    config = zonal.config(mode, connect=routers[0].endpoints, listen=["tcp/127.0.0.1:0"])
+    with zonal.open(config) as session:
         subscriber = far.declare_subscriber(topic, area=AREA)
         wait_until_declared(session, subscriber)
         session.declare_publisher(topic, location=MILANO).put("1")
@@ -216,7 +217,7 @@ def test_a_key_with_a_broken_chunk_is_counted_as_malformed(
 def test_a_burst_arrives_whole_and_in_order_however_it_is_read(
     near: Session, far: Session, topic: str, reading: str
 ) -> None:
-    """More than a batch at once: the channel is lent to the reader, and nothing is out of order."""
+    """So many that they get a lane, whose first messages come by the queue as well."""
     from zonal.session import Overflow
 
     count = 20_000
@@ -241,5 +242,5 @@ def test_a_burst_arrives_whole_and_in_order_however_it_is_read(
     eventually(lambda: len(got) == count)
     assert got == list(range(count))
     counters = subscriber.counters
-    assert (counters.received, counters.delivered) == (count, count)
-    assert counters.overflowed == counters.duplicates == counters.filtered_at_edge == 0
+    assert (counters.received - counters.duplicates, counters.delivered) == (count, count)
+    assert counters.overflowed == counters.filtered_at_edge == 0

@@ -57,7 +57,7 @@ class Arrived:
     key_expr: str
     attachment: Bytes | None
     timestamp: Stamp | None
-    payload: Bytes = Bytes(b"")  # noqa: RUF009 - frozen
+    payload: Bytes = Bytes(b"")
     source_info: None = None
 
 

@@ -5,7 +5,7 @@ holds what waits for user code, `callbacks` runs it, `incoming` is what it itera
 remembers what was seen. Nothing here knows a place, a topic or a network.
 """
 
-from zonal.runtime.arrivals import Arrivals
+from zonal.runtime.arrivals import Arrivals, Lanes
 from zonal.runtime.callbacks import Callback, CallbackThreads
 from zonal.runtime.child_process import ChildProcess
 from zonal.runtime.closing import close_all
@@ -22,6 +22,7 @@ __all__ = [
     "CallbackThreads",
     "ChildProcess",
     "Incoming",
+    "Lanes",
     "Mailbox",
     "Overflow",
     "Recent",

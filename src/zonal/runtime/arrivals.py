@@ -6,7 +6,7 @@ import logging
 import queue
 import threading
 import time
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from zonal.runtime.foreign_thread import keep_state
 
@@ -21,6 +21,8 @@ _UNWEIGHED = 256
 """Behind so many items payloads are weighed; a reader that keeps up never has as many."""
 
 _BATCH = 1_024
+_LANE_BATCH = 512
+"""So few that the objects made of them do not set the garbage collector to work (from 700 on)."""
 _BACKLOG = 16
 _NAP_S = 0.0005
 """A reader with a backlog sleeps so long between two looks: whoever brings items then gets the
@@ -32,6 +34,21 @@ _QUIET_S = 1.0
 
 Receiver: TypeAlias = "Callable[[list[Any]], None]"
 """Takes the items that came through one door, in order, on the reading thread."""
+Take: TypeAlias = "Callable[[int], list[Any] | None]"
+"""Gives at most so many items at once, without waiting; None: there will be no more."""
+
+
+class Lanes(NamedTuple):
+    """What those may do who let the reader come to them; on the reading thread or another."""
+
+    add: Callable[[Take], None]
+    """Have the reader take items here, too, before it reads what waits in the queue by then."""
+    put_behind: Callable[[Any], None]
+    """Put an item behind all that waits in the queue, without being held up."""
+
+
+def _nothing(_: list[Any]) -> None:
+    """The receiver of what only wakes the reader."""
 
 
 class Arrivals:
@@ -51,6 +68,9 @@ class Arrivals:
         self._watcher: threading.Thread | None = None
         self._closed = threading.Event()
         self._waiting_bytes = 0
+        self._lanes: tuple[tuple[Receiver, Take], ...] = ()
+        self.is_at_the_end = True
+        """Whether what a receiver gets now is the last that the reader has taken from the queue."""
         self._calls = 0
         self._calling = 0
         self._called = threading.Event()
@@ -72,6 +92,16 @@ class Arrivals:
 
         self._start()
         return arrive
+
+    def lanes(self, receiver: Receiver) -> Lanes:
+        """Other ways to this receiver, for so many items at a time that a door would be dear."""
+
+        def add(take: Take) -> None:
+            with self._lock:
+                self._lanes = (*self._lanes, (receiver, take))
+            self._queue.put((_nothing, None))  # the reader may be asleep at the queue
+
+        return Lanes(add, lambda item: self._queue.put((receiver, item)))
 
     def _start(self) -> None:
         with self._lock:
@@ -100,6 +130,15 @@ class Arrivals:
     def _read(self) -> None:
         me, get, waiting = threading.current_thread(), self._queue.get, self._queue.qsize
         while self._reader is me:
+            if self._lanes:
+                there = waiting()
+                busy = self._read_lanes()
+                if self._reader is not me:
+                    return
+                if not there:
+                    if not busy:
+                        time.sleep(_NAP_S)
+                    continue
             first = get()
             more = waiting()
             if not more and first is not None:
@@ -110,8 +149,24 @@ class Arrivals:
                 self._waiting_bytes = 0
             if not self._hand_over(batch):
                 return
-            if more > _BACKLOG:
+            if more > _BACKLOG and not self._lanes:
                 time.sleep(_NAP_S)
+
+    def _read_lanes(self) -> bool:
+        """Look once into each lane; whether there was anything. Ends early with the reader."""
+        me, busy = self._reader, False
+        for lane in self._lanes:
+            receiver, take = lane
+            items = take(_LANE_BATCH)
+            if items is None:
+                with self._lock:
+                    self._lanes = tuple(each for each in self._lanes if each is not lane)
+            elif items:
+                busy = True
+                self._give(receiver, items)
+            if self._reader is not me:
+                break
+        return busy
 
     def _hand_over(self, batch: list[tuple[Receiver, Any] | None]) -> bool:
         """Give a batch to its receivers; whether there is more to come."""
@@ -124,8 +179,16 @@ class Arrivals:
                 by_receiver[entry[0]].append(entry[1])
             else:
                 by_receiver[entry[0]] = [entry[1]]
+        if len(by_receiver) == 1 and open_:
+            ((receiver, items),) = by_receiver.items()
+            self._give(receiver, items)
+            return True
+        self.is_at_the_end = False
         for receiver, items in by_receiver.items():
             self._give(receiver, items)
+        while not open_ and self._read_lanes():
+            pass  # what has arrived is read
+        self.is_at_the_end = True
         return open_
 
     @staticmethod
@@ -136,11 +199,6 @@ class Arrivals:
             logger.exception("failed to process %d items", len(items))
 
     # User code on the reading thread
-
-    @property
-    def is_idle(self) -> bool:
-        """Whether nothing waits to be read."""
-        return self._queue.empty()
 
     def call(self, user_code: Callable[[], None]) -> None:
         """Run something short of the user's on the reading thread, which saves the way to another.

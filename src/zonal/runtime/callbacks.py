@@ -22,8 +22,8 @@ T = TypeVar("T")
 logger = logging.getLogger(__name__)
 
 _IDLE_S = 5.0
-_SLOW_S = 0.001
-"""Callbacks that take longer are no longer called by the reading thread."""
+_SLOW_S, _SLOW_BATCH_S = 0.001, 0.01
+"""Callbacks that take longer, for one item or many, are not called by the reading thread."""
 _SLOW_FOR_S = 1.0
 
 
@@ -75,8 +75,8 @@ class Callback(Generic[T]):
     """One callback and the items that wait for it.
 
     Items wait in a mailbox, which bounds them. An exception is logged and counted, and the next
-    item follows. Where there are ``arrivals``, an item that comes alone is handed over by their
-    reading thread itself, as long as the callback is quick.
+    item follows. Where there are ``arrivals``, their reading thread makes the calls itself, as
+    long as the callback is quick.
     """
 
     def __init__(
@@ -101,8 +101,14 @@ class Callback(Generic[T]):
         if len(mailbox):
             self.offer(())
 
-    def offer(self, items: Sequence[T]) -> None:
-        """Items for the callback; they may have to wait, and `Overflow` says what if too many."""
+    def offer(self, items: Sequence[T], *, at_once: bool = False) -> None:
+        """Items for the callback; they may have to wait, and `Overflow` says what if too many.
+
+        `at_once`: from the reading thread as the last thing it does: called there if it can be.
+        """
+        if at_once and self._begins_at_once():
+            self._call_on_reader(items)
+            return
         if items:
             self._mailbox.put(items)
         with self._changed:
@@ -111,27 +117,28 @@ class Callback(Generic[T]):
             self._busy = True
         self._threads.run(self)
 
-    def offer_alone(self, item: T) -> None:
-        """One item, from the reading thread as the last thing it does: called at once if it can."""
-        arrivals = self._arrivals
+    def _begins_at_once(self) -> bool:
+        """Whether nothing is before these items, and calls have been quick; then it is busy."""
         with self._changed:
-            at_once = not (self._busy or len(self._mailbox) or self._mailbox.is_closed)
-            at_once = at_once and arrivals is not None and arrivals.is_idle
-            at_once = at_once and time.monotonic() > self._slow_until
-            if at_once:
-                self._busy = True
-        if arrivals is None or not at_once:
-            self.offer((item,))
-            return
-        self.called_at_once += 1
-        arrivals.call(lambda: self._call_timed(item))
+            if self._busy or len(self._mailbox) or self._mailbox.is_closed:
+                return False
+            arrivals = self._arrivals
+            if arrivals is None or not arrivals.is_at_the_end:
+                return False
+            self._busy = time.monotonic() > self._slow_until
+            return self._busy
+
+    def _call_on_reader(self, items: Sequence[T]) -> None:
+        assert self._arrivals is not None
+        self.called_at_once += len(items)
+        self._arrivals.call(lambda: self._call_timed(items))
         self._rest_or_go_on()
 
-    def _call_timed(self, item: T) -> None:
+    def _call_timed(self, items: Sequence[T]) -> None:
         start = time.monotonic()
-        self._call((item,))
+        self._call(items)
         end = time.monotonic()
-        if end - start > _SLOW_S:
+        if end - start > (_SLOW_S if len(items) == 1 else _SLOW_BATCH_S):
             self._slow_until = end + _SLOW_FOR_S
 
     def make_calls(self) -> None:

@@ -3,40 +3,56 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import zenoh
+
+from zonal.session.lane import HEAVY, Lane
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from zonal.runtime import Lanes
 
-RETIRED: Any = object()
-"""Handed over instead of a sample: no more come of a key that was undeclared."""
+    Declare: TypeAlias = Callable[[str, Any], Any]
+
+
+class Mark:
+    """Handed over between samples: what to do when all that came before it was read."""
+
+    __slots__ = ("read",)
+
+    def __init__(self, read: Callable[[], None]) -> None:
+        self.read = read
 
 
 class Declarations:
     """Zenoh's subscribers of a set of keys, which all hand over to one function.
 
     New keys are declared before old ones are undeclared. While both stand, a message may arrive
-    under both. Behind the last sample of an undeclared key `RETIRED` is handed over; `is_changing`
-    until whoever reads it has told so with `retired`.
+    under both: `is_changing` until the last sample of an undeclared key was read. To know that, a
+    `Mark` is handed over behind it, whose `read` whoever reads has to call.
 
     Args:
         declare: makes one of Zenoh's subscribers from a key and a handler.
         arrive: called by Zenoh's threads with each sample; neither blocks nor runs user code.
+        lanes: where keys that very many messages come by are read from a channel; see `hurry`.
     """
 
     def __init__(
         self,
-        declare: Callable[[str, zenoh.handlers.Callback[zenoh.Sample]], Any],
+        declare: Declare,
         arrive: Callable[[zenoh.Sample], None],
+        lanes: Lanes | None = None,
     ) -> None:
         self._declare = declare
         self._arrive = arrive
+        self._lanes = lanes
+        self._adjusting = threading.Lock()
         self._lock = threading.Lock()
         self._declared: dict[str, Any] = {}
-        self._retiring = 0
+        self._pending = 0
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -45,31 +61,96 @@ class Declarations:
 
     @property
     def is_changing(self) -> bool:
-        """Whether samples of a key that was undeclared may still come."""
-        return self._retiring > 0
+        """Whether samples of a key that was undeclared, or marks, may still come."""
+        return self._pending > 0
 
     def adjust(self, wanted: Iterable[str]) -> bool:
-        """Declare these keys and no others; whether any had to go. One caller at a time."""
+        """Declare these keys and no others; whether any had to go."""
         needed = frozenset(wanted)
-        new, old = needed - self._declared.keys(), self._declared.keys() - needed
-        with self._lock:
-            self._retiring += len(old)
-        for key in sorted(new):
-            # On Zenoh's own thread: a thread for each key would be the way otherwise.
-            handler = zenoh.handlers.Callback(self._arrive, self._drop, indirect=False)
-            self._declared[key] = self._declare(key, handler)
-        for key in sorted(old):
-            self._declared.pop(key).undeclare()
+        with self._adjusting:
+            new, old = needed - self._declared.keys(), self._declared.keys() - needed
+            self._expect(len(old))
+            for key in sorted(new):
+                self._declared[key] = self._declare(key, self._handler(key))
+            for key in sorted(old):
+                self._declared.pop(key).undeclare()
         return bool(old)
 
-    def _drop(self) -> None:
-        self._arrive(RETIRED)
+    def _handler(self, key: str) -> zenoh.handlers.Callback[zenoh.Sample]:
+        # On Zenoh's own thread: a thread for each key would be the way otherwise.
+        return zenoh.handlers.Callback(self._arrive, partial(self._drop, key), indirect=False)
 
-    def retired(self) -> None:
-        """The last sample of an undeclared key was read."""
+    def _drop(self, key: str) -> None:
+        """The last sample came by the subscriber that this key had."""
+        lane = self._declared.get(key)
+        if isinstance(lane, Lane):
+            lane.former_is_gone()
+            self._arrive(self._mark(lane.open))
+        else:
+            self._arrive(self._mark())
+
+    def _mark(self, and_do: Callable[[], None] = lambda: None) -> Any:
+        def read() -> None:
+            and_do()
+            self._expect(-1)
+
+        return Mark(read)
+
+    def _expect(self, number: int) -> None:
         with self._lock:
-            self._retiring -= 1
+            self._pending += number
 
     def close(self) -> None:
         """Undeclare all."""
         self.adjust(())
+
+    # Keys that very many messages come by; on the reading thread
+
+    def hurry(self, sample: zenoh.Sample) -> None:
+        """Read the key that this sample came by from a lane, from now on until there are few.
+
+        Meanwhile a message may arrive by both ways, so only those that can be told apart will do.
+        """
+        if self._lanes is None or sample.timestamp is None or len(sample.payload) > HEAVY:
+            return
+        if self.is_changing or not self._adjusting.acquire(blocking=False):
+            return
+        try:
+            key = self._declared_for(sample.key_expr)
+            if key is not None and not isinstance(self._declared[key], Lane):
+                self._open_lane(key, self._lanes)
+        finally:
+            self._adjusting.release()
+
+    def _declared_for(self, key: zenoh.KeyExpr) -> str | None:
+        return next((each for each in self._declared if zenoh.KeyExpr(each).includes(key)), None)
+
+    def _open_lane(self, key: str, lanes: Lanes) -> None:
+        self._expect(2)  # what the subscriber of now has left, and what came by both ways
+        former = self._declared[key]
+
+        def ask_to_open(lane: Lane) -> None:
+            self._expect(1)
+            lanes.put_behind(self._mark(lane.open))
+
+        lane = self._declared[key] = Lane(
+            partial(self._declare, key),
+            ask_to_open=ask_to_open,
+            on_settled=partial(self._expect, -1),
+            on_idle=partial(self._leave_lane, key),
+            on_end=lambda: lanes.put_behind(self._mark()),
+        )
+        former.undeclare()
+        lanes.add(lane.take)
+
+    def _leave_lane(self, key: str) -> None:
+        if self.is_changing or not self._adjusting.acquire(blocking=False):
+            return  # asked again in a moment
+        try:
+            lane = self._declared.get(key)
+            if isinstance(lane, Lane):
+                self._expect(1)
+                self._declared[key] = self._declare(key, self._handler(key))
+                lane.undeclare()
+        finally:
+            self._adjusting.release()

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from zonal.geo import Point
 from zonal.keys import is_exact
-from zonal.session.declarations import RETIRED
+from zonal.session.declarations import Mark
 from zonal.session.geo_context import POINT_BYTES
 from zonal.session.listeners import Listener, Listeners
 from zonal.session.reading import Reading
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 _KEY_OF = attrgetter("key_expr")
 _KNOWN_PLACES = 65_536
+_MANY, _BUSY = 64, 8
+"""So many samples at a time, so often in a row, are worth a lane of their own."""
 
 _Entry: TypeAlias = tuple[Point, tuple[Listener, ...]]
 
@@ -70,6 +72,7 @@ class Edge:
         # there; only valid while no listener comes, goes or moves.
         self._known: dict[str | tuple[str, bytes], _Entry] = {}
         self._reading = Reading()
+        self._busy = 0
         self.received = 0
 
     @property
@@ -162,30 +165,29 @@ class Edge:
 
     # What arrives; on the reading thread
 
-    def process(self, batch: list[zenoh.Sample]) -> None:
-        """Read, check and hand over samples as they arrived."""
+    def process(self, batch: list[Any]) -> None:
+        """Read, check and hand over samples as they arrived; between them may stand marks."""
         if len(batch) == 1 and self._process_alone(batch[0]):
             return
         if self._declarations.is_changing:
-            batch = self._without_retired(batch)
+            batch = self._without_marks(batch)
         if self._recoverer is not None:
             self._recoverer.hear(batch)
             return
+        self._busy = self._busy + 1 if len(batch) >= _MANY else 0
+        if self._busy >= _BUSY:
+            self._busy = 0
+            self._declarations.hurry(batch[-1])
         wanted = self._sorted(batch)
-        if len(wanted) == 1:
-            ((listener, samples),) = wanted.items()
-            if len(samples) == 1:
-                listener.deliver_alone(samples[0])
-                return
-        for listener, samples in wanted.items():
-            listener.deliver(samples)
+        for number, (listener, samples) in enumerate(wanted.items(), 1):
+            listener.deliver(samples, at_once=number == len(wanted))
 
-    def _process_alone(self, raw: zenoh.Sample) -> bool:
+    def _process_alone(self, raw: Any) -> bool:
         """The same for one that comes alone from a known place to one listener: the quickest way.
 
         False where it is another one.
         """
-        if raw is RETIRED or self._may_repeat or self._recoverer is not None:
+        if type(raw) is Mark or self._may_repeat or self._recoverer is not None:
             return False
         key = str(raw.key_expr)
         entry = self._known.get(key)
@@ -194,21 +196,23 @@ class Edge:
         self.received += 1
         if self._shorthands is not None and key not in self._shorthands:
             self._shorthands.heard(key)
-        entry[1][0].deliver_alone(Sample(raw, entry[0]))
+        entry[1][0].deliver((Sample(raw, entry[0]),), at_once=True)
         return True
 
-    def _without_retired(self, batch: list[zenoh.Sample]) -> list[zenoh.Sample]:
-        """Behind the mark of an undeclared key nothing comes twice any more."""
-        if RETIRED not in batch:
-            return batch
-        last = len(batch) - 1 - batch[::-1].index(RETIRED)
-        for listener, samples in self._sorted(
-            [s for s in batch[:last] if s is not RETIRED]
-        ).items():
-            listener.deliver(samples)
-        for _ in range(batch.count(RETIRED)):
-            self._declarations.retired()
-        return batch[last + 1 :]
+    def _without_marks(self, batch: list[Any]) -> list[zenoh.Sample]:
+        """What stands behind the last mark; what stands before is handed over, marks are read."""
+        marks = [each for each in batch if isinstance(each, Mark)]
+        if marks:
+            last = batch.index(marks[-1])
+            before = [each for each in batch[:last] if not isinstance(each, Mark)]
+            batch = batch[last + 1 :]
+            if self._recoverer is not None:
+                self._recoverer.hear(before)
+            else:
+                self._hand_over(before)
+            for mark in marks:
+                mark.read()
+        return batch
 
     def _hand_over(self, batch: list[zenoh.Sample]) -> None:
         """Samples that recovery has put into order."""

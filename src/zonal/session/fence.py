@@ -14,7 +14,7 @@ from zonal.session.stamps import micros_of_stamp, stamp_parts
 from zonal.session.subscriber import Subscriber
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from zonal.border import BorderPlan, ZoneSet
     from zonal.geo import Area
@@ -33,18 +33,16 @@ _ASKED_AT_A_TIME = 100
 class FenceSubscriber(Subscriber):
     """Hands samples over as they come, on the session's reading thread."""
 
-    def __init__(self, *args: Any, take: Callable[[list[Sample]], None], **options: Any) -> None:
+    def __init__(
+        self, *args: Any, take: Callable[[Sequence[Sample]], None], **options: Any
+    ) -> None:
         self._take = take
         super().__init__(*args, **options)
 
-    def deliver(self, samples: list[Sample]) -> None:
+    def deliver(self, samples: Sequence[Sample], *, at_once: bool = False) -> None:  # noqa: ARG002
         """To the fence."""
         self._accepted += len(samples)
         self._take(samples)
-
-    def deliver_alone(self, sample: Sample) -> None:
-        """To the fence."""
-        self.deliver([sample])
 
 
 class Fence(Incoming[FenceEvent]):
@@ -143,7 +141,7 @@ class Fence(Incoming[FenceEvent]):
         """Hand every event to a callback, one after another, in threads of the session's own."""
         self._call_back(self._name, function, threads)
 
-    def take(self, samples: list[Sample]) -> None:
+    def take(self, samples: Sequence[Sample]) -> None:
         """On the reading thread: messages from the zones and from around them."""
         with self._lock:
             if self._waiting is not None:
@@ -197,7 +195,7 @@ class Fence(Incoming[FenceEvent]):
         area: Area = self.zones.areas[0].at(self._position.current())
         return type(self.zones)(self.zones.names, (area,))
 
-    def _events_of(self, samples: list[Sample]) -> list[FenceEvent]:
+    def _events_of(self, samples: Sequence[Sample]) -> list[FenceEvent]:
         events: list[FenceEvent] = []
         places: list[NotedPlace] = []
         for sample in samples:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import zenoh
 
-from zonal.session.declarations import RETIRED, Declarations
+from zonal.session.declarations import Declarations, Mark
 from zonal.session.reading import Reading
 
 if TYPE_CHECKING:
@@ -57,11 +57,11 @@ class Gathering:
     def _declare(self, key: str, handler: zenoh.handlers.Callback[zenoh.Sample]) -> Any:
         return self._session.declare_subscriber(key, handler, allowed_origin=zenoh.Locality.REMOTE)
 
-    def _process(self, batch: list[zenoh.Sample]) -> None:
+    def _process(self, batch: list[Any]) -> None:
         samples = []
         for raw in batch:
-            if raw is RETIRED:
-                self._declarations.retired()
+            if isinstance(raw, Mark):
+                raw.read()
             elif (sample := self._reading.read(raw, unique=True)) is not None:
                 samples.append(sample)
         if samples:

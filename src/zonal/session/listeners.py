@@ -8,7 +8,7 @@ from zonal.geo import Point
 from zonal.index import SubscriptionIndex
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from zonal.geo import Area
     from zonal.session.geo_context import GeoContext
@@ -42,11 +42,11 @@ class Listener(Protocol):
     def accepts(self, context: GeoContext | None) -> bool:
         """The exact checks at the edge."""
 
-    def deliver(self, samples: list[Sample]) -> None:
-        """Take samples that passed."""
+    def deliver(self, samples: Sequence[Sample], *, at_once: bool = False) -> None:
+        """Take samples that passed.
 
-    def deliver_alone(self, sample: Sample) -> None:
-        """Take one that came alone, on the reading thread, which has nothing else to do now."""
+        `at_once`: on the reading thread, as the last thing it does with what it has read.
+        """
 
 
 class Listeners:

@@ -81,8 +81,11 @@ class Receiving:
         recoverer = partial(Recoverer, self._asker, recovery) if recovery else None
 
         def declarations(edge: Edge) -> Declarations:
+            in_order = history is None and recovery is None
             return Declarations(
-                partial(self._declare, history, edge), self.arrivals.door(edge.process)
+                partial(self._declare, history, edge),
+                self.arrivals.door(edge.process),
+                self.arrivals.lanes(edge.process) if in_order else None,
             )
 
         return Edge(

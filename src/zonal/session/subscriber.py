@@ -13,7 +13,7 @@ from zonal.session.sample import Sample
 from zonal.session.scope import Scope
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from zonal.geo import Area, Point
     from zonal.runtime import Arrivals, CallbackThreads
@@ -223,22 +223,12 @@ class Subscriber(Incoming[Sample]):
             return True
         return self._position.is_in(context.fence, attested=context.attested)
 
-    def deliver(self, samples: list[Sample]) -> None:
+    def deliver(self, samples: Sequence[Sample], *, at_once: bool = False) -> None:
         """To the callback, or into the mailbox."""
         self._accepted += len(samples)
         if self._keyring.is_used:
             samples = [self._keyring.opened(sample) for sample in samples]
-        self._bring(samples)
-
-    def deliver_alone(self, sample: Sample) -> None:
-        """The same, at once where that is possible."""
-        self._accepted += 1
-        if self._keyring.is_used:
-            sample = self._keyring.opened(sample)
-        if self._callback is None:
-            self._bring((sample,))
-        else:
-            self._callback.offer_alone(sample)
+        self._bring(samples, at_once=at_once)
 
 
 class PullSubscriber(Subscriber):

@@ -1,0 +1,128 @@
+"""A key that very many messages come by, read from one of Zenoh's channels instead of the queue.
+
+For a message in a queue of ours, Zenoh's thread has to get hold of the interpreter, which is most
+of what such a message costs. A channel of Zenoh's is filled without it, but has to be looked into:
+by a thread for each channel or, as here, by a reader that has no time to sleep anyway.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import time
+from typing import TYPE_CHECKING, Any
+
+import zenoh
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+CAPACITY = 2_048
+"""What may wait in a lane; whoever brings more is held up, as at the queue."""
+HEAVY = 16 * 1024
+"""Larger messages do not come by a lane, whose bytes nobody counts while they wait."""
+
+_DOUBTFUL_S = 0.05
+"""So long after a change of the way a message may still come by the other one."""
+_PATIENCE_S = 0.02
+_LOOKS, _FEW = 256, 8
+"""A lane that gave fewer messages a look, over so many looks, is given up."""
+
+
+class Lane:
+    """The messages of one declared key while there are many. On the reading thread.
+
+    It is shut until what came by the former way was read. Should that take long, `ask_to_open` is
+    called: Zenoh's thread may wait for room here before it can let go of the former way.
+
+    Args:
+        declare: makes Zenoh's subscriber from the channel.
+        ask_to_open: has `open` called behind all that has arrived by now.
+        on_settled: called when no message comes by the former way any more.
+        on_idle: called when few or large messages come; it may declare another way and end this.
+        on_end: called when the last message was taken.
+    """
+
+    def __init__(
+        self,
+        declare: Callable[[Any], Any],
+        ask_to_open: Callable[[Lane], None],
+        on_settled: Callable[[], None],
+        on_idle: Callable[[], None],
+        on_end: Callable[[], None],
+    ) -> None:
+        self._subscriber = declare(zenoh.handlers.FifoChannel(CAPACITY))
+        self._try_recv = self._subscriber.handler.try_recv
+        self._ask_to_open = ask_to_open
+        self._on_settled = on_settled
+        self._on_idle = on_idle
+        self._on_end = on_end
+        self._is_open = False
+        self._asks_at: float | None = time.monotonic() + _PATIENCE_S
+        self._settled = False
+        self._former_gone_at: float | None = None
+        self._taken_since = 0
+        self._ended_at: float | None = None
+        self._looks = self._taken = 0
+
+    def former_is_gone(self) -> None:
+        """The subscriber that the key had before was undeclared; from any thread."""
+        self._former_gone_at = time.monotonic()
+
+    def open(self) -> None:
+        """What came by the former way was read."""
+        self._is_open = True
+
+    def undeclare(self) -> None:
+        """Nothing more comes by it; what is there is still taken. From any thread."""
+        self._ended_at = time.monotonic()
+        self._subscriber.undeclare()
+
+    def take(self, most: int) -> list[zenoh.Sample] | None:
+        """What is there; None when the end is reached."""
+        if not self._is_open:
+            if self._asks_at is not None and time.monotonic() > self._asks_at:
+                self._asks_at = None
+                self._ask_to_open(self)
+            return []
+        if self._ended_at is not None:
+            return self._take_last(self._ended_at)
+        if not self._settled and self._may_settle():
+            self._settle()
+        items = self._there(most)
+        self._looks += 1
+        self._taken += len(items)
+        if not self._settled and self._former_gone_at is not None:
+            self._taken_since += CAPACITY if len(items) < most else most
+        if self._looks == _LOOKS:
+            if self._taken < _FEW * _LOOKS or (items and len(items[0].payload) > HEAVY):
+                self._on_idle()
+            self._looks = self._taken = 0
+        return items
+
+    def _there(self, most: int) -> list[zenoh.Sample]:
+        items: list[zenoh.Sample] = []
+        with contextlib.suppress(zenoh.ZError):  # read empty, and nobody fills it any more
+            items.extend(itertools.islice(iter(self._try_recv, None), most))
+        return items
+
+    def _may_settle(self) -> bool:
+        """Whether all that came by both ways has been taken: it was read empty, or once over."""
+        gone_at = self._former_gone_at
+        if gone_at is None or time.monotonic() - gone_at < _DOUBTFUL_S:
+            self._taken_since = 0
+            return False
+        return self._taken_since >= CAPACITY
+
+    def _settle(self) -> None:
+        self._settled = True
+        self._on_settled()
+
+    def _take_last(self, ended_at: float) -> list[zenoh.Sample] | None:
+        items = self._there(CAPACITY)
+        if items or time.monotonic() - ended_at < _DOUBTFUL_S:
+            return items
+        if not self._settled:
+            self._settle()
+        self._on_end()
+        return None
