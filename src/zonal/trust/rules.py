@@ -9,7 +9,7 @@ without a fence is for everybody. Only a message without a place is certainly ab
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -140,10 +140,12 @@ class Rules:
     Args:
         rules: all of them.
         positions: how users may move; the first that is for a user counts.
+        files: where their areas were read from.
     """
 
     rules: tuple[Rule, ...] = ()
     positions: tuple[Plausible, ...] = ()
+    files: tuple[str, ...] = field(default=(), compare=False)
 
     @cached_property
     def knows_anonymous(self) -> bool:
