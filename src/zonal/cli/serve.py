@@ -119,8 +119,7 @@ def serve(
         server = WebServer(session, options, counting)
         reloads = stack.enter_context(Reloads())
         reloads.on_hangup()
-        areas = () if allowed is None else map(Path, allowed.files)
-        rights = [path for path in (token_file, rules, *areas) if path is not None]
+        rights = [path for path in (token_file, rules) if path is not None]
         rights += [] if allowed is None else map(Path, allowed.files)
         reloads.watch("tokens and rules", rights, lambda: server.use(*who()))
         own_files = [path for path in (certificate, key) if path is not None]
