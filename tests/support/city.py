@@ -10,7 +10,7 @@ import ssl
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,6 +50,8 @@ class City:
     mqtt_port: int
     other_mqtt_port: int
     web_port: int
+    variables: dict[str, str]
+    """The environment of its commands."""
 
     @property
     def url(self) -> str:
@@ -171,18 +173,28 @@ def built(folder: Path) -> Iterator[City]:
     services = [shlex.split(line) for line in SERVICES.splitlines()]
     second = f"zonal broker --tls-port {other} --data broker-2"
     with ExitStack() as stack:
-        for number, words in enumerate([*services, shlex.split(second)]):
-            log = stack.enter_context((folder / f"{number}-{words[1]}.log").open("w"))
+
+        def start(number: int, words: list[str]) -> Callable[[], None]:
+            path = folder / f"{number}-{words[1]}.log"
+            log = stack.enter_context(path.open("w"))
             process = subprocess.Popen(
                 words, cwd=folder, env=variables, stdout=subprocess.PIPE, stderr=log, text=True
             )
             stack.callback(_end, process)
-            assert process.stdout is not None
-            started = next((line for line in process.stdout if _STARTED[words[1]] in line), None)
-            assert started, (words, (folder / f"{number}-{words[1]}.log").read_text())
-            drain = threading.Thread(target=process.stdout.read, daemon=True)
-            drain.start()
-        yield City(folder, ports[0], ports[1], other, ports[2])
+            output = process.stdout
+            assert output is not None
+
+            def wait() -> None:
+                assert any(_STARTED[words[1]] in line for line in output), path.read_text()
+                threading.Thread(target=output.read, daemon=True).start()
+
+            return wait
+
+        router, *others = [*services, shlex.split(second)]
+        start(0, router)()
+        for wait in [start(*each) for each in enumerate(others, 1)]:
+            wait()
+        yield City(folder, ports[0], ports[1], other, ports[2], variables)
 
 
 def _end(process: subprocess.Popen[str]) -> None:
