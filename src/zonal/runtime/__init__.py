@@ -8,7 +8,7 @@ remembers what was seen. Nothing here knows a place, a topic or a network.
 from zonal.runtime.arrivals import Arrivals, Lanes
 from zonal.runtime.callbacks import Callback, CallbackThreads
 from zonal.runtime.child_process import ChildProcess
-from zonal.runtime.closing import close_all
+from zonal.runtime.closing import close_all, patience
 from zonal.runtime.foreign_thread import keep_state
 from zonal.runtime.incoming import Incoming
 from zonal.runtime.loopback import is_loopback
@@ -29,4 +29,5 @@ __all__ = [
     "close_all",
     "is_loopback",
     "keep_state",
+    "patience",
 ]

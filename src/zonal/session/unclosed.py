@@ -1,7 +1,8 @@
 """What nobody closed is closed before the interpreter ends.
 
-A thread of Zenoh's that calls into an interpreter that is ending aborts the process. So open
-sessions and routers are closed while Python still runs, after the exit handlers of the user.
+A thread that comes back from Zenoh into an interpreter that is ending aborts the process. So open
+sessions and routers are closed while Python still runs, after the exit handlers of the user, and
+Zenoh's threads get a moment to leave what they are calling.
 """
 
 from __future__ import annotations
@@ -9,13 +10,18 @@ from __future__ import annotations
 import asyncio
 import atexit
 import threading
+import time
 import weakref
 from typing import Self
 
-from zonal.runtime import close_all
+from zonal.runtime import close_all, patience
 
-_PATIENCE_S = 5.0
-"""How long the interpreter's end waits, for callbacks that are still running too."""
+_PATIENCE_S = 60.0
+"""How long the interpreter's end waits for the network, however busy the machine is."""
+_CALLBACK_PATIENCE_S = 5.0
+"""How long for a callback that is still running."""
+_LEAVING_S = 0.05
+"""How long the last message of a closed session may be on its way into Python."""
 
 
 _open: weakref.WeakSet[Closing] = weakref.WeakSet()
@@ -52,7 +58,9 @@ def _close_unclosed() -> None:
     unclosed = list(_open)
     if not unclosed:
         return
+    patience.seconds = _CALLBACK_PATIENCE_S
     closings = [one.close for one in unclosed]
     thread = threading.Thread(target=close_all, args=(closings,), name="zonal-exit", daemon=True)
     thread.start()
     thread.join(_PATIENCE_S)
+    time.sleep(_LEAVING_S)
