@@ -25,6 +25,7 @@ _LEAVING_S = 0.05
 
 
 _open: weakref.WeakSet[Closing] = weakref.WeakSet()
+_any_was_open = threading.Event()
 
 
 class Closing:
@@ -35,6 +36,7 @@ class Closing:
     def _close_at_exit(self) -> None:
         """From now on it is open."""
         _open.add(self)
+        _any_was_open.set()
 
     def close(self) -> None:
         """Close it; safe to call twice."""
@@ -55,11 +57,10 @@ class Closing:
 
 @atexit.register
 def _close_unclosed() -> None:
-    unclosed = list(_open)
-    if not unclosed:
+    if not _any_was_open.is_set():
         return
     patience.seconds = _CALLBACK_PATIENCE_S
-    closings = [one.close for one in unclosed]
+    closings = [one.close for one in _open]
     thread = threading.Thread(target=close_all, args=(closings,), name="zonal-exit", daemon=True)
     thread.start()
     thread.join(_PATIENCE_S)
