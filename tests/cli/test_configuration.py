@@ -263,6 +263,14 @@ def test_a_door_for_anybody_is_refused_unless_it_is_meant(
         check_door(*(given.get(word, word) for word in words))
 
 
+def test_a_peer_of_the_command_line_is_no_door_for_anybody(tmp_path: Path) -> None:
+    words = ("pub", "t", "x", "--mode", "peer", "-e", "scout", "--no-zenoh-scouting")
+    assert run(*words, "--zenoh-listen", "tcp/127.0.0.1:0").returncode == 0
+    assert "from beyond this machine" in run(*words, "--zenoh-listen", "tcp/0.0.0.0:0").stderr
+    (tmp_path / "zonal.toml").write_text('[zenoh]\nlisten = ["tcp/0.0.0.0:0"]\n')
+    assert "from beyond this machine" in run(*words, cwd=tmp_path).stderr
+
+
 def check_door(*words: str) -> None:
     refused = run_zonal(*words)
     assert refused.returncode == 1
