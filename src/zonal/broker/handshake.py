@@ -116,10 +116,11 @@ def admit(broker: BrokerState, connection: Connection, user: User, now: float,
     session, present = _session(broker, connection, packet, now)
     session.will = will
     session.precision_m = precision_m
+    hint = context.hint
     if context.location is not None:
-        broker.matching.locate(session, context.location)
+        hint = broker.move(session, context.location, now) or hint
     broker.journal.session(session)
-    welcome = _welcome(broker, connection, session, packet, proof, context.hint, present=present)
+    welcome = _welcome(broker, connection, session, packet, proof, hint, present=present)
     if len(welcome) > connection.maximum_packet:
         # Nothing may be said before CONNACK, and nothing longer than the client takes.
         broker.leave(connection, now, keep_will=False)

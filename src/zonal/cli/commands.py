@@ -73,6 +73,12 @@ def _serve() -> Any:
     return serve
 
 
+def _token() -> Any:
+    from zonal.cli.token import token
+
+    return token
+
+
 def _broker() -> Any:
     from zonal.cli.broker import app
 
@@ -139,6 +145,12 @@ def _replay() -> Any:
     return replay
 
 
+def _config() -> Any:
+    from zonal.cli.config import app
+
+    return app
+
+
 def _doctor() -> Any:
     from zonal.cli.doctor import doctor
 
@@ -159,6 +171,7 @@ COMMANDS: dict[str, Callable[[], Any]] = {
     "watch": _watch,
     "encode": _encode,
     "serve": _serve,
+    "token": _token,
     "broker": _broker,
     "store": _store,
     "record": _record,
@@ -170,6 +183,7 @@ COMMANDS: dict[str, Callable[[], Any]] = {
     "sql": _sql,
     "mesh": _mesh,
     "demo": _demo,
+    "config": _config,
     "doctor": _doctor,
     "completion": _completion,
 }
@@ -178,6 +192,7 @@ COMMANDS: dict[str, Callable[[], Any]] = {
 
 EXTRAS = {
     "serve": "web",
+    "token": "web",
     "broker": "broker",
     "record": "pipeline",
     "pipeline": "pipeline",

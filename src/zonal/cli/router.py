@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 import json
+from contextlib import ExitStack
 from typing import Annotated
 
 import typer
 
-from zonal.cli.connection import LOCAL_ROUTER, JsonLines
+from zonal.cli.connection import (
+    LOCAL_ROUTER,
+    Insecure,
+    JsonLines,
+    Metrics,
+    MetricsToken,
+    metrics_served,
+)
+from zonal.cli.shared import shared
 from zonal.cli.stopping import stop_event
+from zonal.cli.zenoh_log import ZenohLog
+from zonal.runtime import Family, Reloads, figures, figures_of
 from zonal.session import Router
 
 
@@ -24,13 +35,54 @@ def router(
         typer.Option("--connect", "-e", help="Another router to join; repeatable."),
     ] = None,
     scouting: Annotated[bool, typer.Option(help="Let others find it by multicast.")] = False,
+    metrics: Metrics = None,
+    metrics_token: MetricsToken = None,
+    insecure: Insecure = False,
     json_lines: JsonLines = False,
 ) -> None:
     """Run a stock Zenoh router until Ctrl-C."""
     stop = stop_event()
-    with Router(listen, connect=connect or (), scouting=scouting) as running:
+    with ExitStack() as stack:
+        log = stack.enter_context(ZenohLog())
+        security, json5 = shared().security, shared().json5
+        running = stack.enter_context(
+            Router(
+                listen,
+                connect=connect or (),
+                scouting=scouting,
+                security=security,
+                json5=json5,
+                insecure=insecure,
+            )
+        )
+        log.on_refused = running.visits.refuse
+        running.visits.on_came = log.came
+        running.watch_visits()
+        reloads = stack.enter_context(Reloads())
+        reloads.on_hangup()
+        own = [] if json5 is None else [json5]
+        reloads.watch("users and certificates", [*security.files, *own], running.reload)
+        stack.enter_context(
+            metrics_served(metrics, metrics_token, lambda: router_page(running), insecure=insecure)
+        )
         if json_lines:
             typer.echo(json.dumps({"endpoints": running.endpoints}))
         else:
             typer.echo(f"Stock Zenoh router on {', '.join(running.endpoints)}; Ctrl-C stops it.")
         stop.wait()
+
+
+def router_page(running: Router) -> str:
+    """The router's figures for Prometheus."""
+    visits = running.visits
+    family = Family("gauge", "Who is connected.", ("kind",))
+    kinds: dict[tuple[str, ...], float] = {
+        (kind,): float(count) for kind, count in running.kinds.items()
+    }
+    told = [
+        ("connections", "counter", "Connections that were let in.", visits.came),
+        ("connections_ended", "counter", "Connections that ended.", visits.left),
+        ("connections_refused", "counter", "Connections that were not let in.", visits.refused),
+    ]
+    sessions = "\n".join(figures("zonal_router_sessions", family, kinds))
+    return f"{sessions}\n{figures_of('zonal_router', told)}"

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from zonal.geo import Area, GivenArea, GivenPoint, Point, as_area, as_point
-from zonal.keys import Encoding, Place, encoding_named, encodings
-from zonal.session.way import blurred
+from zonal.keys import Encoding, Place, blurred, encoding_named, encodings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -16,6 +15,7 @@ if TYPE_CHECKING:
     from zonal.runtime import CallbackThreads
     from zonal.session.announcements import Announcements
     from zonal.session.followers import Followers
+    from zonal.session.keyring import Keyring
     from zonal.session.position import Position
     from zonal.session.way import Origin, Way
 
@@ -31,6 +31,7 @@ class SessionParts(NamedTuple):
     announcements: Announcements
     threads: CallbackThreads
     followers: Followers
+    keyring: Keyring
 
     def place(self, location: GivenPoint | None, precision_m: float | None) -> Place | None:
         """This location, or else our position, as finely as it may be told; None: not known."""

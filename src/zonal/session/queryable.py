@@ -11,6 +11,7 @@ from zonal.errors import AttachmentError
 from zonal.geo import Cell, as_point
 from zonal.keys import (
     Encoding,
+    blurred,
     check_topic,
     keys_to_announce,
     place_key,
@@ -23,7 +24,7 @@ from zonal.session.declared_keys import DeclaredKeys
 from zonal.session.geo_context import GeoContext, identity_of
 from zonal.session.parts import area_given
 from zonal.session.refusal import refusals
-from zonal.session.way import Origin, Way, blurred, fence_around
+from zonal.session.way import Origin, Way, fence_around
 
 if TYPE_CHECKING:
     from collections.abc import Callable
