@@ -31,7 +31,7 @@ from zonal.runtime.metrics import (
 )
 from zonal.runtime.recent import Recent
 from zonal.runtime.reloading import Reloads
-from zonal.runtime.settings_file import SettingsFile, line_of
+from zonal.runtime.settings_file import SettingsFile
 
 __all__ = [
     "CONTENT_TYPE",
@@ -60,6 +60,5 @@ __all__ = [
     "figures_of",
     "is_loopback",
     "keep_state",
-    "line_of",
     "without_passwords",
 ]
