@@ -130,9 +130,14 @@ def test_fenced_messages_are_for_tokens_that_may_and_those_inside(guarded: Web) 
     assert answer.status_code == 403
     fence, elsewhere = Circle(MILANO, radius_m=500), Circle(BERLIN, radius_m=500)
 
-    def tell(value: str, geofence: Circle | None) -> None:
+    def tell(value: str, geofence: Circle | None, *, attested: bool = False) -> None:
         guarded.sensor.put(
-            "city/alert", value, location=MILANO, geofence=geofence, content_encoding="text/plain"
+            "city/alert",
+            value,
+            location=MILANO,
+            geofence=geofence,
+            attested=attested,
+            content_encoding="text/plain",
         )
 
     with (
@@ -145,13 +150,14 @@ def test_fenced_messages_are_for_tokens_that_may_and_those_inside(guarded: Web) 
             wait_for(guarded, reader.next_named("ready").data["declared"])
         tell("milano", fence)
         tell("berlin", elsewhere)
+        tell("vouched", fence, attested=True)
         tell("end", None)
-        assert heard(everything, "end") == ["milano", "berlin", "end"]
+        assert heard(everything, "end") == ["milano", "berlin", "vouched", "end"]
         assert heard(inside, "end") == ["milano", "end"]
         assert heard(liar, "end") == ["end"], "it may not say that it is in Berlin"
         assert heard(nowhere, "end") == ["end"]
     told = guarded.http.get("/-/events", headers=bearer("all")).json()
-    assert [event["value"] for event in told] == ["milano", "berlin", "end"]
+    assert [event["value"] for event in told] == ["milano", "berlin", "vouched", "end"]
     told = guarded.http.get("/-/events", headers=bearer("secret")).json()
     assert [event["value"] for event in told] == ["end"]
 
@@ -277,3 +283,17 @@ def test_an_area_without_keys_is_refused(tmp_path: Path) -> None:
     assert "give some" in done.stderr
     with pytest.raises(WebError, match="grants nothing"):
         WebAccess(WebOptions(tokens=(grant_for("t", "anna"),)))
+
+
+def test_a_fence_for_attested_positions_can_be_written(web_with: WebWith) -> None:
+    web = web_with()
+    fence = "geofence=CIRCLE(9.19%2045.4642,500)"
+    with web.sensor.declare_subscriber("city/alert", fenced=True) as everything:
+        wait_for_match(web.session.zenoh, "city/alert")
+        answer = web.http.put(f"/city/alert?{IN_MILANO}&{fence}&attested=true", content=b"x")
+        assert answer.status_code == 200
+        sample = everything.recv(timeout=15)
+        assert sample is not None
+        assert sample.context is not None
+        assert sample.context.attested
+    assert web.http.put("/city/alert?attested=true").status_code == 400

@@ -76,11 +76,13 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     ),
     "export": ("zonal export out/lake -o centre.parquet --area circle:45.46,9.19,2km",),
     "sql": ("zonal sql 'select zone, max(mean) from windows group by zone' out/lake",),
-    "mesh node": ("zonal mesh node --position 45.46,9.19",),
+    "mesh node": ("zonal mesh node --position 45.46,9.19 --insecure",),
     "mesh sub": ("zonal mesh sub 'street/**' --area circle:45.46,9.19,500m",),
     "mesh pub": ("zonal mesh pub street/a/noise loud",),
     "mesh status": ("zonal mesh status --watch",),
-    "mesh gateway": ("zonal mesh gateway --topic 'street/**' --connect tcp/127.0.0.1:7447",),
+    "mesh gateway": (
+        "zonal mesh gateway --topic 'street/**' --connect tcp/127.0.0.1:7447 --insecure",
+    ),
     "demo": (
         "zonal demo",
         "zonal demo --feed gpx:ride.gpx",

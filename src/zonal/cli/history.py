@@ -12,6 +12,7 @@ from zonal.cli.connection import (
     LOCAL_ROUTER,
     Area,
     Connect,
+    Insecure,
     JsonLines,
     Metrics,
     MetricsToken,
@@ -40,6 +41,7 @@ def history(
     mode: Mode = "client",
     metrics: Metrics = None,
     metrics_token: MetricsToken = None,
+    insecure: Insecure = False,
     json_lines: JsonLines = False,
 ) -> None:
     """Print messages of the past; no Spark is started."""
@@ -53,7 +55,10 @@ def history(
             connected(connect, mode) as session,
             HistoryService(session, past, topic, area=wanted, max_replies=limit) as served,
             metrics_served(
-                metrics, metrics_token, lambda: counted("zonal_history", served.counters)
+                metrics,
+                metrics_token,
+                lambda: counted("zonal_history", served.counters),
+                insecure=insecure,
             ),
         ):
             typer.echo(f"answering queries about {topic}", err=True)

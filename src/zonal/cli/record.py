@@ -13,6 +13,7 @@ from zonal.cli.connection import (
     LOCAL_ROUTER,
     Area,
     Connect,
+    Insecure,
     JsonLines,
     Metrics,
     MetricsToken,
@@ -53,6 +54,7 @@ def record(
     mode: Mode = "client",
     metrics: Metrics = None,
     metrics_token: MetricsToken = None,
+    insecure: Insecure = False,
     json_lines: JsonLines = False,
 ) -> None:
     """Record messages, with their places, until Ctrl-C."""
@@ -74,7 +76,7 @@ def record(
             start = recorder.log.next_offset()
             progress.print(f"recording into {log} from offset {start}", soft_wrap=True)
             with (
-                metrics_served(metrics, metrics_token, lambda: _page(recorder)),
+                metrics_served(metrics, metrics_token, lambda: _page(recorder), insecure=insecure),
                 progress.status("waiting for messages") as status,
             ):
                 while not stop.wait(_REPORT_S) and (end is None or time.monotonic() < end):

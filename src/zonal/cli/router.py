@@ -78,7 +78,7 @@ def router(
             "users, rules and certificates", watched, lambda: running.reload(allowed.settings())
         )
         stack.enter_context(
-            metrics_served(metrics, metrics_token, lambda: _page(running), insecure=insecure)
+            metrics_served(metrics, metrics_token, lambda: router_page(running), insecure=insecure)
         )
         if json_lines:
             typer.echo(json.dumps({"endpoints": running.endpoints}))
@@ -108,7 +108,7 @@ class _Allowed:
         return {"access_control": compiled.access_control}
 
 
-def _page(running: Router) -> str:
+def router_page(running: Router) -> str:
     """The router's figures for Prometheus."""
     visits = running.visits
     family = Family("gauge", "Who is connected.", ("kind",))

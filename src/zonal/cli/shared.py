@@ -79,6 +79,9 @@ def _read_file(context: typer.Context, value: str | None) -> None:
     if value is not None or shared().file is None:
         shared().file = find_file(value)
     file = shared().file
+    below = getattr(context.command, "commands", {})
+    if below.keys() & getattr(context, "words", ()):
+        return  # a command below it is meant, whose section this is then
     context.default_map = {} if file is None else defaults_of(context, file)
 
 
@@ -133,9 +136,22 @@ def add_shared(command: Any, words: str) -> None:
         added |= _zenoh_options("")
     elif "connect" in names:
         added |= _zenoh_options("zenoh_")
+    if getattr(command, "commands", None):
+        _remember_words(command)
     command.params.extend(
         param for param in _made(added) if param.name not in names or param.name == "config"
     )
+
+
+def _remember_words(group: Any) -> None:
+    """Have a group know what follows it, while its own options are read."""
+    parse = group.parse_args
+
+    def parse_args(context: Any, words: list[str]) -> Any:
+        context.words = frozenset(words)
+        return parse(context, words)
+
+    group.parse_args = parse_args
 
 
 def _zenoh_options(prefix: str) -> dict[str, _Told]:

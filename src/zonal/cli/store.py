@@ -11,6 +11,7 @@ from zonal.cli.connection import (
     LOCAL_ROUTER,
     Area,
     Connect,
+    Insecure,
     JsonLines,
     Metrics,
     MetricsToken,
@@ -43,6 +44,7 @@ def store(
     mode: Mode = "client",
     metrics: Metrics = None,
     metrics_token: MetricsToken = None,
+    insecure: Insecure = False,
     json_lines: JsonLines = False,
 ) -> None:
     """Keep the newest value of each thing and answer `zonal get`, until Ctrl-C."""
@@ -61,7 +63,7 @@ def store(
                 return counted("zonal_store", newest.counters, things=len(newest))
 
             with (
-                metrics_served(metrics, metrics_token, page),
+                metrics_served(metrics, metrics_token, page, insecure=insecure),
                 console.status("waiting for messages") as status,
             ):
                 while not stop.wait(_REPORT_S):

@@ -1,8 +1,9 @@
-"""What everything that runs stands on: the way from foreign threads to user code, child processes.
+"""What everything that runs stands on: ways to user code, processes, configuration, log, figures.
 
 `arrivals` (one queue, one reader) hands over what a network library's threads bring; `mailbox`
 holds what waits for user code, `callbacks` runs it, `incoming` is what it iterates over; `recent`
-remembers what was seen. Nothing here knows a place, a topic or a network.
+remembers what was seen. `settings_file`, `logs`, `metrics` and `reloading` are what every service
+has. Nothing here knows a place, a topic or Zenoh.
 """
 
 from zonal.runtime.arrivals import Arrivals, Lanes

@@ -92,9 +92,9 @@ class Feed:
                 self._metrics.count_topic("zonal_matches", self.selection.key, encoding_of_key(key))
             self.events += 1
             data = border_event(item) if isinstance(item, FenceEvent) else to_event(item)
-            fence, chunk = None if sample is None else sample.geofence, framed(data)
+            chunk = framed(data)
             for stream in self.streams:
-                if stream.hears(fence):
+                if stream.hears(sample):
                     stream.offer(data, chunk)
             handed += 1
             if handed % _BATCH == 0:

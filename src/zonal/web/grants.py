@@ -80,8 +80,7 @@ class WebGrant:
         """A message as it may be seen; None: not at all."""
         if not self.rules and self.fenced:
             return sample
-        fence = None if self.fenced else sample.geofence
-        if fence is not None and (asked.own is None or not fence.contains(asked.own)):
+        if not (self.fenced or is_for(sample, asked.own)):
             return None
         key = sample.key
         if sample.place is None:
@@ -136,6 +135,17 @@ class Asked:
 
 ANYBODY = WebGrant(None, fenced=True, metrics=True, admin=True)
 """For everyone on this machine, where neither tokens nor rules are set."""
+
+
+def is_for(sample: Sample, own: Point | None) -> bool:
+    """Whether a message is for somebody who says to be here.
+
+    A fence that wants somebody to vouch for it is for nobody who only says so.
+    """
+    context = sample.context
+    if context is None or context.fence is None:
+        return True
+    return own is not None and not context.attested and context.fence.contains(own)
 
 
 def _told(sample: Sample, place: Place, near: Point | None) -> Sample:

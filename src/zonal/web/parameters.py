@@ -38,6 +38,8 @@ class Parameters:
     location: Point | None = None
     area: Area | None = None
     geofence: Area | None = None
+    attested: bool = False
+    """Whether the fence is only for those whose position somebody vouches for."""
     encodings: tuple[str, ...] = ()
     precision_m: float | None = None
     fenced: bool = False
@@ -82,6 +84,7 @@ def read_parameters(query: bytes, operation: Operation, limits: WebLimits) -> Pa
         location=location,
         area=_area(given, location, limits),
         geofence=_wkt(given["geofence"], "geofence", limits) if "geofence" in given else None,
+        attested=_flag(given, "attested"),
         encodings=_encodings(given, technique),
         precision_m=precision_m,
         fenced=_flag(given, "fenced"),

@@ -63,6 +63,7 @@ def options_of(parameters: Parameters) -> dict[str, Any]:
     return {
         "location": parameters.location,
         "geofence": parameters.fence,
+        "attested": parameters.attested,
         "encoding": parameters.one_encoding,
         "precision_m": parameters.precision_m,
     }

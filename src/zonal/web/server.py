@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from zonal.web.options import WebOptions
 
 _GRACE_S = 3
+_BACKLOG = 4096
 _LOOK_S = 0.05
 """How often it is looked whether uvicorn has started, or is asked to end."""
 
@@ -133,7 +134,7 @@ class WebServer:
             "date_header": False,
             "proxy_headers": False,
             "timeout_graceful_shutdown": _GRACE_S,
-            "backlog": 4096,
+            "backlog": _BACKLOG,
         }
         if self.options.certificate is not None:
             settings["ssl_certfile"] = str(self.options.certificate)
@@ -153,6 +154,7 @@ def _listen(options: WebOptions) -> socket.socket:
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((options.host, options.port))
+        listener.listen(_BACKLOG)  # whoever comes now waits until it has started
     except OSError as error:
         listener.close()
         raise WebError(

@@ -7,13 +7,14 @@ import math
 from collections import deque
 from typing import TYPE_CHECKING, Self
 
-from zonal.web.grants import ANYBODY
+from zonal.web.grants import ANYBODY, is_for
 from zonal.web.presentation import event
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from zonal.geo import Area, Point
+    from zonal.geo import Point
+    from zonal.session import Sample
     from zonal.web.options import WebLimits
 
 HEARTBEAT = b": alive\n\n"
@@ -57,9 +58,12 @@ class Stream:
     def __len__(self) -> int:
         return len(self._events)
 
-    def hears(self, fence: Area | None) -> bool:
-        """The third check of the geo-context: a fenced message is for those inside the fence."""
-        if fence is None or self._own is None or fence.contains(self._own):
+    def hears(self, sample: Sample | None) -> bool:
+        """The third check of the geo-context: a fenced message is for those inside the fence.
+
+        Where the fence wants somebody to vouch for that, what the reader says is not enough.
+        """
+        if sample is None or self._own is None or is_for(sample, self._own):
             return True
         self.fenced_out += 1
         return False
