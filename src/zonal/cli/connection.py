@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -94,15 +95,20 @@ def connected(
     """
     options = shared()
     endpoints = [endpoint for endpoint in connect if endpoint != "scout"]
-    if options.json5 is not None:
-        endpoints = [] if connect == LOCAL_ROUTER else endpoints
-        config = zonal.config(json5=options.json5, connect=endpoints, security=options.security)
+    make = partial(
+        zonal.config,
+        listen=options.listen,
+        scouting=options.scouting,
+        security=options.security,
+        json5=options.json5,
+        settings=settings,
+    )
+    if options.json5 is None:
+        config = make(check_mode(mode), connect=endpoints)
+    else:
+        config = make(connect=[] if connect == LOCAL_ROUTER else endpoints)
         if config.get_json("mode") == "null":
             config.insert_json5("mode", json.dumps(check_mode(mode)))
-    else:
-        config = zonal.config(
-            check_mode(mode), connect=endpoints, security=options.security, settings=settings
-        )
     return zonal.open(config, encoding=encoding, position=given(position, parse_point))
 
 

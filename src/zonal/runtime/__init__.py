@@ -1,14 +1,15 @@
-"""What everything that runs stands on: the way from foreign threads to user code, child processes.
+"""What everything that runs stands on: ways to user code, processes, configuration, log, figures.
 
 `arrivals` (one queue, one reader) hands over what a network library's threads bring; `mailbox`
 holds what waits for user code, `callbacks` runs it, `incoming` is what it iterates over; `recent`
-remembers what was seen. Nothing here knows a place, a topic or a network.
+remembers what was seen. `settings_file`, `logs`, `metrics` and `reloading` are what every service
+has. Nothing here knows a place, a topic or Zenoh.
 """
 
 from zonal.runtime.arrivals import Arrivals, Lanes
 from zonal.runtime.callbacks import Callback, CallbackThreads
 from zonal.runtime.child_process import ChildProcess
-from zonal.runtime.closing import close_all
+from zonal.runtime.closing import close_all, patience
 from zonal.runtime.foreign_thread import keep_state
 from zonal.runtime.incoming import Incoming
 from zonal.runtime.logs import (
@@ -31,7 +32,7 @@ from zonal.runtime.metrics import (
 )
 from zonal.runtime.recent import Recent
 from zonal.runtime.reloading import Reloads
-from zonal.runtime.settings_file import SettingsFile, line_of
+from zonal.runtime.settings_file import SettingsFile
 
 __all__ = [
     "CONTENT_TYPE",
@@ -60,6 +61,6 @@ __all__ = [
     "figures_of",
     "is_loopback",
     "keep_state",
-    "line_of",
+    "patience",
     "without_passwords",
 ]

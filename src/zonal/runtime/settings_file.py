@@ -49,7 +49,18 @@ class SettingsFile:
 
     def line(self, where: tuple[str, ...]) -> int:
         """The line that a section, or a key of one, begins in."""
-        return line_of(self._text, where)
+        # The longest beginning of the file that can be read and does not have it yet ends there.
+        lines = self._text.splitlines(keepends=True)
+        found = 1
+        for count in range(1, len(lines)):
+            try:
+                read: Any = tomllib.loads("".join(lines[:count]))
+            except tomllib.TOMLDecodeError:
+                continue
+            if _has(read, where):
+                break
+            found = count + 1
+        return found
 
     def mistake(self, where: tuple[str, ...], said: str) -> ConfigurationError:
         """What to raise about a section or a key: `zonal.toml, line 3, [broker] port: …`."""
@@ -66,28 +77,9 @@ class SettingsFile:
         return self.mistake(where, f"no such {what}{hint}")
 
 
-def line_of(text: str, where: tuple[str | int, ...]) -> int:
-    """The line of a TOML text that a table or a key begins in; numbers count tables of a name."""
-    # The longest beginning of the text that can be read and does not have it yet ends there.
-    lines = text.splitlines(keepends=True)
-    found = 1
-    for count in range(1, len(lines)):
-        try:
-            read: Any = tomllib.loads("".join(lines[:count]))
-        except tomllib.TOMLDecodeError:
-            continue
-        if _has(read, where):
-            break
-        found = count + 1
-    return found
-
-
-def _has(read: Any, where: tuple[str | int, ...]) -> bool:
+def _has(read: Any, where: tuple[str, ...]) -> bool:
     for name in where:
-        if isinstance(name, int):
-            if not isinstance(read, list) or name >= len(read):
-                return False
-        elif not isinstance(read, dict) or name not in read:
+        if not isinstance(read, dict) or name not in read:
             return False
         read = read[name]
     return True

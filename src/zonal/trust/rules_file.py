@@ -33,7 +33,6 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from zonal.errors import GeometryError, RulesError, TopicError
 from zonal.geo import Area, area_from_geojson, area_from_wkt
-from zonal.runtime import line_of
 from zonal.trust.patterns import check_pattern
 from zonal.trust.plausibility import Plausible
 from zonal.trust.rules import Action, Rule, Rules
@@ -263,9 +262,21 @@ class _Reader:
         raise RulesError(f"{where}: {title}{f' {key}' if key else ''}: {what}") from None
 
     def _line(self, at: _At, key: str) -> int:
-        single = at.table in {"groups", "areas"} or at.table not in _TOP
-        table: tuple[str | int, ...] = (at.table,) if single else (at.table, at.number)
-        return line_of(self.text, (*table, key) if key else table)
+        """The line of a key in a table, or of the table; by its looks, since TOML tells none."""
+        lines = self.text.splitlines()
+        header = re.compile(rf"\s*\[\[?\s*[\"']?{re.escape(at.table)}[\"']?\s*\]\]?")
+        starts = [n for n, line in enumerate(lines) if header.match(line)]
+        if not starts:
+            plain = re.compile(rf"\s*[\"']?{re.escape(at.table)}[\"']?\s*[.=]")
+            return next((n + 1 for n, line in enumerate(lines) if plain.match(line)), 1)
+        start = starts[min(at.number, len(starts) - 1)]
+        wanted = re.compile(rf"\s*[\"']?{re.escape(key)}[\"']?\s*=")
+        for number in range(start + 1, len(lines) if key else start + 1):
+            if wanted.match(lines[number]):
+                return number + 1
+            if re.match(r"\s*\[\[?\s*[\w\"']", lines[number]):
+                break
+        return start + 1
 
 
 @dataclass(frozen=True)
