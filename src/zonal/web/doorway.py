@@ -116,7 +116,8 @@ class Doorway(uvicorn.Server):
             if not self._visitors.is_proxy(host):
                 now = asyncio.get_running_loop().time()
                 visitor = self._visitors.at(host, now)
-                visitor.pay(CONNECTION_COST if self.config.ssl is None else HANDSHAKE_COST, now)
+                cost = CONNECTION_COST if self.config.ssl is None else HANDSHAKE_COST
+                visitor.pay(cost, now, and_keep=1.0)  # for what it is going to ask
                 most = self._limits.connections_per_address
                 stack.enter_context(visitor.holding("connections", most))
             self._inside += 1

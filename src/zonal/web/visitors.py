@@ -52,12 +52,12 @@ class Visitor:
         open_here = any(self.held.values()) or self.selections
         return not open_here and self._allowance >= self._limits.burst_of_requests
 
-    def pay(self, cost: float, now: float) -> None:
-        """Take what so many requests cost from the allowance, or refuse."""
+    def pay(self, cost: float, now: float, *, and_keep: float = 0.0) -> None:
+        """Take what so many requests cost from the allowance, and leave so much, or refuse."""
         if not self._limits.requests_per_second:
             return
         self._earn(now)
-        if self._allowance < cost:
+        if self._allowance < cost + and_keep:
             rate = self._limits.requests_per_second
             raise Problem(429, f"more than {rate:g} requests a second from {self.name}", _LATER)
         self._allowance -= cost
