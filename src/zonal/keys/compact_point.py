@@ -101,7 +101,7 @@ def _near(point: Point, middle: tuple[int, int] | None) -> Point:
 
 
 def checked_cell(cell: Cell, expression: str) -> Cell:
-    """The cell of a blurred place, if a key with this location part can be its own."""
+    """The cell of a blurred place, if a key with this location part is its own or a wider one."""
     if not _can_be_of(cell, expression):
         raise LocationKeyError("a cell that is not where its key says")
     return cell
@@ -112,9 +112,11 @@ def _can_be_of(cell: Cell, expression: str) -> bool:
     if not expression.startswith(_BY_CELLS):
         return True
     try:
-        return expression in encoding_of_expression(expression).place_expressions(cell)
+        own = encoding_of_expression(expression).place_expressions(cell)
     except LocationKeyError:
         return False
+    is_wide = expression.endswith("/**")
+    return any(each == expression or (is_wide and each.startswith(expression[:-2])) for each in own)
 
 
 def exact_chunk(point: Point, origin: int, expression: str) -> str:
