@@ -42,12 +42,15 @@ def user_properties(kind: int, pairs: list[tuple[str, str]]) -> Properties | Non
 class Phone:
     """An MQTT client with a place."""
 
-    def __init__(self, service: Service, name: str, place: str | None = None) -> None:
-        pairs = [("location", place)] if place else []
+    def __init__(
+        self, service: Service, name: str, place: str | None = None, *,
+        properties: list[tuple[str, str]] | None = None, **login: str,
+    ) -> None:  # fmt: skip
+        pairs = properties or ([("location", place)] if place else [])
         self.client = aiomqtt.Client(
             "127.0.0.1", service.ports["mqtt"], identifier=name,
             protocol=aiomqtt.ProtocolVersion.V5,
-            properties=user_properties(PacketTypes.CONNECT, pairs),
+            properties=user_properties(PacketTypes.CONNECT, pairs), **login,
         )  # fmt: skip
         self.heard: list[aiomqtt.Message] = []
         self._listening: asyncio.Task[None] | None = None
@@ -76,9 +79,11 @@ class Phone:
             properties=user_properties(PacketTypes.SUBSCRIBE, list(places.items())),
         )  # fmt: skip
 
-    async def publish(self, topic: str, payload: str, qos: int = 1, **places: str) -> None:
+    async def publish(
+        self, topic: str, payload: str, qos: int = 1, *, retain: bool = False, **places: str
+    ) -> None:
         await self.client.publish(
-            topic, payload, qos=qos,
+            topic, payload, qos=qos, retain=retain,
             properties=user_properties(PacketTypes.PUBLISH, list(places.items())),
         )  # fmt: skip
 

@@ -67,11 +67,17 @@ class Distributor:
         self, message: Message, now: float, only: Collection[ClientSession] | None = None
     ) -> int:
         """Hands a message to everyone who wants it, or of these sessions; returns how many."""
-        if only is None:
+        if only is None and not message.is_for_attested:
             found = self._receivers(message)
         else:
             wanting = self._matching.find(message.topic, message.location, message.geofence)
-            mine = [each for each in wanting if each.session in only and _may_have(each, message)]
+            mine = [
+                each
+                for each in wanting
+                if (only is None or each.session in only)
+                and _may_have(each, message)
+                and each.session.is_let_in(message, now)
+            ]
             found = receivers_of(mine, message.source)
         copies, groups = found.copies, found.groups
         encodings = Encodings(message, now)
@@ -134,7 +140,7 @@ class Distributor:
             encodings = Tellings(encodings).to(session)
         if subscription.watch is not None:
             subscription.watch.resume(encodings.message)
-        elif subscription.passes_geo(message):
+        elif subscription.passes_geo(message, now):
             qos = min(subscription.qos, message.qos)
             session.deliver(encodings, qos, True, subscription.copy.identifiers)
 
@@ -193,6 +199,7 @@ class Distributor:
                 if other.shared_as == share
                 and other.session is not session
                 and _may_have(other, message)
+                and other.session.is_let_in(message, now)
             ]
             if members:
                 self._deliver_shared(members, Encodings(message, now))

@@ -22,7 +22,7 @@ import zenoh
 
 import zonal.session
 from zonal.broker.envelope import Arrived, seal, unseal
-from zonal.broker.geocontext import NOWHERE, with_location
+from zonal.broker.geocontext import ATTESTED, NOWHERE, with_location
 from zonal.broker.group_tokens import GroupTokens
 from zonal.broker.interest import ClientsInterest
 from zonal.broker.keymap import check_topic, fits, key_of_topic, topic_of_key
@@ -175,6 +175,7 @@ class Federation:
             message.payload,
             location=message.location,
             geofence=message.geofence,
+            attested=message.is_for_attested,
             content_encoding=encoding_of(message),
             attachment=seal(message, self._id, number, self._server.clock(), self._secret),
             congestion_control=(
@@ -267,6 +268,7 @@ def _from_zenoh(sample: Sample, payload: bytes) -> Message:
         raise AttachmentError(f"{sample.key!r} is no topic for MQTT clients")
     message = Message(topic, b"" if deleted else payload, qos=1, retain=deleted)
     describe(message, str(sample.content_encoding))
-    message.user_properties = with_location([], NOWHERE, sample.location)
+    demands = [] if sample.context is None or not sample.context.attested else [ATTESTED]
+    message.user_properties = with_location(demands, NOWHERE, sample.location)
     message.location, message.geofence = sample.location, sample.geofence
     return message

@@ -13,7 +13,7 @@ from zonal.broker.reason_codes import Refused, malformed, protocol_error
 from zonal.broker.session import middle_of
 from zonal.broker.topics import GEO, OWN_PREFIXES, valid_topic
 from zonal.broker.watch import follow
-from zonal.errors import GeometryError, MqttError
+from zonal.errors import AttestationError, GeometryError, MqttError
 
 if TYPE_CHECKING:
     from zonal.broker.connection import Connection
@@ -202,10 +202,16 @@ def _context(broker: BrokerState, properties: list[tuple[str, str]]) -> geoconte
 
 def _special(broker: BrokerState, session: ClientSession, packet: mqtt5.PublishPacket, topic: str,
              context: geocontext.Context, now: float) -> None:  # fmt: skip
-    """`$zonal/location` moves the client; the broker's other topics are its own."""
+    """`$zonal/location` moves the client, perhaps attested; other topics are the broker's own."""
     if topic != geocontext.LOCATION_TOPIC or not broker.settings.geo:
         raise Refused(reason_codes.NOT_AUTHORIZED, f"{topic[:80]!r} is the broker's own")
+    try:
+        broker.present(session, packet.user_properties, now)
+    except AttestationError as error:
+        raise Refused(reason_codes.NOT_AUTHORIZED, str(error)) from error
     location = context.location
+    if location is None and not packet.payload and session.attestation is not None:
+        location = session.attestation.cell.center
     if location is None:
         try:
             location = geocontext.read_location(packet.payload.decode())

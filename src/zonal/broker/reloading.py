@@ -6,6 +6,7 @@ Files are read in the thread that watches them; what they say is put in force in
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from zonal.broker import reason_codes
@@ -14,8 +15,6 @@ from zonal.broker.credentials import Credentials, read_passwords
 from zonal.trust import read_rules
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from zonal.broker.core import Broker
     from zonal.broker.server import Server
     from zonal.runtime import Reloads
@@ -53,7 +52,9 @@ class BrokerFiles:
 
             self._loop.call_soon_threadsafe(hold)
 
-        self._reloads.watch(f"rules {path}", [path], reload)
+        rules = self._broker.access.rules
+        areas = () if rules is None else rules.files
+        self._reloads.watch(f"rules {path}", [path, *map(Path, areas)], reload)
 
     def _send_away(self, users: frozenset[str]) -> None:
         now = self._server.clock()

@@ -28,7 +28,7 @@ from zonal.errors import BrokerError, StoreInUseError
 from zonal.keys import encoding_named
 from zonal.runtime import MetricsDoor, MetricsServer, Reloads, is_loopback
 from zonal.session import Security, config
-from zonal.trust import read_rules
+from zonal.trust import TrustedIssuers, read_rules
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -80,6 +80,8 @@ class Options:
     """Zenoh endpoints for others to join by."""
     federate: bool = False
     """Join Zenoh also without endpoints, by scouting."""
+    issuers: Path | None = None
+    """PEM: the public keys of those whose attested positions count."""
     federation_secret: Path | None = None
     """A file with what brokers know and others on the network do not."""
     zenoh_mode: Literal["client", "peer", "router"] | None = None
@@ -289,6 +291,8 @@ def settings(options: Options) -> Settings:
     found = options.settings
     if options.zones is not None:
         found = replace(found, zones=read_zones(options.zones))
+    if options.issuers is not None:
+        found = replace(found, issuers=TrustedIssuers([options.issuers.read_bytes()]))
     if options.locations is not None:
         found = replace(found, locations=read_location_rules(options.locations))
     return found

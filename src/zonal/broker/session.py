@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from zonal.broker.watch import BorderWatch
     from zonal.broker.will import Will
     from zonal.geo import Area, Point
+    from zonal.trust import Attestation
 
 NOTHING: deque[Outgoing] = deque(maxlen=0)
 """The queue of all sessions that have none: an empty one takes 760 bytes."""
@@ -85,7 +86,7 @@ class ClientSubscription:
         """What all members of its group subscribe to, wherever they listen."""
         return None if self.group is None else f"$share/{self.group}/{self.filter}"
 
-    def passes_geo(self, message: Message) -> bool:
+    def passes_geo(self, message: Message, now: float) -> bool:
         """Consumer and producer geo check, for a message that was retained."""
         area, here = self.area, self.session.location
         if area is not None:
@@ -97,7 +98,8 @@ class ClientSubscription:
                 return False
         if message.geofence is None:
             return True
-        return here is not None and message.geofence.contains(here)
+        is_inside = here is not None and message.geofence.contains(here)
+        return is_inside and self.session.is_let_in(message, now)
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -124,6 +126,8 @@ class ClientSession:
     incoming: dict[int, int] = field(default_factory=dict)
     """Reason codes of QoS 2 messages received and not yet released, by packet identifier."""
     location: Point | None = None
+    attestation: Attestation | None = None
+    """What somebody whom the operator trusts says of where it is."""
     precision_m: float | None = None
     """How finely its location is told to others; None: as it is known."""
     will: Will | None = None
@@ -135,6 +139,19 @@ class ClientSession:
     _resend: deque[Outgoing] = field(default_factory=lambda: NOTHING)
     _next_packet_id: int = 0
     _next_number: int = 0
+
+    @property
+    def subject(self) -> str:
+        """Whom its attested positions must name: the user who logged in, else the client."""
+        return self.user_name or self.client_id
+
+    def is_let_in(self, message: Message, now: float) -> bool:
+        """Whether it may get a message of whose geofence only those are let in who are attested."""
+        if not message.is_for_attested:
+            return True
+        found = self.attestation
+        assert message.geofence is not None
+        return found is not None and found.is_current(now) and found.is_inside(message.geofence)
 
     @property
     def told_location(self) -> Point | None:

@@ -23,7 +23,7 @@ from zonal.broker.session import ClientSession
 from zonal.broker.settings import NEVER, Settings
 from zonal.broker.throttle import Throttle
 from zonal.broker.timers import Timers
-from zonal.trust import Movements
+from zonal.trust import Movements, token_from_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -278,6 +278,24 @@ class BrokerState:
         self.matching.locate(session, location)
         self.journal.session(session)
         return ""
+
+    def present(
+        self, session: ClientSession, properties: Sequence[tuple[str, str]], now: float
+    ) -> None:
+        """Takes the attested position that a client presents, if it does.
+
+        `AttestationError` where it is no good. A client that never said where it is is from now on
+        in the middle of the cell.
+        """
+        text = next((text for name, text in properties if name == geocontext.ATTESTATION), None)
+        if text is None or self.settings.issuers is None:
+            return
+        found = self.settings.issuers.verify(
+            token_from_text(text), now=now, subject=session.subject
+        )
+        session.attestation = found
+        if session.location is None:
+            self.matching.locate(session, found.cell.center)
 
     def watch(self, connection: Connection, now: float) -> None:
         """Starts the keep-alive clock: one and a half times the interval (3.1.2.10)."""

@@ -52,7 +52,7 @@ def on_subscribe(broker: BrokerState, connection: Connection, session: ClientSes
         codes.append(qos)
         if verdict is not None and verdict.narrowed:
             problems.append(f"{asked.pattern[:80]!r}: {verdict.reason}")
-            broker.diary.narrowed(session.client_id, asked.pattern, verdict.rule, now)
+            broker.diary.narrowed(session.client_id, parsed.filter, verdict.rule, now)
         subscription = ClientSubscription(
             session,
             asked.pattern,

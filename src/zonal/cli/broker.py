@@ -73,6 +73,14 @@ def broker(
         Path | None,
         typer.Option(exists=True, dir_okay=False, help="File with a secret of all brokers."),
     ] = None,
+    issuers: Annotated[
+        Path | None,
+        typer.Option(
+            exists=True,
+            dir_okay=False,
+            help="Public keys (PEM) of those whose attested positions count.",
+        ),
+    ] = None,
     zenoh_mode: Annotated[
         str | None,
         typer.Option(help="How to take part: client (of routers), peer or router."),
@@ -145,6 +153,7 @@ def broker(
         listen=tuple(listen or ()),
         federate=federate,
         federation_secret=federation_secret,
+        issuers=issuers,
         zenoh_mode=given(zenoh_mode, check_mode),
         encodings=tuple(encoding or ()),
         listeners=tuple(listener or ()),

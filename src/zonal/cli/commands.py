@@ -85,6 +85,12 @@ def _broker() -> Any:
     return app
 
 
+def _rules() -> Any:
+    from zonal.cli.rules import app
+
+    return app
+
+
 def _store() -> Any:
     from zonal.cli.store import store
 
@@ -173,6 +179,7 @@ COMMANDS: dict[str, Callable[[], Any]] = {
     "serve": _serve,
     "token": _token,
     "broker": _broker,
+    "rules": _rules,
     "store": _store,
     "record": _record,
     "pipeline": _pipeline,

@@ -6,6 +6,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "router": (
         "zonal router",
         "zonal router --listen tls/0.0.0.0:7447 --certificate c.pem --key k.pem --users users.txt",
+        "zonal router --users users.txt --rules rules.toml",
     ),
     "pub": (
         "zonal pub city/air '{\"pm10\": 21}' --at 45.4642,9.19",
@@ -41,6 +42,12 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "broker kick": ("zonal broker kick phone-1",),
     "broker bridge": (
         "zonal broker bridge mqtt://127.0.0.1 mqtt://old-broker --topic 'sensors/# in 1'",
+    ),
+    "rules check": ("zonal rules check rules.toml",),
+    "rules compile": ("zonal rules compile rules.toml --users users.txt > router.json",),
+    "rules explain": (
+        "zonal rules explain alice publish city/air --at 45.4642,9.19",
+        "zonal rules explain alice subscribe 'city/#' --area circle:45.46,9.19,2km",
     ),
     "store": (
         "zonal store 'city/**'",

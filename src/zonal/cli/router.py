@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import logging
 from contextlib import ExitStack
-from typing import Annotated
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
@@ -20,7 +23,10 @@ from zonal.cli.shared import shared
 from zonal.cli.stopping import stop_event
 from zonal.cli.zenoh_log import ZenohLog
 from zonal.runtime import Family, Reloads, figures, figures_of
-from zonal.session import Router
+from zonal.session import Router, Security, read_users
+from zonal.trust import compile_rules, read_rules
+
+logger = logging.getLogger(__name__)
 
 
 def router(
@@ -35,6 +41,10 @@ def router(
         typer.Option("--connect", "-e", help="Another router to join; repeatable."),
     ] = None,
     scouting: Annotated[bool, typer.Option(help="Let others find it by multicast.")] = False,
+    rules: Annotated[
+        Path | None,
+        typer.Option(exists=True, help="What users may do, as far as keys say (rules.toml)."),
+    ] = None,
     metrics: Metrics = None,
     metrics_token: MetricsToken = None,
     insecure: Insecure = False,
@@ -45,6 +55,7 @@ def router(
     with ExitStack() as stack:
         log = stack.enter_context(ZenohLog())
         security, json5 = shared().security, shared().json5
+        allowed = _Allowed(rules, security)
         running = stack.enter_context(
             Router(
                 listen,
@@ -53,6 +64,7 @@ def router(
                 security=security,
                 json5=json5,
                 insecure=insecure,
+                settings=allowed.settings(),
             )
         )
         log.on_refused = running.visits.refuse
@@ -61,7 +73,10 @@ def router(
         reloads = stack.enter_context(Reloads())
         reloads.on_hangup()
         own = [] if json5 is None else [json5]
-        reloads.watch("users and certificates", [*security.files, *own], running.reload)
+        watched = [*security.files, *own, *allowed.files]
+        reloads.watch(
+            "users, rules and certificates", watched, lambda: running.reload(allowed.settings())
+        )
         stack.enter_context(
             metrics_served(metrics, metrics_token, lambda: router_page(running), insecure=insecure)
         )
@@ -70,6 +85,27 @@ def router(
         else:
             typer.echo(f"Stock Zenoh router on {', '.join(running.endpoints)}; Ctrl-C stops it.")
         stop.wait()
+
+
+@dataclass
+class _Allowed:
+    """The rules of a router's users as Zenoh's settings, read whenever they are asked for."""
+
+    path: Path | None
+    security: Security
+    files: tuple[Path, ...] = ()
+
+    def settings(self) -> dict[str, Any]:
+        """Its access control; what it cannot do of the rules is logged."""
+        if self.path is None:
+            return {}
+        rules = read_rules(self.path)
+        self.files = (self.path, *map(Path, rules.files))
+        known = () if self.security.users is None else read_users(Path(self.security.users))
+        compiled = compile_rules(rules, known)
+        for note in compiled.notes:
+            logger.warning("%s: %s", self.path, note)
+        return {"access_control": compiled.access_control}
 
 
 def router_page(running: Router) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import ExitStack
-from pathlib import Path  # noqa: TC003  (typer reads the annotations)
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -120,6 +120,7 @@ def serve(
         reloads = stack.enter_context(Reloads())
         reloads.on_hangup()
         rights = [path for path in (token_file, rules) if path is not None]
+        rights += [] if allowed is None else map(Path, allowed.files)
         reloads.watch("tokens and rules", rights, lambda: server.use(*who()))
         own_files = [path for path in (certificate, key) if path is not None]
         reloads.watch("TLS certificate", own_files, server.read_certificate)

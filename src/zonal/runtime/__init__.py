@@ -9,7 +9,7 @@ has. Nothing here knows a place, a topic or Zenoh.
 from zonal.runtime.arrivals import Arrivals, Lanes
 from zonal.runtime.callbacks import Callback, CallbackThreads
 from zonal.runtime.child_process import ChildProcess
-from zonal.runtime.closing import close_all
+from zonal.runtime.closing import close_all, patience
 from zonal.runtime.foreign_thread import keep_state
 from zonal.runtime.incoming import Incoming
 from zonal.runtime.logs import (
@@ -61,5 +61,6 @@ __all__ = [
     "figures_of",
     "is_loopback",
     "keep_state",
+    "patience",
     "without_passwords",
 ]

@@ -119,8 +119,8 @@ class Publisher:
         self.key = check_topic(topic)
         self._parts = parts
         self._session = parts.zenoh
-        self._origin = parts.origin
-        self._new_timestamp = parts.zenoh.new_timestamp
+        self._origin = parts.alias.origin if precision_m else parts.origin
+        self._new_timestamp = parts.alias.stamp if precision_m else parts.zenoh.new_timestamp
         self._position = parts.position
         self._encoding = parts.encoding_named(encoding)
         self._location = point_given(location)

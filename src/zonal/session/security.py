@@ -95,7 +95,7 @@ class Security:
         shows = self.certificate is not None and not listens
         found[f"{_TLS}/enable_mtls"] = True if self.client_ca is not None or shows else None
         if self.users is not None:
-            check_users(Path(self.users))
+            read_users(Path(self.users))
         return {path: value for path, value in found.items() if value is not None}
 
     def _password(self) -> str | None:
@@ -120,16 +120,20 @@ def _file(path: Path | str | None) -> str | None:
     return str(Path(path).absolute())
 
 
-def check_users(path: Path) -> None:
-    """Raises `ConfigurationError` with the line that is none of `user:password`."""
+def read_users(path: Path) -> tuple[str, ...]:
+    """The users of a file; `ConfigurationError` with the line that is none of `user:password`."""
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigurationError(f"cannot read {path}: {error}") from error
+    names = []
     for number, line in enumerate(lines, 1):
         name, colon, password = line.partition(":")
         if line and not (name and colon and password and not name.startswith("#")):
             raise ConfigurationError(f"{path}, line {number}: expected user:password")
+        if line:
+            names.append(name)
+    return tuple(names)
 
 
 def listen_endpoints(config: zenoh.Config) -> tuple[str, ...]:

@@ -53,6 +53,11 @@ class Way:
         return bool(self.keys) and location_of(self.keys[0]).endswith("/**")
 
     @property
+    def is_blurred(self) -> bool:
+        """Whether it comes from somewhere in a cell."""
+        return isinstance(self.place, Cell)
+
+    @property
     def location(self) -> Point | None:
         """Where the message comes from, as its receivers see it."""
         return self.place.center if isinstance(self.place, Cell) else self.place

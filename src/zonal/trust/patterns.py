@@ -49,21 +49,33 @@ def fill(pattern: str, user: str | None, client: str, *, widens: bool = False) -
     return pattern
 
 
+_KEPT, _LONGEST_KEPT = 1 << 14, 512
+
+
 def covers(pattern: str, asked: str) -> bool:
     """Whether a pattern certainly stands for every topic that another, or a topic, stands for."""
+    return (_covering if len(asked) <= _LONGEST_KEPT else _covering.__wrapped__)(pattern, asked)
+
+
+def meets(pattern: str, asked: str) -> bool:
+    """Whether there may be a topic that both stand for."""
+    return (_meeting if len(asked) <= _LONGEST_KEPT else _meeting.__wrapped__)(pattern, asked)
+
+
+@lru_cache(_KEPT)
+def _covering(pattern: str, asked: str) -> bool:
     outer, inner = _levels(pattern), _levels(asked)
     if _is_wild_before_own(outer, inner) or (inner[0] in {ONE, MANY} and _is_own(outer)):
         return False
     return _covers(outer, inner)
 
 
-def meets(pattern: str, asked: str) -> bool:
-    """Whether there may be a topic that both stand for."""
+@lru_cache(_KEPT)
+def _meeting(pattern: str, asked: str) -> bool:
     a, b = _levels(pattern), _levels(asked)
     return not _is_wild_before_own(a, b) and not _is_wild_before_own(b, a) and _meet(a, b)
 
 
-@lru_cache(maxsize=1 << 14)
 def _levels(pattern: str) -> tuple[str, ...]:
     return tuple(_SAME.get(level, level) for level in pattern.split("/"))
 

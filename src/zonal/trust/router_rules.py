@@ -47,7 +47,7 @@ _ANYBODY = "anonymous"
 
 
 @dataclass(frozen=True, slots=True)
-class _Reach:
+class _MessageSet:
     """Messages that a rule speaks of: of a topic, from places, to fences."""
 
     topic: str
@@ -60,7 +60,7 @@ class _Reach:
     area: Area | None = None
     """What the places cover, while nothing was taken away."""
 
-    def without(self, other: _Reach) -> list[_Reach]:
+    def without(self, other: _MessageSet) -> list[_MessageSet]:
         """What is left when the messages of another are taken away, whose topic covers this."""
         places = replace(
             self,
@@ -191,7 +191,7 @@ class _Compiling:
 
     # What a rule speaks of
 
-    def _reaches(self, rule: Rule, action: Action) -> list[_Reach]:
+    def _reaches(self, rule: Rule, action: Action) -> list[_MessageSet]:
         area, is_known = self._place(rule, action)
         if not is_known:
             return []
@@ -204,7 +204,7 @@ class _Compiling:
         for topic in rule.topics:
             key = self._topic(rule, topic)
             if key is not None:
-                found.append(_Reach(key, places, area is None, fences, unfenced, area))
+                found.append(_MessageSet(key, places, area is None, fences, unfenced, area))
         return found
 
     def _place(self, rule: Rule, action: Action) -> tuple[Area | None, bool]:
@@ -256,7 +256,7 @@ class _Compiling:
 
     # Keys
 
-    def _keys(self, reach: _Reach) -> list[str]:
+    def _keys(self, reach: _MessageSet) -> list[str]:
         """The key expressions that include the keys of these messages, and of no others."""
         located = [reach.topic] if reach.nowhere else []
         if reach.places.is_everywhere:
@@ -271,7 +271,7 @@ class _Compiling:
         keys = [join(key, fence) for key in located for fence in fences]
         return [*keys, *(join(key, _RECOVERY) for key in keys)]
 
-    def _placed(self, reach: _Reach) -> list[str]:
+    def _placed(self, reach: _MessageSet) -> list[str]:
         keys = []
         for kind in self.kinds:
             if kind.cell_level is not None:

@@ -9,8 +9,8 @@ without a fence is for everybody. Only a message without a place is certainly ab
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 from zonal.geo import (
@@ -130,7 +130,7 @@ class HearingVerdict(Verdict):
     """Whether that is less than was asked for."""
 
 
-_KEPT_USERS = 10_000
+_KEPT_USERS, _KEPT_VERDICTS = 10_000, 4_096
 
 
 @dataclass(frozen=True)
@@ -140,10 +140,12 @@ class Rules:
     Args:
         rules: all of them.
         positions: how users may move; the first that is for a user counts.
+        files: where their areas were read from.
     """
 
     rules: tuple[Rule, ...] = ()
     positions: tuple[Plausible, ...] = ()
+    files: tuple[str, ...] = field(default=(), compare=False)
 
     @cached_property
     def knows_anonymous(self) -> bool:
@@ -156,15 +158,22 @@ class Rules:
         return frozenset().union(*(rule.who.names for rule in self.rules))
 
     def of(self, user: str | None, action: Action, client: str = "") -> tuple[Rule, ...]:
-        """The rules for what a user does: those that deny first, then those that allow."""
-        key = (user, action, client if self._name_clients else "")
+        """The rules for what a user does: those that deny first, then those that allow.
+
+        Users with the same rules get the same tuple.
+        """
+        key = (user, action, client if self._names_clients else "")
         found = self._of.get(key)
         if found is None:
             mine = [r for r in self.rules if action in r.actions and r.who.includes(user)]
             mine.sort(key=lambda rule: rule.allows)
+            filled = tuple(rule.filled(user, client) for rule in mine)
+            found = self._shared.setdefault(tuple(map(id, filled)), filled)
             if len(self._of) >= _KEPT_USERS:
                 self._of.clear()
-            found = self._of[key] = tuple(rule.filled(user, client) for rule in mine)
+                self._shared.clear()
+                self._received.clear()
+            self._of[key] = found
         return found
 
     @cached_property
@@ -172,8 +181,21 @@ class Rules:
         return {}
 
     @cached_property
-    def _name_clients(self) -> bool:
+    def _shared(self) -> dict[tuple[int, ...], tuple[Rule, ...]]:
+        return {}
+
+    @cached_property
+    def _received(self) -> dict[tuple[object, ...], Verdict]:
+        """What was decided about messages: many receivers with the same rules ask at once."""
+        return {}
+
+    @cached_property
+    def _names_clients(self) -> bool:
         return any("%c" in topic for rule in self.rules for topic in rule.topics)
+
+    @cached_property
+    def _asks_positions(self) -> bool:
+        return any(rule.origin is not None for rule in self.rules)
 
     def may_publish(
         self, user: str | None, topic: str, place: Place | None = None, fence: Area | None = None,
@@ -222,12 +244,20 @@ class Rules:
         Whoever asked for an area gets it if that area holds the place as it is told
         (`Verdict.told`): otherwise ever smaller areas would find the exact one.
         """
+        mine = self.of(user, action, client)
+        key = (id(mine), topic, place, position if self._asks_positions else None)
+        known = self._received.get(key)
+        if known is not None:
+            return known
         applying = [
             rule
-            for rule in self.of(user, action, client)
+            for rule in mine
             if rule.speaks_of(topic) and rule.is_acted_from(position) and rule.is_about(place)
         ]
-        return _decided(applying, "have this message")
+        if len(self._received) >= _KEPT_VERDICTS:
+            self._received.clear()
+        verdict = self._received[key] = _decided(applying, "have this message")
+        return verdict
 
     def _may_ask(
         self, action: Action, user: str | None, topic: str, area: Area | None,
@@ -239,7 +269,7 @@ class Rules:
         for rule in mine:
             if rule.allows or not rule.covers_topic(topic):
                 continue
-            if rule.area is None or is_within(asked, rule.area):
+            if rule.area is None or _within(asked, rule.area):
                 return _refused_hearing(rule.name, f"a rule denies you to {what} this")
         allowing = [rule for rule in mine if rule.allows and rule.covers_topic(topic)]
         if not allowing:
@@ -253,7 +283,7 @@ class Rules:
         if area is not None or all(rule.area is not None for rule in found):
             given = _joined([part for _, part in parts if part is not None])
         whole = given is None or any(
-            rule.area is None or is_within(asked, rule.area) for rule in found
+            rule.area is None or _within(asked, rule.area) for rule in found
         )
         reason = "" if whole else f"only a part of what you asked for is allowed (by {names})"
         return HearingVerdict(
@@ -273,13 +303,20 @@ def _part_of(rule: Rule, asked: Area) -> Area | None:
         return asked
     if isinstance(asked, Everywhere):
         return rule.area
-    return common_part(asked, rule.area)
+    return _common(asked, rule.area)
+
+
+# A packet may subscribe to very many topics in one area.
+_within = lru_cache(maxsize=1024)(is_within)
+_common = lru_cache(maxsize=1024)(common_part)
 
 
 def _joined(parts: Sequence[Area]) -> Area:
     """One area that holds all of these; of circles that follow somebody, the largest."""
     following = [part for part in parts if isinstance(part, Circle) and part.is_ego_centric]
-    return max(following, key=lambda part: part.radius_m) if following else together(parts)
+    if following:
+        return max(following, key=lambda part: part.radius_m)
+    return together(dict.fromkeys(parts))
 
 
 def _reach(precision_m: float) -> float:

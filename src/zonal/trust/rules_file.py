@@ -28,7 +28,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from zonal.errors import GeometryError, RulesError, TopicError
@@ -59,7 +59,8 @@ def read_rules(path: Path) -> Rules:
         raise RulesError(f"{path} cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise RulesError(f"{path} is not text in UTF-8") from error
-    return parse_rules(text, str(path), lambda name: (path.parent / name).read_text("utf-8"))
+    rules = parse_rules(text, str(path), lambda name: (path.parent / name).read_text("utf-8"))
+    return replace(rules, files=tuple(str(path.parent / name) for name in rules.files))
 
 
 def parse_rules(text: str, name: str, read: Callable[[str], str]) -> Rules:
@@ -74,17 +75,18 @@ def parse_rules(text: str, name: str, read: Callable[[str], str]) -> Rules:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise RulesError(f"{name}: {error}") from error
-    return _Reader(name, text.splitlines(), document, read).rules()
+    return _Reader(name, text, document, read).rules()
 
 
 @dataclass
 class _Reader:
     name: str
-    lines: list[str]
+    text: str
     document: dict[str, Any]
     read: Callable[[str], str]
     _areas: dict[str, Area] = field(default_factory=dict)
     _groups: dict[str, frozenset[str]] = field(default_factory=dict)
+    _files: list[str] = field(default_factory=list)
 
     def rules(self) -> Rules:
         for key, value in self.document.items():
@@ -95,7 +97,7 @@ class _Reader:
             self._named_area(name, ())
         rules = tuple(self._rule(number, table) for number, table in self._tables("rule"))
         moving = tuple(self._moving(n, table) for n, table in self._tables("positions"))
-        return Rules(rules, moving)
+        return Rules(rules, moving, tuple(self._files))
 
     # Parts
 
@@ -204,6 +206,7 @@ class _Reader:
         if written not in self._areas:
             try:
                 self._areas[written] = area_from_geojson(self.read(written))
+                self._files.append(written)
             except OSError as error:
                 self._fail(at, key, f"{written!r} cannot be read: {error.strerror}")
             except (UnicodeDecodeError, GeometryError) as error:
@@ -260,17 +263,18 @@ class _Reader:
 
     def _line(self, at: _At, key: str) -> int:
         """The line of a key in a table, or of the table; by its looks, since TOML tells none."""
+        lines = self.text.splitlines()
         header = re.compile(rf"\s*\[\[?\s*[\"']?{re.escape(at.table)}[\"']?\s*\]\]?")
-        starts = [n for n, line in enumerate(self.lines) if header.match(line)]
+        starts = [n for n, line in enumerate(lines) if header.match(line)]
         if not starts:
             plain = re.compile(rf"\s*[\"']?{re.escape(at.table)}[\"']?\s*[.=]")
-            return next((n + 1 for n, line in enumerate(self.lines) if plain.match(line)), 1)
+            return next((n + 1 for n, line in enumerate(lines) if plain.match(line)), 1)
         start = starts[min(at.number, len(starts) - 1)]
         wanted = re.compile(rf"\s*[\"']?{re.escape(key)}[\"']?\s*=")
-        for number in range(start + 1, len(self.lines) if key else start + 1):
-            if wanted.match(self.lines[number]):
+        for number in range(start + 1, len(lines) if key else start + 1):
+            if wanted.match(lines[number]):
                 return number + 1
-            if re.match(r"\s*\[\[?\s*[\w\"']", self.lines[number]):
+            if re.match(r"\s*\[\[?\s*[\w\"']", lines[number]):
                 break
         return start + 1
 
