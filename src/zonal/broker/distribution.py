@@ -66,7 +66,7 @@ class Distributor:
         self, message: Message, now: float, only: Collection[ClientSession] | None = None
     ) -> int:
         """Hands a message to everyone who wants it, or of these sessions; returns how many."""
-        if only is None and not message.is_for_attested:
+        if only is None and message.attested_fence is None:
             found = self._receivers(message)
         else:
             wanting = [

@@ -77,9 +77,9 @@ class Message:
         return message
 
     @property
-    def is_for_attested(self) -> bool:
-        """Whether its geofence is for clients alone whose position somebody vouches for."""
-        return self.geofence is not None and ATTESTED in self.user_properties
+    def attested_fence(self) -> Area | None:
+        """Its geofence, where that is for clients alone whose position somebody vouches for."""
+        return self.geofence if ATTESTED in self.user_properties else None
 
     @cached_property
     def size(self) -> int:

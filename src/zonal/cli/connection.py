@@ -10,12 +10,14 @@ import typer
 import zenoh
 
 import zonal
+from zonal.cli.key_files import read_zone
 from zonal.cli.notation import AREA_HELP, given, parse_point
-from zonal.errors import ConfigurationError, ZonalError
+from zonal.errors import ConfigurationError, TrustError, ZonalError
 from zonal.session import DEFAULT_ENDPOINT
 
 if TYPE_CHECKING:
     from zonal.session import Session
+    from zonal.trust import Zone
 
 Connect = Annotated[
     list[str],
@@ -72,6 +74,12 @@ Most = Annotated[
 Seconds = Annotated[
     float | None, typer.Option("--seconds", "-s", min=0.0, help="Stop after so long.")
 ]
+Secrets = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--secret", help="The secret of a zone, NAME=FILE; repeatable. It opens what is sealed."
+    ),
+]
 LOCAL_ROUTER = [DEFAULT_ENDPOINT]
 """Where `zonal router` listens unless told otherwise."""
 
@@ -85,6 +93,7 @@ def connected(
     position: str | None = None,
     settings: dict[str, Any] | None = None,
     file: Path | None = None,
+    secrets: list[str] | None = None,
 ) -> Session:
     """Open a session (with further `settings` of Zenoh's), or say clearly why not.
 
@@ -96,7 +105,18 @@ def connected(
         config = zonal.config(check_mode(mode), connect=endpoints, settings=settings)
     else:
         config = _from_file(file, connect, mode)
-    return zonal.open(config, encoding=encoding, position=given(position, parse_point))
+    zones = [_zone(text) for text in secrets or ()]
+    session = zonal.open(config, encoding=encoding, position=given(position, parse_point))
+    for zone in zones:
+        session.keyring.add_secret(zone)
+    return session
+
+
+def _zone(text: str) -> Zone:
+    name, equals, path = text.partition("=")
+    if not equals:
+        raise TrustError(f"a secret is NAME=FILE such as duomo=duomo.secret, not {text!r}")
+    return read_zone(name, Path(path))
 
 
 def _from_file(file: Path, connect: list[str], mode: str) -> zenoh.Config:

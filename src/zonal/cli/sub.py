@@ -19,6 +19,7 @@ from zonal.cli.connection import (
     Pattern,
     Position,
     Seconds,
+    Secrets,
     connected,
 )
 from zonal.cli.notation import given, parse_area
@@ -34,6 +35,7 @@ def sub(
     count: Most = None,
     seconds: Seconds = None,
     position: Position = None,
+    secret: Secrets = None,
     connect: Connect = LOCAL_ROUTER,
     config: ConfigFile = None,
     mode: Mode = "client",
@@ -44,7 +46,7 @@ def sub(
     wanted = given(area, parse_area)
     stop = stop_event()
     deadline = None if seconds is None else time.monotonic() + seconds
-    with connected(connect, mode, encoding, position, file=config) as session:
+    with connected(connect, mode, encoding, position, file=config, secrets=secret) as session:
         subscriber = session.declare_subscriber(
             key, area=wanted, fenced=fenced, encoding=None if wanted is None else encoding
         )

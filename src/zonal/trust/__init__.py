@@ -7,6 +7,7 @@ from zonal.trust.attestation import (
     Attester,
     TrustedIssuers,
     new_private_pem,
+    read_token,
     token_from_text,
     token_to_text,
 )
@@ -61,6 +62,7 @@ __all__ = [
     "open_payload",
     "read_places",
     "read_question",
+    "read_token",
     "seal_bytes",
     "seal_payload",
     "sealed_head",
