@@ -59,7 +59,7 @@ def serve(
     mode: Mode = "client",
 ) -> None:
     """Give the keys of zones to those who are attested to be inside, until Ctrl-C."""
-    served, signer = read_zones(zones), read_attester(key)
+    signer, served = read_attester(key), read_zones(zones)
     stop = stop_event()
     with connected(connect, mode, file=config) as session:  # noqa: SIM117 - it closes last
         with KeyService(session, signer, served, read_issuers(issuers)) as service:
