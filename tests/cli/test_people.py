@@ -40,6 +40,7 @@ SAYS_NOTHING = {
     "completion",
     "demo",
     "export",
+    "mesh key",
     "mesh pub",
     "pipeline submit",
     "pub",

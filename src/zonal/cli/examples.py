@@ -69,7 +69,11 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "attest serve": ("zonal attest serve --key attester.pem --locator ./where-is",),
     "keys secret": ("zonal keys secret duomo.secret",),
     "keys serve": ("zonal keys serve zones.toml --key keys.pem --issuers attester.pem.pub",),
-    "mesh node": ("zonal mesh node --position 45.46,9.19",),
+    "mesh node": (
+        "zonal mesh node --position 45.46,9.19",
+        "zonal mesh node --position 45.46,9.19 --key-file mesh.key",
+    ),
+    "mesh key": ("zonal mesh key mesh.key",),
     "mesh sub": ("zonal mesh sub 'street/**' --area circle:45.46,9.19,500m",),
     "mesh pub": ("zonal mesh pub street/a/noise loud",),
     "mesh status": ("zonal mesh status --watch",),

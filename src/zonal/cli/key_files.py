@@ -45,6 +45,11 @@ def read_issuers(path: Path) -> TrustedIssuers:
     return TrustedIssuers([read_bytes(path)])
 
 
+def read_mesh_key(path: Path) -> bytes:
+    """The key of a mesh: what the file holds, without the space around it."""
+    return read_bytes(path).strip()
+
+
 def secret_text(secret: bytes, epoch_s: int) -> bytes:
     """A zone's secret and the seconds of its epochs, as its file holds them."""
     return f"{secret.hex()} {epoch_s}\n".encode()

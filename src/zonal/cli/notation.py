@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 T = TypeVar("T")
+G = TypeVar("G")
 
 _LENGTH = re.compile(r"([0-9.]+(?:e[0-9]+)?)\s*(m|km)?", re.IGNORECASE)
 
@@ -32,7 +33,7 @@ AREA_HELP = (
 )
 
 
-def given(text: str | None, parse: Callable[[str], T]) -> T | None:
+def given(text: G | None, parse: Callable[[G], T]) -> T | None:
     """What an option says; None where it is not given."""
     return None if text is None else parse(text)
 

@@ -49,6 +49,7 @@ from zonal.mesh.graphs import (
 from zonal.mesh.layout import Layout, lay_out
 from zonal.mesh.legitimate import faults, is_legitimate, used_graph
 from zonal.mesh.links import Neighbour
+from zonal.mesh.lock import LOCK_OCTETS, PacketLock
 from zonal.mesh.node import MeshNode
 from zonal.mesh.packets import (
     Ack,
@@ -78,6 +79,8 @@ from zonal.mesh.wire import WIRE, Codec, FieldReader, FieldWriter, PacketKind
 
 __all__ = [  # noqa: RUF022 - in the order in which one meets them
     # A mesh to use.
+    "LOCK_OCTETS",
+    "PacketLock",
     "Ack",
     "Address",
     "Backlog",

@@ -19,6 +19,7 @@ from zonal.geo import Area, Circle, Point
 from zonal.mesh.config import MeshConfig
 from zonal.mesh.envelope import MeshEnvelope
 from zonal.mesh.fragments import Reassembly, fragments_of, is_fragment
+from zonal.mesh.lock import PacketLock
 from zonal.mesh.node import MeshNode
 from zonal.mesh.status import MeshStatus, status_of
 from zonal.mesh.subscriber import MeshSample, MeshSubscriber
@@ -59,6 +60,7 @@ class MeshSession:
         config: the same for all nodes of a mesh; by default with acknowledgement.
         discovery: where to look for neighbours by multicast, beside those that are named; None:
             nowhere. It is closed with the session.
+        key: 16 octets or more that all nodes of the mesh know: then nobody else is heard.
     """
 
     def __init__(
@@ -70,12 +72,16 @@ class MeshSession:
         position: PositionSource = None,
         config: MeshConfig | None = None,
         discovery: Discovery | None = None,
+        key: bytes | None = None,
     ) -> None:
         self.config = config or MeshConfig(acknowledged=True, write_back=6)
         if node_id is None:
             node_id = secrets.randbelow(MAX_NUMBER)
         node = MeshNode(node_id, self.config, seed=secrets.randbits(31), now=time.monotonic())
-        self._driver = UdpDriver(node, address=listen, deliver=self._delivered, discovery=discovery)
+        self._driver = UdpDriver(
+            node, address=listen, deliver=self._delivered, discovery=discovery,
+            lock=None if key is None else PacketLock(key),
+        )  # fmt: skip
         self._driver.set_peers(peers or {})
         self._position = position
         self._own = self._locate()
