@@ -79,8 +79,6 @@ from zonal.mesh.wire import WIRE, Codec, FieldReader, FieldWriter, PacketKind
 
 __all__ = [  # noqa: RUF022 - in the order in which one meets them
     # A mesh to use.
-    "LOCK_OCTETS",
-    "PacketLock",
     "Ack",
     "Address",
     "Backlog",
@@ -95,6 +93,8 @@ __all__ = [  # noqa: RUF022 - in the order in which one meets them
     "MeshStatus",
     "LinkStatus",
     "MeshSubscriber",
+    "LOCK_OCTETS",
+    "PacketLock",
     "default_door",
     "open",
     "parse_peer",
