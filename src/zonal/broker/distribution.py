@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from zonal.broker.message import Encodings, Message
+from zonal.broker.permission import Tellings, admits
 from zonal.broker.receivers import Receivers, receivers_of
 from zonal.broker.topics import OWN_PREFIXES, is_literal, valid_topic
 
@@ -69,23 +70,29 @@ class Distributor:
         if only is None and message.attested_fence is None:
             found = self._receivers(message)
         else:
-            wanting = [
+            wanting = self._matching.find(message.topic, message.location, message.geofence)
+            mine = [
                 each
-                for each in self._matching.find(message.topic, message.location, message.geofence)
-                if (only is None or each.session in only) and each.session.is_let_in(message, now)
+                for each in wanting
+                if (only is None or each.session in only)
+                and _may_have(each, message)
+                and message.lets_in(each.session.attestation, now)
             ]
-            found = receivers_of(wanting, message.source)
+            found = receivers_of(mine, message.source)
         copies, groups = found.copies, found.groups
         encodings = Encodings(message, now)
+        tellings = Tellings(encodings) if found.guarded else None
         message_qos, retain = message.qos, message.retain
         for session, qos, identifiers, as_published in copies:
-            session.deliver(encodings, min(message_qos, qos), retain and as_published, identifiers)
+            told = encodings if tellings is None else tellings.to(session)
+            session.deliver(told, min(message_qos, qos), retain and as_published, identifiers)
         for members in groups:
             if self.groups is None or self.groups.is_ours(members[0], message):
                 self._deliver_shared(members, encodings)
         for subscription in found.watching:
             assert subscription.watch is not None
-            subscription.watch.take(subscription, message, now)
+            known = encodings if tellings is None else tellings.to(subscription.session)
+            subscription.watch.take(subscription, known.message, now)
         return len(copies) + len(groups) + len(found.watching)
 
     def _receivers(self, message: Message) -> Receivers:
@@ -94,6 +101,9 @@ class Distributor:
             found = self.at(topic, message.location, message.geofence)
         else:
             found = self._anywhere(topic)
+        if found.guarded:
+            allowed = [each for each in found.subscriptions if _may_have(each, message)]
+            return receivers_of(allowed, message.source)
         return receivers_of(found.subscriptions, message.source) if found.selective else found
 
     def on_topic(self, topic: str) -> Receivers | None:
@@ -121,6 +131,19 @@ class Distributor:
             return anywhere
         return receivers_of([*anywhere.subscriptions, *fenced])
 
+    def send_retained(self, subscription: ClientSubscription, message: Message, now: float) -> None:
+        """Gives a client a retained message whose topic matches, if places and rules allow it."""
+        if not _may_have(subscription, message):
+            return
+        session, encodings = subscription.session, Encodings(message, now)
+        if subscription.guarded:
+            encodings = Tellings(encodings).to(session)
+        if subscription.watch is not None:
+            subscription.watch.resume(encodings.message)
+        elif subscription.passes_geo(message, now):
+            qos = min(subscription.qos, message.qos)
+            session.deliver(encodings, qos, True, subscription.copy.identifiers)
+
     # What changes who receives a message.
 
     def added(self, subscription: ClientSubscription) -> None:
@@ -146,7 +169,7 @@ class Distributor:
         member = self._choose(members)
         message = encodings.message
         member.session.deliver(
-            encodings,
+            Tellings(encodings).to(member.session) if member.guarded else encodings,
             min(member.qos, message.qos),
             message.retain and member.retain_as_published,
             member.copy.identifiers,
@@ -175,7 +198,12 @@ class Distributor:
                 for other in self._matching.find(message.topic, message.location, message.geofence)
                 if other.shared_as == share
                 and other.session is not session
-                and other.session.is_let_in(message, now)
+                and _may_have(other, message)
+                and message.lets_in(other.session.attestation, now)
             ]
             if members:
                 self._deliver_shared(members, Encodings(message, now))
+
+
+def _may_have(subscription: ClientSubscription, message: Message) -> bool:
+    return not subscription.guarded or admits(subscription, message)

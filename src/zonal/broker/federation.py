@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import logging
 import queue
 import secrets
@@ -53,12 +54,13 @@ class Federation:
     """Connects one broker to Zenoh; use as an asynchronous context manager."""
 
     def __init__(
-        self, broker: Broker, server: Server, config: zenoh.Config, secret: bytes = b""
-    ) -> None:
+        self, broker: Broker, server: Server, config: zenoh.Config, secret: bytes = b"",
+        *, insecure: bool = False,
+    ) -> None:  # fmt: skip
+        self._open = functools.partial(zonal.session.open, config, insecure=insecure)
         self._secret = secret
         self._broker = broker
         self._server = server
-        self._config = config
         self._id = secrets.randbits(64)
         self.interest = ClientsInterest()
         self._outgoing: queue.Queue[Callable[[], None] | None] = queue.Queue(WAITING_OUT)
@@ -85,7 +87,7 @@ class Federation:
         """Joins; the clients' interest follows as it changes."""
         self._loop = asyncio.get_running_loop()
         try:
-            self._session = await asyncio.to_thread(zonal.session.open, self._config)
+            self._session = await asyncio.to_thread(self._open)
         except NetworkError as error:
             raise BrokerError(f"cannot join Zenoh: {error}") from error
         self._gathering = self._session.gather(self._arrive)

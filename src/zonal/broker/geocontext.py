@@ -174,9 +174,11 @@ def shorten(text: str) -> str:
 def with_location(
     properties: list[tuple[str, str]], context: Context, location: Point | None
 ) -> list[tuple[str, str]]:
-    """User properties for receivers: the producer's location is added where it was not named."""
-    if location is None or context.location is not None:
+    """User properties for receivers, with the producer's location as they may know it."""
+    if location is None or location == context.location:
         return properties
+    if context.location is not None:
+        properties = [(name, value) for name, value in properties if name != LOCATION]
     return [*properties, (LOCATION, location_text(location))]
 
 

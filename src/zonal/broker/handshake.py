@@ -116,9 +116,9 @@ def admit(broker: BrokerState, connection: Connection, user: User, now: float,
     session, present = _session(broker, connection, packet, now)
     session.will = will
     session.precision_m = precision_m
-    if context.location is not None:
-        broker.matching.locate(session, context.location)
     hint = context.hint
+    if context.location is not None:
+        hint = broker.move(session, context.location, now) or hint
     session.attestation = None
     try:
         broker.present(session, packet.user_properties, now)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from zonal.geo import Area, Point
+    from zonal.trust import Attestation
 
 
 OVERHEAD = 300
@@ -80,6 +81,11 @@ class Message:
     def attested_fence(self) -> Area | None:
         """Its geofence, where that is for clients alone whose position somebody vouches for."""
         return self.geofence if ATTESTED in self.user_properties else None
+
+    def lets_in(self, attestation: Attestation | None, now: float) -> bool:
+        """Whether an attested position is not asked for, or this one is inside the geofence."""
+        fence = self.attested_fence
+        return fence is None or (attestation is not None and attestation.holds_in(fence, now))
 
     @cached_property
     def size(self) -> int:

@@ -162,7 +162,7 @@ class RetainedElsewhere:
         if message.topic.startswith("$") or not matches(subscription.filter, message.topic):
             return
         if self._broker.retained.get(message.topic) is None:
-            subscription.send_retained(message, self._clock())
+            self._broker.distributor.send_retained(subscription, message, self._clock())
 
     # Who keeps what.
 

@@ -11,7 +11,7 @@ import mqtt5
 from zonal.broker.message import Encodings
 from zonal.broker.outgoing import QUEUED, RELEASED, SENT, Outgoing, OutgoingJournal
 from zonal.geo import Cell, Circle
-from zonal.session import blurred
+from zonal.keys import blurred
 
 if TYPE_CHECKING:
     from zonal.broker.access import User
@@ -27,6 +27,12 @@ if TYPE_CHECKING:
 
 NOTHING: deque[Outgoing] = deque(maxlen=0)
 """The queue of all sessions that have none: an empty one takes 760 bytes."""
+
+
+def middle_of(place: Point, precision_m: float | None) -> Point:
+    """A place as finely as it may be known: the middle of the cell around it."""
+    told = blurred(place, precision_m)
+    return told.center if isinstance(told, Cell) else told
 
 
 class Copy(NamedTuple):
@@ -53,7 +59,9 @@ class ClientSubscription:
     retain_as_published: bool = False
     identifier: int | None = None
     area: Area | None = None
-    """The consumer geofence; a circle without a centre follows the client."""
+    """The consumer geofence that is matched; a circle without a centre follows the client."""
+    asked: Area | None = None
+    """The one that the client asked for: rules may leave less of it."""
     watch: BorderWatch | None = None
     """Where it wants events at the border of an area, not messages."""
     weight: int = 0
@@ -61,12 +69,17 @@ class ClientSubscription:
     copy: Copy = field(init=False)
     """What its client gets when no other subscription of that client matches."""
     plain: bool = field(init=False)
-    """Whether it neither shares with others nor depends on who publishes."""
+    """Whether it neither shares with others nor depends on who publishes, or on rules."""
+    guarded: bool = field(init=False)
+    """Whether rules have a say in what it gets (`permission`)."""
 
     def __post_init__(self) -> None:
         identifiers = () if self.identifier is None else (self.identifier,)
         self.copy = Copy(self.session, self.qos, identifiers, self.retain_as_published)
-        self.plain = self.group is None and not self.no_local and self.watch is None
+        user = self.session.user
+        self.guarded = user is not None and user.rules is not None
+        alone = self.group is None and not self.no_local
+        self.plain = alone and self.watch is None and not self.guarded
 
     @property
     def shared_as(self) -> str | None:
@@ -86,15 +99,7 @@ class ClientSubscription:
         if message.geofence is None:
             return True
         is_inside = here is not None and message.geofence.contains(here)
-        return is_inside and self.session.is_let_in(message, now)
-
-    def send_retained(self, message: Message, now: float) -> None:
-        """Gives the client a retained message whose topic matches, if the places do as well."""
-        if self.watch is not None:
-            self.watch.resume(message)
-        elif self.passes_geo(message, now):
-            qos = min(self.qos, message.qos)
-            self.session.deliver(Encodings(message, now), qos, True, self.copy.identifiers)
+        return is_inside and message.lets_in(self.session.attestation, now)
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -134,18 +139,10 @@ class ClientSession:
     _next_packet_id: int = 0
     _next_number: int = 0
 
-    def is_let_in(self, message: Message, now: float) -> bool:
-        """Whether an attested position is not asked for, or is inside the message's geofence."""
-        fence, found = message.attested_fence, self.attestation
-        return fence is None or (found is not None and found.holds_in(fence, now))
-
     @property
     def told_location(self) -> Point | None:
         """Its location, as finely as others may know it."""
-        if self.location is None or self.precision_m is None:
-            return self.location
-        place = blurred(self.location, self.precision_m)
-        return place.center if isinstance(place, Cell) else place
+        return None if self.location is None else middle_of(self.location, self.precision_m)
 
     def deliver(self, encodings: Encodings, qos: int, retain: bool, identifiers: tuple[int, ...],
                 share: str | None = None) -> None:  # fmt: skip

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from zonal.cli.connection import LOCAL_ROUTER, ConfigFile, Connect, JsonLines, Mode, connected
+from zonal.cli.connection import LOCAL_ROUTER, Connect, JsonLines, Mode, connected
 from zonal.cli.key_files import read_attester, read_issuers, write_private
 from zonal.cli.notation import given, parse_area, parse_point
 from zonal.cli.stopping import stop_event
@@ -120,7 +120,6 @@ def serve(
     name: Annotated[str, typer.Option(help="By which sessions ask.")] = "attester",
     lifetime: Lifetime = 60,
     connect: Connect = LOCAL_ROUTER,
-    config: ConfigFile = None,
     mode: Mode = "client",
 ) -> None:
     """Answer sessions that ask to be attested, by your own locating system, until Ctrl-C."""
@@ -130,7 +129,7 @@ def serve(
     def locate(request: AttestationRequest) -> Point | None:
         return located(locator, request)
 
-    with connected(connect, mode, file=config) as session:  # noqa: SIM117 - it closes last
+    with connected(connect, mode) as session:  # noqa: SIM117 - it closes last
         with AttestationService(session, attester, locate, name=name, lifetime_s=lifetime) as one:
             typer.echo(f"attester {name} {attester.id:016x} answers", err=True)
             stop.wait()

@@ -73,8 +73,20 @@ def _serve() -> Any:
     return serve
 
 
+def _token() -> Any:
+    from zonal.cli.token import token
+
+    return token
+
+
 def _broker() -> Any:
     from zonal.cli.broker import app
+
+    return app
+
+
+def _rules() -> Any:
+    from zonal.cli.rules import app
 
     return app
 
@@ -151,6 +163,12 @@ def _replay() -> Any:
     return replay
 
 
+def _config() -> Any:
+    from zonal.cli.config import app
+
+    return app
+
+
 def _doctor() -> Any:
     from zonal.cli.doctor import doctor
 
@@ -171,7 +189,9 @@ COMMANDS: dict[str, Callable[[], Any]] = {
     "watch": _watch,
     "encode": _encode,
     "serve": _serve,
+    "token": _token,
     "broker": _broker,
+    "rules": _rules,
     "store": _store,
     "record": _record,
     "pipeline": _pipeline,
@@ -184,6 +204,7 @@ COMMANDS: dict[str, Callable[[], Any]] = {
     "keys": _keys,
     "mesh": _mesh,
     "demo": _demo,
+    "config": _config,
     "doctor": _doctor,
     "completion": _completion,
 }
@@ -192,6 +213,7 @@ COMMANDS: dict[str, Callable[[], Any]] = {
 
 EXTRAS = {
     "serve": "web",
+    "token": "web",
     "broker": "broker",
     "record": "pipeline",
     "pipeline": "pipeline",

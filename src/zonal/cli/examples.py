@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 EXAMPLES: dict[str, tuple[str, ...]] = {
-    "router": ("zonal router", "zonal router --listen tcp/0.0.0.0:7447"),
+    "router": (
+        "zonal router",
+        "zonal router --listen tls/0.0.0.0:7447 --certificate c.pem --key k.pem --users users.txt",
+        "zonal router --users users.txt --rules rules.toml",
+    ),
     "pub": (
         "zonal pub city/air '{\"pm10\": 21}' --at 45.4642,9.19",
         "zonal pub city/alert 'stay inside' --at 45.46,9.19 --geofence circle:45.46,9.19,500m",
@@ -24,7 +28,11 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "encode": ("zonal encode 45.4642,9.19", "zonal encode circle:45.46,9.19,2km --json"),
     "serve": (
         "zonal serve --topic 'city/**' --center 45.46,9.19 --zoom 12",
-        "zonal serve --connect tcp/10.0.0.1:7447 --host 0.0.0.0 --read-only",
+        "zonal serve --connect tcp/10.0.0.1:7447 --host 0.0.0.0 --token-file tokens.toml",
+    ),
+    "token": (
+        "zonal token tokens.toml map --read 'city/**' --events 'city/**' --fenced",
+        "zonal token tokens.toml station-1 --write city/air --area milano.geojson",
     ),
     "broker": (
         "zonal broker",
@@ -35,6 +43,12 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "broker kick": ("zonal broker kick phone-1",),
     "broker bridge": (
         "zonal broker bridge mqtt://127.0.0.1 mqtt://old-broker --topic 'sensors/# in 1'",
+    ),
+    "rules check": ("zonal rules check rules.toml",),
+    "rules compile": ("zonal rules compile rules.toml --users users.txt > router.json",),
+    "rules explain": (
+        "zonal rules explain alice publish city/air --at 45.4642,9.19",
+        "zonal rules explain alice subscribe 'city/#' --area circle:45.46,9.19,2km",
     ),
     "store": (
         "zonal store 'city/**'",
@@ -70,19 +84,23 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "keys secret": ("zonal keys secret duomo.secret",),
     "keys serve": ("zonal keys serve zones.toml --key keys.pem --issuers attester.pem.pub",),
     "mesh node": (
-        "zonal mesh node --position 45.46,9.19",
+        "zonal mesh node --position 45.46,9.19 --insecure",
         "zonal mesh node --position 45.46,9.19 --key-file mesh.key",
     ),
     "mesh key": ("zonal mesh key mesh.key",),
     "mesh sub": ("zonal mesh sub 'street/**' --area circle:45.46,9.19,500m",),
     "mesh pub": ("zonal mesh pub street/a/noise loud",),
     "mesh status": ("zonal mesh status --watch",),
-    "mesh gateway": ("zonal mesh gateway --topic 'street/**' --connect tcp/127.0.0.1:7447",),
+    "mesh gateway": (
+        "zonal mesh gateway --topic 'street/**' --connect tcp/127.0.0.1:7447 --insecure",
+    ),
     "demo": (
         "zonal demo",
         "zonal demo --feed gpx:ride.gpx",
         "zonal demo --table --seconds 30",
     ),
+    "config check": ("zonal config check", "zonal config check /etc/zonal/zonal.toml"),
+    "config show": ("zonal config show", "zonal config show broker --json"),
     "doctor": ("zonal doctor", "zonal doctor --certificate cert.pem --key key.pem"),
     "completion": (
         'eval "$(zonal completion bash)"',

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from zonal.cli.connection import LOCAL_ROUTER, ConfigFile, Connect, Mode, connected
+from zonal.cli.connection import LOCAL_ROUTER, Connect, Mode, connected
 from zonal.cli.key_files import (
     read_attester,
     read_bytes,
@@ -55,13 +55,12 @@ def serve(
         ),
     ],
     connect: Connect = LOCAL_ROUTER,
-    config: ConfigFile = None,
     mode: Mode = "client",
 ) -> None:
     """Give the keys of zones to those who are attested to be inside, until Ctrl-C."""
     signer, served = read_attester(key), read_zones(zones)
     stop = stop_event()
-    with connected(connect, mode, file=config) as session:  # noqa: SIM117 - it closes last
+    with connected(connect, mode) as session:  # noqa: SIM117 - it closes last
         with KeyService(session, signer, served, read_issuers(issuers)) as service:
             typer.echo(f"keys of {', '.join(zone.name for zone in served)} are served", err=True)
             stop.wait()

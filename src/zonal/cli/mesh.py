@@ -19,6 +19,7 @@ from zonal.cli.connection import (
     Connect,
     Fenced,
     Geofence,
+    Insecure,
     JsonLines,
     Message,
     Most,
@@ -98,6 +99,7 @@ def node(
     period: Period = _PERIOD_S,
     rest: Rest = 1,
     key_file: KeyFile = None,
+    insecure: Insecure = False,
     json_lines: JsonLines = False,
 ) -> None:
     """Run a mesh node until Ctrl-C; it finds its neighbours, and serves sub, pub and status."""
@@ -111,6 +113,7 @@ def node(
             config=_paced(period, rest, acknowledged=acknowledged),
             discovery=_discovery(interface, peer, group_port, period),
             key=given(key_file, read_mesh_key),
+            insecure=insecure,
         ) as own,
         mesh.Door(own, socket or mesh.default_door()) as door,
     ):
@@ -202,6 +205,7 @@ def gateway(
     period: Period = _PERIOD_S,
     rest: Rest = 1,
     key_file: KeyFile = None,
+    insecure: Insecure = False,
     json_lines: JsonLines = False,
 ) -> None:
     """Run a mesh node that carries topics between the mesh and Zenoh routers; count them.
@@ -218,7 +222,8 @@ def gateway(
             config=config,
             discovery=found,
             key=given(key_file, read_mesh_key),
-        ) as own,  # fmt: skip
+            insecure=insecure,
+        ) as own,
         connected(connect, "peer", settings=_PATIENT) as session,
         mesh.Gateway(own, session, topic) as gate,
     ):

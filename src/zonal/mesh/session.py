@@ -27,7 +27,7 @@ from zonal.mesh.supervisor import Supervisor
 from zonal.mesh.topics import channels_for, channels_of, check_pattern, check_topic
 from zonal.mesh.udp import Address, UdpDriver
 from zonal.mesh.wire import MAX_NUMBER, check_publication
-from zonal.runtime import CallbackThreads
+from zonal.runtime import CallbackThreads, is_loopback
 
 if TYPE_CHECKING:
     from typing import Self
@@ -61,6 +61,8 @@ class MeshSession:
         discovery: where to look for neighbours by multicast, beside those that are named; None:
             nowhere. It is closed with the session.
         key: 16 octets or more that all nodes of the mesh know: then nobody else is heard.
+        insecure: take packets of anybody in reach from beyond this machine; without it and
+            without a key that is refused with `MeshError`.
     """
 
     def __init__(
@@ -73,7 +75,15 @@ class MeshSession:
         config: MeshConfig | None = None,
         discovery: Discovery | None = None,
         key: bytes | None = None,
+        insecure: bool = False,
     ) -> None:
+        if key is None and not (insecure or _is_local(listen, discovery)):
+            if discovery is not None:
+                discovery.close()
+            raise MeshError(
+                "anybody in reach could speak to this node: give all nodes a key, stay on this "
+                "machine, or say that it is meant so (insecure)"
+            )
         self.config = config or MeshConfig(acknowledged=True, write_back=6)
         if node_id is None:
             node_id = secrets.randbelow(MAX_NUMBER)
@@ -359,3 +369,8 @@ class MeshSession:
 
 
 open = MeshSession  # noqa: A001 - as `zonal.open` and `zenoh.open`
+
+
+def _is_local(listen: Address, discovery: Discovery | None) -> bool:
+    """Whether packets can only come from this machine."""
+    return is_loopback(listen[0]) and (discovery is None or discovery.is_local)

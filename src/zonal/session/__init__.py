@@ -7,7 +7,7 @@ with zonal.open(position=(45.4642, 9.19)) as session:
 """
 
 from zonal.runtime import Overflow
-from zonal.session.config import config
+from zonal.session.config import ZENOH_PATHS, Mode, check_mode, config, zenoh_value
 from zonal.session.content import LONGEST_ENCODING
 from zonal.session.fence import Fence
 from zonal.session.gathering import Gathering
@@ -33,16 +33,17 @@ from zonal.session.replies import Replies, ReplyFailure
 from zonal.session.router import DEFAULT_ENDPOINT, Router
 from zonal.session.sample import Sample, Source
 from zonal.session.scope import Scope
+from zonal.session.security import Security, read_users
 from zonal.session.services import AttestationService, KeyService
 from zonal.session.session import Session
 from zonal.session.stamps import micros_of_stamp, ntp64_of, stamp_from_parts, stamp_parts
 from zonal.session.subscriber import Counters, PullSubscriber, Subscriber
-from zonal.session.way import blurred
 
 __all__ = [
     "DEFAULT_ENDPOINT",
     "DEFAULT_TIMEOUT_S",
     "LONGEST_ENCODING",
+    "ZENOH_PATHS",
     "AttestationService",
     "Counters",
     "Detail",
@@ -54,6 +55,7 @@ __all__ = [
     "Keyring",
     "Liveliness",
     "Memory",
+    "Mode",
     "NearSample",
     "Neighbours",
     "Overflow",
@@ -73,17 +75,20 @@ __all__ = [
     "Router",
     "Sample",
     "Scope",
+    "Security",
     "Session",
     "Source",
     "Subscriber",
     "Wish",
-    "blurred",
+    "check_mode",
     "config",
     "is_admin",
     "micros_of_stamp",
     "ntp64_of",
     "open",
+    "read_users",
     "rfc3339",
     "stamp_from_parts",
     "stamp_parts",
+    "zenoh_value",
 ]

@@ -12,11 +12,11 @@ import zenoh
 import zenoh.ext
 
 from zonal.errors import ClosedError
-from zonal.keys import check_topic, exact_key
+from zonal.keys import blurred, check_topic, exact_key
 from zonal.session.content import as_payload, checked_encoding
 from zonal.session.parts import area_given, point_given
 from zonal.session.refusal import refusal, refusals
-from zonal.session.way import Way, blurred, way_of
+from zonal.session.way import Way, way_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -119,8 +119,8 @@ class Publisher:
         self.key = check_topic(topic)
         self._parts = parts
         self._session = parts.zenoh
-        self._origin = parts.origin
-        self._new_timestamp = parts.zenoh.new_timestamp
+        self._origin = parts.alias.origin if precision_m else parts.origin
+        self._new_timestamp = parts.alias.stamp if precision_m else parts.zenoh.new_timestamp
         self._position = parts.position
         self._encoding = parts.encoding_named(encoding)
         self._location = point_given(location)

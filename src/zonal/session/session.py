@@ -11,6 +11,7 @@ import zenoh
 from zonal.errors import ClosedError
 from zonal.keys import Role, check_topic
 from zonal.runtime import DEFAULT_CAPACITY, Overflow, close_all
+from zonal.session.alias import Alias
 from zonal.session.announcements import Announcements
 from zonal.session.asking import Asking
 from zonal.session.content import as_payload
@@ -77,6 +78,7 @@ class Session(Located, Vouched, Asking, Watching, Closing):
             self._receiving.threads,
             self._followers,
             self.keyring,
+            Alias(session),
         )
         self._sending = Sending(self._parts, stamps)
         self._lock = threading.RLock()

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from zonal.errors import GeometryError, PositionError
-from zonal.geo import Area, Cell, Point, cell_of, level_for_size
+from zonal.geo import Area, Cell, Point
 from zonal.keys import Encoding, location_of, message_keys
 from zonal.session.geo_context import SEQUENCE_AT, GeoContext, leb128
 
@@ -53,6 +53,11 @@ class Way:
         return bool(self.keys) and location_of(self.keys[0]).endswith("/**")
 
     @property
+    def is_blurred(self) -> bool:
+        """Whether it comes from somewhere in a cell."""
+        return isinstance(self.place, Cell)
+
+    @property
     def location(self) -> Point | None:
         """Where the message comes from, as its receivers see it."""
         return self.place.center if isinstance(self.place, Cell) else self.place
@@ -85,13 +90,6 @@ class Way:
             object.__setattr__(self, "_cached", (whole[:SEQUENCE_AT], whole[SEQUENCE_AT + 1 :]))
         assert self._cached is not None
         return self._cached
-
-
-def blurred(place: Point, precision_m: float | None) -> Place:
-    """The place to give away: the point, or only the cell that is at least so wide."""
-    if precision_m is None:
-        return place
-    return cell_of(place, level_for_size(precision_m, step=2))
 
 
 def fence_around(place: Place | None, fence: Area | None) -> Area | None:

@@ -38,6 +38,8 @@ class Parameters:
     location: Point | None = None
     area: Area | None = None
     geofence: Area | None = None
+    attested: bool = False
+    """Whether the fence is only for those whose position somebody vouches for."""
     encodings: tuple[str, ...] = ()
     precision_m: float | None = None
     fenced: bool = False
@@ -82,6 +84,7 @@ def read_parameters(query: bytes, operation: Operation, limits: WebLimits) -> Pa
         location=location,
         area=_area(given, location, limits),
         geofence=_wkt(given["geofence"], "geofence", limits) if "geofence" in given else None,
+        attested=_flag(given, "attested"),
         encodings=_encodings(given, technique),
         precision_m=precision_m,
         fenced=_flag(given, "fenced"),
@@ -92,7 +95,7 @@ def read_parameters(query: bytes, operation: Operation, limits: WebLimits) -> Pa
         timeout=_positive(given, "timeout", limits.query_seconds, "seconds"),
         raw=_flag(given, "_raw"),
         format=_format(given),
-        selector=_selector(given),
+        selector=_selector(given, limits),
     )
 
 
@@ -228,6 +231,10 @@ def _format(given: Mapping[str, str]) -> str:
     return text
 
 
-def _selector(given: Mapping[str, str]) -> str:
+def _selector(given: Mapping[str, str], limits: WebLimits) -> str:
     parts = [f"{name}={given[name]}" for name in HANDED_ON if name in given]
-    return ";".join(filter(None, [*parts, given.get("selector", "")]))
+    text = ";".join(filter(None, [*parts, given.get("selector", "")]))
+    if len(text) > limits.selector_characters:
+        most = limits.selector_characters
+        raise Problem(413, f"a selector of {len(text)} characters is over the limit of {most}")
+    return text

@@ -52,6 +52,9 @@ PARAMETERS: dict[str, Meaning] = {
     "geofence": Meaning(
         "string", "whom a message is for: well-known text", "CIRCLE (9.19 45.46, 500)", _MESSAGE
     ),
+    "attested": Meaning(
+        "boolean", "the fence is for those whose position somebody vouches for", True, _MESSAGE
+    ),
     "encoding": Meaning("string", "how places are written into keys; several: s2,mgrs", "s2"),
     "precision": Meaning(
         "string",
