@@ -169,11 +169,13 @@ def test_whoever_may_publish_in_milano_reaches_nobody_from_berlin(
             milanese.put(key, "milanese")
         arrived(milanese, control)
         assert control.heard("milanese") == set(allowed)
+        fenced = milanese.declare_publisher(message_keys("city/air", DUOMO, near, S2)[0])
         for key in (forbidden[0], allowed[0]):
             publisher = milanese.declare_publisher(key)
             if key == allowed[0]:  # it is told that somebody listens
                 eventually(lambda publisher=publisher: publisher.matching_status.matching)
             publisher.put("declared")
+        assert not fenced.matching_status.matching  # but not that somebody is there
         arrived(milanese, control)
         assert control.heard("declared") == {allowed[0]}
 
