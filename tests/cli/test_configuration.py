@@ -107,6 +107,20 @@ def test_a_file_that_is_no_toml_says_where(tmp_path: Path) -> None:
     assert "cannot read" in run("pub", "t", "x", "--config", "none.toml").stderr
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('[zenoh]\nuser = "anna"\n', "line 1, [zenoh]: a user needs a password"),
+        ('[zenoh]\nca = "none.pem"\n', "line 1, [zenoh]: no such file"),
+        ('[zenoh]\nconnect = ["7447"]\n', "line 1, [zenoh]: an endpoint is protocol/address"),
+        ('[web]\n[router]\nlisten = ["tcp/0.0.0.0:1"]\n', "line 2, [router]: tcp/0.0.0.0:1 would"),
+    ],
+)
+def test_parts_that_do_not_belong_together_are_told(tmp_path: Path, text: str, said: str) -> None:
+    (line,) = check(tmp_path, text)
+    assert said in line
+
+
 def test_a_file_without_mistakes_is_right(tmp_path: Path) -> None:
     assert (
         check(tmp_path, "[broker]\nport = 0\n[recorder]\nlog = 'log'\n[mesh]\nperiod = 2\n") == []
@@ -261,6 +275,14 @@ def test_a_door_for_anybody_is_refused_unless_it_is_meant(
     with Router([LOOPBACK], settings=AT_ONCE) as router:
         given = {"ROUTER": router.endpoints[0], "SOCKET": str(tmp_path / "socket")}
         check_door(*(given.get(word, word) for word in words))
+
+
+def test_a_peer_of_the_command_line_is_no_door_for_anybody(tmp_path: Path) -> None:
+    words = ("pub", "t", "x", "--mode", "peer", "-e", "scout", "--no-zenoh-scouting")
+    assert run(*words, "--zenoh-listen", "tcp/127.0.0.1:0").returncode == 0
+    assert "from beyond this machine" in run(*words, "--zenoh-listen", "tcp/0.0.0.0:0").stderr
+    (tmp_path / "zonal.toml").write_text('[zenoh]\nlisten = ["tcp/0.0.0.0:0"]\n')
+    assert "from beyond this machine" in run(*words, cwd=tmp_path).stderr
 
 
 def check_door(*words: str) -> None:

@@ -86,6 +86,8 @@ class Options:
     """A file with what brokers know and others on the network do not."""
     zenoh_mode: Literal["client", "peer", "router"] | None = None
     """By default a client of the routers it connects to, else a peer."""
+    scouting: bool | None = None
+    """Whether to look for others by multicast; None: where there are no endpoints."""
     security: Security = field(default_factory=Security)
     """Certificates and credentials for Zenoh."""
     json5: Path | None = None
@@ -211,6 +213,7 @@ class Service:
             mode,
             connect=options.connect,
             listen=options.listen,
+            scouting=options.scouting,
             security=options.security,
             json5=options.json5,
         )

@@ -160,6 +160,7 @@ def broker(
         metrics=metrics_door(metrics, metrics_token, insecure=insecure),
         control=control or control_folder(),
         websocket_origins=tuple(websocket_origin or ()),
+        scouting=shared().scouting,
         security=shared().security,
         json5=shared().json5,
         insecure=insecure,

@@ -10,7 +10,7 @@ import inspect
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 import typer
 
@@ -29,13 +29,23 @@ class SharedOptions:
     file: SettingsFile | None = None
     """The configuration file in force."""
     zenoh: dict[str, Any] = field(default_factory=dict)
-    log: dict[str, str] = field(default_factory=dict)
+    log: dict[str, str] = field(default_factory=lambda: {"level": "warning"})
 
     @property
     def security(self) -> Security:
         """Certificates and credentials for Zenoh."""
         given = {name: value for name, value in self.zenoh.items() if name in Security.__slots__}
         return Security(**given)
+
+    @property
+    def listen(self) -> list[str]:
+        """Where to listen by Zenoh."""
+        return list(self.zenoh.get("listen", ()))
+
+    @property
+    def scouting(self) -> bool | None:
+        """Whether to look for others by multicast; None: as it fits the endpoints."""
+        return self.zenoh.get("scouting")
 
     @property
     def json5(self) -> Path | None:
@@ -56,8 +66,8 @@ def shared() -> SharedOptions:
 
 def begin_command() -> None:
     """Forget what a command before this one was told, and log what is wrong, nothing else."""
-    _CURRENT.set(SharedOptions())
-    configure_logging("warning")
+    _CURRENT.set(options := SharedOptions())
+    configure_logging(**options.log)
 
 
 class _Told(NamedTuple):
@@ -75,7 +85,8 @@ def _read_file(context: typer.Context, value: str | None) -> None:
     if context.resilient_parsing:
         return
     if context.info_name in _SERVICES:
-        configure_logging()
+        shared().log["level"] = "info"
+        configure_logging(**shared().log)
     if value is not None or shared().file is None:
         shared().file = find_file(value)
     file = shared().file
@@ -86,7 +97,7 @@ def _read_file(context: typer.Context, value: str | None) -> None:
 
 
 def _take_zenoh(context: typer.Context, param: typer.CallbackParam, value: Any) -> None:
-    if value is not None and not context.resilient_parsing:
+    if value is not None and value != [] and not context.resilient_parsing:
         shared().zenoh[str(param.name).removeprefix("zenoh_")] = value
 
 
@@ -104,7 +115,7 @@ _OF_ALL = {
     ),
     "log_level": _Told(
         str | None,
-        f"What to log: {', '.join(LOG_LEVELS)}; else info of services, warning.",
+        f"What to log: {', '.join(LOG_LEVELS)}; else info for services, warning for others.",
         {"callback": _take_log},
     ),
     "log_format": _Told(
@@ -112,6 +123,8 @@ _OF_ALL = {
     ),
 }
 _OF_ZENOH = {
+    "listen": _Told(list[str] | None, "Endpoint that Zenoh listens on; repeatable."),
+    "scouting": _Told(bool | None, "Look for others by multicast; else where nothing is named."),
     "ca": _Told(Path | None, "Verifies routers and others that Zenoh connects to (PEM)."),
     "certificate": _Told(Path | None, "Certificate for Zenoh over TLS (PEM)."),
     "key": _Told(Path | None, "Its private key (PEM)."),
@@ -138,9 +151,9 @@ def add_shared(command: Any, words: str) -> None:
         added |= _zenoh_options("zenoh_")
     if getattr(command, "commands", None):
         _remember_words(command)
-    command.params.extend(
-        param for param in _made(added) if param.name not in names or param.name == "config"
-    )
+    if "listen" in names:
+        added.pop("zenoh_listen", None)
+    command.params.extend(param for param in _made(added) if param.name not in names)
 
 
 def _remember_words(group: Any) -> None:
@@ -170,6 +183,7 @@ def _made(options: dict[str, _Told]) -> list[Any]:
     parameters = []
     for name, (kind, text, more) in options.items():
         flag = f"--{name.replace('_', '-')}"
+        flag = f"{flag}/--no-{flag[2:]}" if bool in get_args(kind) else flag
         told = typer.Option(None, flag, help=text, expose_value=False, show_default=False, **more)
         keyword = inspect.Parameter.KEYWORD_ONLY
         parameters.append(inspect.Parameter(name, keyword, default=told, annotation=kind))
