@@ -17,7 +17,7 @@ from zonal.broker.settings import Settings
 from zonal.broker.store import StoredJournal
 from zonal.broker.topics import matches
 from zonal.errors import BrokerError
-from zonal.geo import Area, Box, Circle, Point
+from zonal.geo import Area, Box, Circle, Point, area_from_wkt
 from zonal.trust import Action, Rule, Rules, Who, parse_rules
 
 MILANO = "POLYGON ((9.04 45.38, 9.28 45.38, 9.28 45.54, 9.04 45.54, 9.04 45.38))"
@@ -331,7 +331,7 @@ def test_a_stored_subscription_is_held_to_the_rules_of_the_day(
 _CORNERS = st.tuples(st.integers(0, 5), st.integers(0, 5), st.integers(1, 4), st.integers(1, 4))
 _AREAS = st.one_of(
     st.none(),
-    _CORNERS.map(lambda c: Box(c[0], c[1], c[0] + c[2], c[1] + c[3])),
+    _CORNERS.map(lambda c: area_from_wkt(Box(c[0], c[1], c[0] + c[2], c[1] + c[3]).to_wkt())),
     _CORNERS.map(lambda c: Circle(Point(c[0], c[1]), radius_m=60_000.0 * c[2])),
 )
 _PLACES = st.one_of(st.none(), st.builds(Point, st.floats(0, 8), st.floats(0, 8)))
