@@ -190,9 +190,9 @@ def location_text(location: Point) -> str:
 
 def holds(area: Area, place: Point | None, here: Point | None) -> bool:
     """Whether the area of somebody who is here holds a place; neither need be known."""
-    if place is None or (here is None and area.is_ego_centric):
-        return False
-    return (area if here is None else area.at(here)).contains(place)
+    if area.is_ego_centric:
+        return place is not None and here is not None and area.at(here).contains(place)
+    return place is not None and area.contains(place)
 
 
 def middle_of(place: Point, precision_m: float | None) -> Point:
