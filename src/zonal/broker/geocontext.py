@@ -49,8 +49,6 @@ class Context(NamedTuple):
     """Why a property called `location` is taken for an ordinary one."""
     hint: str = ""
     """What the client may have meant by a property that looks like one of ours."""
-    attested: bool = False
-    """Whether the geofence is for clients with an attested position alone."""
 
 
 NOWHERE = Context()
@@ -84,7 +82,7 @@ def read(
             hint = hint or _hint(name[:LONGEST_NAME])
     if location is None and geofence is None and not unread and not hint:
         return NOWHERE
-    return Context(location, geofence, unread, hint, ATTESTED in properties)
+    return Context(location, geofence, unread, hint)
 
 
 @lru_cache(maxsize=1024)

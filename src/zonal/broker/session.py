@@ -99,7 +99,7 @@ class ClientSubscription:
         if message.geofence is None:
             return True
         is_inside = here is not None and message.geofence.contains(here)
-        return is_inside and self.session.is_let_in(message, now)
+        return is_inside and message.lets_in(self.session.attestation, now)
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -127,7 +127,6 @@ class ClientSession:
     """Reason codes of QoS 2 messages received and not yet released, by packet identifier."""
     location: Point | None = None
     attestation: Attestation | None = None
-    """What somebody whom the operator trusts says of where it is."""
     precision_m: float | None = None
     """How finely its location is told to others; None: as it is known."""
     will: Will | None = None
@@ -139,19 +138,6 @@ class ClientSession:
     _resend: deque[Outgoing] = field(default_factory=lambda: NOTHING)
     _next_packet_id: int = 0
     _next_number: int = 0
-
-    @property
-    def subject(self) -> str:
-        """Whom its attested positions must name: the user who logged in, else the client."""
-        return self.user_name or self.client_id
-
-    def is_let_in(self, message: Message, now: float) -> bool:
-        """Whether it may get a message of whose geofence only those are let in who are attested."""
-        if not message.is_for_attested:
-            return True
-        found = self.attestation
-        assert message.geofence is not None
-        return found is not None and found.is_current(now) and found.is_inside(message.geofence)
 
     @property
     def told_location(self) -> Point | None:

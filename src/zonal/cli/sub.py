@@ -18,6 +18,7 @@ from zonal.cli.connection import (
     Pattern,
     Position,
     Seconds,
+    Secrets,
     connected,
 )
 from zonal.cli.notation import given, parse_area
@@ -33,6 +34,7 @@ def sub(
     count: Most = None,
     seconds: Seconds = None,
     position: Position = None,
+    secret: Secrets = None,
     connect: Connect = LOCAL_ROUTER,
     mode: Mode = "client",
     encoding: Encoding = "s2",
@@ -42,7 +44,7 @@ def sub(
     wanted = given(area, parse_area)
     stop = stop_event()
     deadline = None if seconds is None else time.monotonic() + seconds
-    with connected(connect, mode, encoding, position) as session:
+    with connected(connect, mode, encoding, position, secrets=secret) as session:
         subscriber = session.declare_subscriber(
             key, area=wanted, fenced=fenced, encoding=None if wanted is None else encoding
         )

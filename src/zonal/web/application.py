@@ -26,12 +26,13 @@ from zonal.web.access import WebAccess
 from zonal.web.assets import SWAGGER, leaflet_folder, swagger_folder
 from zonal.web.exchange import Exchange
 from zonal.web.feed import Feeds
+from zonal.web.guest_book import note_refusal
 from zonal.web.memory import EventMemory
 from zonal.web.metrics import Metrics
 from zonal.web.openapi import document
 from zonal.web.overlay import cover_of, grid_of, routers
 from zonal.web.parameters import read_parameters
-from zonal.web.problem import Problem, note_refusal, problem_of
+from zonal.web.problem import Problem, problem_of
 from zonal.web.rest import Rest
 from zonal.web.visitors import Visitors
 from zonal.web.world import world_folder, world_in
