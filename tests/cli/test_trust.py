@@ -13,7 +13,15 @@ from typer.testing import CliRunner
 
 from command_line import line_with, running_zonal
 from command_line import run_zonal as run
-from network import LOOPBACK, client, collect, texts, wait_for_answerer, wait_until_declared
+from network import (
+    LOOPBACK,
+    client,
+    collect,
+    eventually,
+    texts,
+    wait_for_answerer,
+    wait_until_declared,
+)
 from zonal.cli import app
 from zonal.session import Router
 
@@ -90,6 +98,20 @@ def test_an_operator_attests_and_gives_keys_and_a_receiver_inside_reads(
         done = run("pub", "city/plan", "the plan", *sealed, *where)
         assert done.returncode == 0, done.stderr
         assert texts(collect(subscriber, 1)) == ["the plan"]
+        trusted = tmp_path / "trusted.pem"
+        trusted.write_bytes(public.read_bytes() + (tmp_path / "keys.pem.pub").read_bytes())
+        joining = ["--zone", "duomo", "--attester", "attester", "--issuers", str(trusted)]
+        listen = ["sub", "city/plan", "--json", "-n", "1", *joining, *where]
+        with running_zonal(*listen, "--evidence", "beacon") as listening:
+            line_with("listening", listening, listening.stderr)
+
+            def published() -> bool:
+                assert run("pub", "city/plan", "again", *sealed, *where).returncode == 0
+                return listening.poll() is not None
+
+            eventually(published, timeout=60)
+            assert json.loads(listening.communicate(timeout=20)[0])["payload"] == "again"
+        assert "refused" in run(*listen, "--evidence", "guess").stderr
 
 
 def test_files_that_are_no_keys_are_refused_with_what_to_do(tmp_path: Path) -> None:

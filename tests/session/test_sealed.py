@@ -145,6 +145,30 @@ def test_who_is_located_gets_a_token_and_then_the_key(
         publisher.undeclare()
 
 
+def test_an_attested_position_is_kept_by_asking_again(
+    near: Session, far: Session, routers: list[Router]
+) -> None:
+    codes = iter(range(100))
+    asked: list[bytes] = []
+
+    def locate(request: AttestationRequest) -> Point:
+        asked.append(request.evidence)
+        return DUOMO
+
+    with (
+        AttestationService(near, ATTESTER, locate, name="quick", lifetime_s=1),
+        plain_client(routers[-1]) as plain,
+    ):
+        wait_for_answerer(plain, "@zonal/attest/quick")
+        far.trust(TRUSTED)
+        far.request_attestation("quick", lambda: str(next(codes)).encode(), keep=True)
+        eventually(lambda: len(asked) >= 3)
+        assert asked[:3] == [b"0", b"1", b"2"]
+        eventually(lambda: far.attestation is not None)
+        far.stop_requesting()
+        eventually(lambda: far.attestation is None)
+
+
 def test_no_key_for_whoever_is_outside_lies_or_listens(
     near: Session, far: Session, operator: tuple[AttestationService, KeyService], topic: str,
     routers: list[Router],

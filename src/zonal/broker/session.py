@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import mqtt5
 
+from zonal.broker.geocontext import holds, middle_of
 from zonal.broker.message import Encodings
 from zonal.broker.outgoing import QUEUED, RELEASED, SENT, Outgoing, OutgoingJournal
-from zonal.geo import Cell, Circle
-from zonal.keys import blurred
 
 if TYPE_CHECKING:
     from zonal.broker.access import User
@@ -27,12 +26,6 @@ if TYPE_CHECKING:
 
 NOTHING: deque[Outgoing] = deque(maxlen=0)
 """The queue of all sessions that have none: an empty one takes 760 bytes."""
-
-
-def middle_of(place: Point, precision_m: float | None) -> Point:
-    """A place as finely as it may be known: the middle of the cell around it."""
-    told = blurred(place, precision_m)
-    return told.center if isinstance(told, Cell) else told
 
 
 class Copy(NamedTuple):
@@ -88,14 +81,9 @@ class ClientSubscription:
 
     def passes_geo(self, message: Message, now: float) -> bool:
         """Consumer and producer geo check, for a message that was retained."""
-        area, here = self.area, self.session.location
-        if area is not None:
-            if isinstance(area, Circle) and area.is_ego_centric:
-                if here is None:
-                    return False
-                area = area.at(here)
-            if message.location is None or not area.contains(message.location):
-                return False
+        here = self.session.location
+        if self.area is not None and not holds(self.area, message.location, here):
+            return False
         if message.geofence is None:
             return True
         is_inside = here is not None and message.geofence.contains(here)

@@ -16,6 +16,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "sub": (
         "zonal sub 'city/**' --area circle:45.46,9.19,2km",
         "zonal sub city/air --json --position 45.46,9.19 --area around:500m",
+        "zonal sub city/plan --zone duomo --attester gate --evidence 4711 --issuers trusted.pem",
     ),
     "get": (
         "zonal get 'city/**?_time=[now(-1h)..]' --area box:45.4,9.1,45.5,9.3",

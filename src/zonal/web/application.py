@@ -34,7 +34,7 @@ from zonal.web.overlay import cover_of, grid_of, routers
 from zonal.web.parameters import read_parameters
 from zonal.web.problem import Problem, problem_of
 from zonal.web.rest import Rest
-from zonal.web.visitors import Visitors
+from zonal.web.visitors import Visitors, cost_of
 from zonal.web.world import world_folder, world_in
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ class Application:
         most = self.options.limits.connections_per_address
         try:
             with visitor.holding("requests", most):
-                visitor.pay(request.query, now)
+                visitor.pay(cost_of(request.query), now)
                 await self._answer(request, visitor)
         except Problem as problem:
             self.metrics.count("zonal_requests", request.method, str(problem.status))
