@@ -27,7 +27,9 @@ from zonal import Circle, Point
 from zonal.broker.envelope import seal
 from zonal.broker.message import Message
 from zonal.errors import ZonalError
+from zonal.geo import cell_of
 from zonal.keys import encoding_named, message_keys
+from zonal.session import GeoContext
 
 pytestmark = pytest.mark.skipif(shutil.which("openssl") is None, reason="the page uses openssl")
 
@@ -138,7 +140,12 @@ def test_a_zenoh_user_hears_its_area_alone_whatever_it_subscribes_to(city: City)
 
 
 def test_a_zenoh_user_writes_where_it_may_and_nowhere_else(city: City) -> None:
-    key = message_keys("city/air/2", BERLIN, None, encoding_named("s2"))[0]
+    there, here = (
+        message_keys("city/air/2", place, None, encoding_named("s2"))[0]
+        for place in (BERLIN, DUOMO)
+    )
+    lie = GeoContext(place=BERLIN).to_bytes()
+    wide = GeoContext(place=cell_of(BERLIN, 8)).to_bytes()
     with (
         city.session("services") as services,
         services.declare_subscriber("**", fenced=True) as everything,
@@ -152,8 +159,11 @@ def test_a_zenoh_user_writes_where_it_may_and_nowhere_else(city: City) -> None:
             for topic in ("city/air/2", "city/alert", "x"):
                 anna.put(topic, "forged")
                 anna.delete(topic)
-            plain_station.put(key, "forged")
+            plain_station.put(there, "forged")
             plain_station.put("city/air/2", "forged")
+            for attachment in (lie, wide):  # a place that is not the key's
+                plain_station.put(here, "forged", attachment=attachment)
+            plain_station.put("city/air/2/@s2/**", "forged", attachment=lie)
             plain_station.put("city/alert/@s2/**", "forged")
             plain_station.put("**", "forged")
             station.put("city/air/2", "forged", location=BERLIN)
