@@ -57,11 +57,13 @@ def no_thread_is_left() -> Iterator[None]:
     before = set(threading.enumerate())  # what another test left behind is that test's fault
     yield
     eventually(
-        lambda: not [
-            thread
-            for thread in threading.enumerate()
-            if thread.name.startswith("zonal-") and thread not in before
-        ],
+        lambda: (
+            not [
+                thread
+                for thread in threading.enumerate()
+                if thread.name.startswith("zonal-") and thread not in before
+            ]
+        ),
         timeout=10,
         what="all threads of closed sessions end",
     )
