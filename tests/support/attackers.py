@@ -105,7 +105,8 @@ ATTACKS = (
 def main() -> None:
     os.nice(10)  # as if it were another machine
     city, stop = City.of(Path(sys.argv[1])), threading.Event()
-    chosen = [attack for attack in ATTACKS if attack.__name__ in (sys.argv[2:] or attack.__name__)]
+    names = sys.argv[2:]  # without any: all
+    chosen = [attack for attack in ATTACKS if not names or attack.__name__ in names]
     threads = [threading.Thread(target=attack, args=(city, stop)) for attack in chosen]
     for thread in threads:
         thread.start()
