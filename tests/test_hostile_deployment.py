@@ -22,14 +22,16 @@ import zenoh
 import attackers
 import zonal
 from city import USES, City, built
+from meshes import QUICK, wait_for_ring
 from network import eventually
-from zonal import Circle, Point
+from zonal import Circle, Point, mesh
 from zonal.broker.envelope import seal
 from zonal.broker.message import Message
 from zonal.errors import ZonalError
 from zonal.geo import cell_of
 from zonal.keys import encoding_named, message_keys
 from zonal.session import GeoContext
+from zonal.trust import Zone, new_secret
 
 pytestmark = pytest.mark.skipif(shutil.which("openssl") is None, reason="the page uses openssl")
 
@@ -303,6 +305,59 @@ def test_a_stream_of_milano_has_nothing_of_berlin(city: City) -> None:
             stop.set()
             telling.join()
         assert set(heard) == {"milano"}
+
+
+# Fences and the mesh
+
+
+def test_who_may_hear_a_place_and_subscribes_past_its_fences_gets_ciphertext(city: City) -> None:
+    pytest.importorskip("cryptography")
+    heard: list[bytes] = []
+    duomo = Circle(DUOMO, radius_m=500)
+    with city.session("services") as office, city.plain_session("anna") as anna:
+        office.keyring.add_secret(Zone("duomo", duomo, new_secret()))
+        anna.declare_subscriber(
+            "city/**/@s2/**/@to/**", lambda sample: heard.append(sample.payload.to_bytes())
+        )
+
+        def tell() -> bool:
+            office.put("city/plan", "the plan", location=DUOMO, geofence=duomo, sealed="duomo")
+            return bool(heard)
+
+        eventually(tell, SOON_S)
+        assert not [payload for payload in heard if b"plan" in payload]
+
+
+def test_a_mesh_with_a_key_passes_nothing_of_strangers_into_the_city(city: City) -> None:
+    keys = (b"the key of this mesh", b"the key of this mesh", b"a guess at that key")
+    with contextlib.ExitStack() as stack:
+        gate, device, stranger = (
+            stack.enter_context(mesh.open(number, config=QUICK, key=key))
+            for number, key in enumerate(keys)
+        )
+        for node, others in ((gate, (device, stranger)), (device, (gate, stranger))):
+            node.set_peers({other.id: other.address for other in others})
+        stranger.set_peers({gate.id: gate.address, device.id: device.address})
+        services = stack.enter_context(city.session("services"))
+        listener = stack.enter_context(city.session("services"))
+        everything = stack.enter_context(listener.declare_subscriber("city/mesh"))
+        stack.enter_context(mesh.Gateway(gate, services, ["city/mesh"]))
+        noise = stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+        wait_for_ring([gate, device])
+        heard: set[bytes] = set()
+
+        def tell() -> bool:
+            for size in (0, 1, 40, 1_400):
+                noise.sendto(os.urandom(size), gate.address)
+            stranger.put("city/mesh", b"forged", location=DUOMO)
+            device.put("city/mesh", b"right", location=DUOMO)
+            while sample := everything.try_recv():
+                heard.add(sample.payload.to_bytes())
+            time.sleep(0.05)
+            return b"right" in heard and gate.status().counters["forged"] > 0
+
+        eventually(tell, SOON_S)
+        assert heard == {b"right"}
 
 
 # What is written down

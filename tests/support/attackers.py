@@ -105,7 +105,8 @@ ATTACKS = (
 def main() -> None:
     os.nice(10)  # as if it were another machine
     city, stop = City.of(Path(sys.argv[1])), threading.Event()
-    threads = [threading.Thread(target=attack, args=(city, stop)) for attack in ATTACKS]
+    chosen = [attack for attack in ATTACKS if attack.__name__ in (sys.argv[2:] or attack.__name__)]
+    threads = [threading.Thread(target=attack, args=(city, stop)) for attack in chosen]
     for thread in threads:
         thread.start()
     print("begun", flush=True)

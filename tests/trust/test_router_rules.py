@@ -7,9 +7,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from places import areas, points
-from zonal.geo import Area, Cell, Everywhere, Point, cell_intersects
+from zonal.geo import Area, Cell, Point, cell_of, cover
 from zonal.keys import Role, encoding_named, message_keys, read_key
 from zonal.trust import Action, Rule, Rules, Who, compile_rules
+from zonal.trust.cell_ranges import CellRanges
 
 S2, MGRS = encoding_named("s2"), encoding_named("mgrs")
 ALICE = Who(names=frozenset({"alice"}))
@@ -43,8 +44,9 @@ def test_no_place_that_is_allowed_is_refused(area: Area, point: Point, kind: obj
         keys = message_keys("t", place, None, kind)  # type: ignore[arg-type]
         if rules.may_publish("alice", "t", place).allowed:
             assert passes(rules, keys)
-        elif kind is S2 and not area.comes_within(place, 3_000_000):
-            assert not passes(rules, keys)
+        elif kind is S2:  # it may lie in the bit that cells have beyond the area
+            covered = CellRanges.of(cover(area, 32, max_level=20))
+            assert passes(rules, keys) == bool(covered & CellRanges.of([cell_of(place)]))
 
 
 @_RARE
@@ -67,19 +69,22 @@ def test_no_place_that_is_denied_is_let_in(
 def test_no_copy_goes_to_receivers_for_whom_it_is_denied(audience: Area, fence: Area) -> None:
     denying = Rules((rule(None, allows=True), rule(None, allows=False, audience=audience)))
     demanding = Rules((rule(None, allows=True, audience=audience),))
+    covered = CellRanges.of(cover(audience, 16, max_level=20))
     for key in message_keys("t", None, fence, S2):
         place = S2.decode(f"@s2/{read_key(key).fence}", Role.SUBSCRIBER)
-        inside = isinstance(place, Cell) and cell_intersects(place, audience)
-        assert not (inside and passes(denying, (key,)))
+        cells = [place] if isinstance(place, Cell) else []
+        if any(cell.contains(cell_of(point)) for cell in cells for point in _some_of(audience)):
+            assert not passes(denying, (key,))
         if passes(demanding, (key,)):
-            assert inside or isinstance(audience, Everywhere) or _is_near(place, audience)
+            assert covered.is_everywhere or (cells and not CellRanges.of(cells) - covered)
     assert not passes(denying, ("t",))
     assert not passes(demanding, ("t",))
 
 
-def _is_near(place: object, audience: Area) -> bool:
-    """Cells that cover an area reach beyond it, at most by about its own size."""
-    size = Point(audience.bounds.min_lat, audience.bounds.min_lon).distance_m(
-        Point(audience.bounds.max_lat, audience.bounds.max_lon)
-    )
-    return isinstance(place, Cell) and audience.comes_within(place.center, size + 1_000_000)
+def _some_of(area: Area) -> list[Point]:
+    """Points of an area: of a grid on the box around it."""
+    box, parts = area.bounds, range(9)
+    lats = [box.min_lat + box.height_deg * part / 8 for part in parts]
+    lons = [(box.min_lon + box.width_deg * part / 8 + 180) % 360 - 180 for part in parts]
+    found = (Point(lat, lon) for lat in lats for lon in lons)
+    return [point for point in found if area.contains(point)]

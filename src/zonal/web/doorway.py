@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _LOOK_S = 1.0
-_AT_ONCE = 64
+_AT_ONCE = 4
 """Connections that are accepted before others get their turn."""
 _SEND_BUFFER = 262_144
 """Bytes that the system may keep for one slow reader; it would take megabytes by itself."""
