@@ -22,7 +22,7 @@ _FAMOUS = 200_000
 """Places with so many people are also found by the names that others have for them."""
 
 
-class Place(NamedTuple):
+class NamedPlace(NamedTuple):
     """A town with at least 15,000 people."""
 
     name: str
@@ -36,7 +36,7 @@ class Place(NamedTuple):
 class PlaceNames(NamedTuple):
     """All places, the largest first, and how they are found."""
 
-    places: list[Place]
+    places: list[NamedPlace]
     lats: np.ndarray
     lons: np.ndarray
     names: list[tuple[str, int]]
@@ -52,7 +52,7 @@ def places_file() -> Path | None:
     return path if path.is_file() else None
 
 
-def places_in(view: Box, most: int = _IN_VIEW) -> list[Place]:
+def places_in(view: Box, most: int = _IN_VIEW) -> list[NamedPlace]:
     """The largest places in view."""
     path = places_file()
     if path is None:
@@ -63,7 +63,7 @@ def places_in(view: Box, most: int = _IN_VIEW) -> list[Place]:
     return [known.places[number] for number in np.flatnonzero(inside)[:most]]
 
 
-def places_named(text: str, most: int = _FOUND) -> list[Place]:
+def places_named(text: str, most: int = _FOUND) -> list[NamedPlace]:
     """The largest places whose names are or begin with a text; accents and case do not count."""
     path, wanted = places_file(), _plain(text)
     if path is None or not wanted:
@@ -89,7 +89,7 @@ def _load(path: Path) -> PlaceNames:
     towns = json.loads(path.read_bytes()).values()
     towns = sorted(towns, key=lambda town: -int(town["population"]))
     places = [
-        Place(
+        NamedPlace(
             town["name"],
             town["countrycode"],
             float(town["latitude"]),

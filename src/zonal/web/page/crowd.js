@@ -31,9 +31,9 @@ export class Crowd {
     this.heat = new Sheet(map, "heat-of-things", "heat", () => [{
       type: "heatmap",
       paint: {
-        "heatmap-radius": ["interpolate", ["exponential", 2], ["zoom"], 4, 6, 14, 40],
-        "heatmap-intensity": ["interpolate", ["linear"], ["zoom"], 4, 0.3, 14, 1],
-        "heatmap-weight": 0.5, "heatmap-opacity": 0.75,
+        "heatmap-radius": ["interpolate", ["linear"], ["zoom"], 2, 8, 14, 45],
+        "heatmap-intensity": ["interpolate", ["linear"], ["zoom"], 2, 0.3, 12, 1],
+        "heatmap-weight": 0.8, "heatmap-opacity": 0.75,
         "heatmap-color": ["interpolate", ["linear"], ["heatmap-density"], 0, "rgba(42,120,190,0)",
           ...RAMP.flatMap((colour, number) => [0.12 + (0.88 * number) / (RAMP.length - 1), cssOf(colour)])],
       },

@@ -4,6 +4,8 @@
 import { SHAPE_NAMES, drawShape } from "/-/page/pictures.js";
 
 const REACH_PX = 10;
+const SLOW_MS = 100;
+const LONGEST_PAUSE_MS = 500;
 const WORDS = 8; // of four bytes: x, y, their rests, size, heading, fill with shape, edge
 const ROUND = 0.6; // the radius of a round shape in its picture
 
@@ -82,7 +84,7 @@ function shapesTexture(gl) {
  * on the world's square, colours as [red, green, blue]. */
 export class Dots {
   constructor(map, place) {
-    Object.assign(this, { map, id: "dots", type: "custom", renderingMode: "2d", frames: 0 });
+    Object.assign(this, { map, id: "dots", type: "custom", renderingMode: "2d", frames: 0, took: 0 });
     this.dots = [];
     this.room(1_024);
     map.addLayer(this, place);
@@ -99,6 +101,15 @@ export class Dots {
     this.bytes = new Uint8Array(this.words.buffer);
   }
 
+  /** Draw with the next frame. Where frames take long, the page gets as much time in between. */
+  ask() {
+    if (this.askedAt) return;
+    this.askedAt = performance.now();
+    this.pause = this.took > SLOW_MS ? Math.min(this.took, LONGEST_PAUSE_MS) : 0;
+    if (this.pause) setTimeout(() => this.map.triggerRepaint(), this.pause);
+    else this.map.triggerRepaint();
+  }
+
   /** A dot came or changed. */
   put(dot) {
     if (dot.slot === undefined) {
@@ -113,7 +124,7 @@ export class Dots {
     this.words.set([high, top, x - high, y - top, (2 * look.radius) / ROUND, turns ? (heading * Math.PI) / 180 : 0], from);
     const shape = SHAPE_NAMES.indexOf(turns && look.shape === "dot" ? "beak" : look.shape);
     this.bytes.set([...look.fill, shape, ...look.edge, 255], (from + 6) * 4);
-    this.map.triggerRepaint();
+    this.ask();
   }
 
   /** A dot is gone: the last one takes its slot. */
@@ -125,13 +136,13 @@ export class Dots {
       this.put(last);
     }
     dot.slot = undefined;
-    this.map.triggerRepaint();
+    this.ask();
   }
 
   clear() {
     for (const dot of this.dots) dot.slot = undefined;
     this.dots = [];
-    this.map.triggerRepaint();
+    this.ask();
   }
 
   /** MapLibre: the layer is there, or there again. */
@@ -162,6 +173,8 @@ export class Dots {
    * card are too coarse for the world as a whole. */
   render(gl, { defaultProjectionData }) {
     this.frames += 1;
+    if (this.askedAt) this.took = performance.now() - this.askedAt - this.pause;
+    this.askedAt = null;
     if (this.dots.length === 0) return;
     const { lat, lng } = this.map.getCenter();
     const [x, y] = onSquare(lat, lng);

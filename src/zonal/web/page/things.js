@@ -34,8 +34,8 @@ export class Things {
       type: "circle",
       paint: { "circle-radius": 13, "circle-opacity": 0, "circle-stroke-width": 3, "circle-stroke-color": ["get", "colour"] },
     }]);
-    this.popup = new window.maplibregl.Popup({ maxWidth: "22em", closeOnClick: false, focusAfterOpen: false })
-      .on("close", () => { this.opened = undefined; });
+    this.popup = new window.maplibregl.Popup({ maxWidth: "22em", closeOnClick: false, focusAfterOpen: false });
+    this.popup.on("close", () => { this.opened = undefined; });
     map.on("click", ({ point }) => this.isBusy() || this.crowd.open(point) || this.open(this.dots.nearest(point)));
     setInterval(() => this.forgetOld(), 5_000);
   }
