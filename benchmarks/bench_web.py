@@ -83,10 +83,19 @@ def serve(kind: str, endpoint: str) -> None:
         session = stack.enter_context(
             zonal.open(zonal.config("client", connect=[endpoint], scouting=False))
         )
-        options = WebOptions(port=0, limits=WebLimits(streams=5_000, topics_in_metrics=100))
+        limits = WebLimits(
+            streams=5_000,
+            topics_in_metrics=100,
+            connections=10_000,
+            connections_per_address=10_000,
+            streams_per_address=5_000,
+            questions_per_address=10_000,
+            requests_per_second=0,
+        )
+        options = WebOptions(port=0, limits=limits)
         server = WebServer(session, options)
         if kind == "bare":
-            server.use(bare)
+            server.serve_instead(bare)
         server.start()
         stack.callback(server.stop)
         print(server.port, flush=True)

@@ -19,11 +19,18 @@ from typing import Any
 import pytest
 import typer
 
+from command_line import run_zonal
 from network import LOOPBACK
 from zonal import __version__
+from zonal.broker import Broker
 from zonal.cli import app
+from zonal.cli.router import router_page
+from zonal.pipeline.recorder import RecorderCounters
+from zonal.pipeline.service import ServiceCounters
+from zonal.runtime import counted
 from zonal.session import Router
-from zonal.web.metrics import FAMILIES
+from zonal.store.store import StoreCounters
+from zonal.web.metrics import Metrics
 
 ROOT = Path(__file__).parents[1]
 UNITS = sorted((ROOT / "deploy" / "systemd").glob("*.service"))
@@ -82,6 +89,26 @@ def test_the_image_is_made_of_what_is_there_and_is_not_root() -> None:
     assert {"!src", "!pyproject.toml", "!README.md", "!LICENSE", "!constraints.txt"} <= kept
 
 
+def test_every_part_is_scraped() -> None:
+    yaml = pytest.importorskip("yaml")
+    scraped = yaml.safe_load((ROOT / "deploy" / "prometheus.yml").read_text())
+    targets = scraped["scrape_configs"][0]["static_configs"][0]["targets"]
+    services = compose()["services"]
+    assert {name.partition(":")[0] for name in targets} <= services.keys()
+    for target in targets:
+        name, _, port = target.partition(":")
+        if name != "web":
+            assert f"0.0.0.0:{port}" in services[name]["command"]
+
+
+def test_the_annotated_configuration_is_right(tmp_path: Path) -> None:
+    (tmp_path / "zonal.toml").write_text((ROOT / "deploy" / "zonal.toml").read_text())
+    for name in ("zenoh-users", "zenoh-password", "passwords", "tokens.toml"):
+        (tmp_path / name).write_text("city:secret\n")
+    checked = run_zonal("config", "check", str(tmp_path / "zonal.toml"))
+    assert checked.returncode == 0, checked.stderr
+
+
 @pytest.mark.parametrize("path", UNITS, ids=lambda path: path.stem)
 def test_a_unit_starts_a_command_that_there_is(path: Path, tmp_path: Path) -> None:
     unit = configparser.ConfigParser(interpolation=None)
@@ -105,13 +132,29 @@ def test_a_unit_starts_a_command_that_there_is(path: Path, tmp_path: Path) -> No
     assert complaints == []
 
 
-def test_the_dashboard_shows_counters_that_there_are() -> None:
+def figures_that_there_are() -> set[str]:
+    """The names of all figures, from the pages that services serve."""
+    with Router([LOOPBACK]) as router:
+        pages = [
+            Metrics().to_text(),
+            Broker().figures.exposition(0.0),
+            router_page(router),
+            counted("zonal_store", StoreCounters(), things=0),
+            counted("zonal_recorder", RecorderCounters(*[0] * 9), waiting=0, next_offset=0),
+            counted("zonal_history", ServiceCounters()),
+        ]
+    return set(re.findall(r"^# TYPE (zonal_\w+)", "".join(pages), re.MULTILINE))
+
+
+def test_the_dashboard_shows_figures_that_there_are_of_every_service() -> None:
     path = ROOT / "deploy" / "grafana" / "dashboards" / "zonal.json"
     text = path.read_text()
     named = set(re.findall(r"zonal_\w+", text))
-    kept = {f"{name}_total" if each.kind == "counter" else name for name, each in FAMILIES.items()}
-    assert named <= kept
-    assert len(json.loads(text)["panels"]) >= 8
+    assert named <= figures_that_there_are()
+    for service in ("router", "broker", "store", "recorder", "history"):
+        assert any(name.startswith(f"zonal_{service}_") for name in named), service
+    panels = json.loads(text)["panels"]
+    assert len({panel["id"] for panel in panels}) == len(panels) >= 20
 
 
 @pytest.fixture(scope="module")

@@ -9,15 +9,19 @@ ZonalError
 ├── EncodingError (LookupError)       an encoding that nobody registered
 ├── ContentEncodingError (ValueError) a content encoding that Zenoh cannot carry
 ├── PayloadError (ValueError)         a payload that cannot be sent, or is not what it is read as
-├── ConfigurationError (ValueError)   a configuration or endpoint that Zenoh cannot use
+├── ConfigurationError (ValueError)   a configuration, file or endpoint that cannot be used
 ├── NetworkError (OSError)            Zenoh cannot reach, listen or do what it was asked for
 ├── SubscriptionError (LookupError)   a subscription that is not in an index, or is already
 ├── FenceError (ValueError)           zones, or events at their border, that cannot be
 ├── StoreError (RuntimeError)         a store of newest values that cannot be opened or written
+├── TrustError (RuntimeError)         keys, secrets or tokens that cannot be made or used here
+│   ├── AttestationError (ValueError) a position that nobody trusted vouches for
+│   └── SealError (ValueError)        sealed bytes that this key does not open
 ├── AttachmentError (ValueError)      a geo-context on the wire that cannot be read
 ├── ClosedError (RuntimeError)        a session, subscriber or publisher used after close
 ├── MqttError (ValueError)            bytes from an MQTT client that break the protocol's rules
-├── CredentialsError (ValueError)     a password or rules file that cannot be read or written
+├── CredentialsError (ValueError)     a password file that cannot be read or written
+├── RulesError (ValueError)           rules that cannot be read, or mean nothing: file, line and key
 ├── BrokerError (RuntimeError)        a broker that cannot start or keep its store
 │   └── StoreInUseError               a store that another broker has open
 ├── MeshError (RuntimeError)          a mesh that cannot be built, started or reached
@@ -61,7 +65,7 @@ class PayloadError(ZonalError, ValueError):
 
 
 class ConfigurationError(ZonalError, ValueError):
-    """An entry of Zenoh's configuration, or an endpoint, that Zenoh cannot use."""
+    """A configuration, ours or Zenoh's, or an endpoint that cannot be used: says where and why."""
 
 
 class NetworkError(ZonalError, OSError):
@@ -88,6 +92,18 @@ class AttachmentError(ZonalError, ValueError):
     """A geo-context in a message's attachment that cannot be read."""
 
 
+class TrustError(ZonalError, RuntimeError):
+    """Keys, secrets or tokens that cannot be read, made or used here."""
+
+
+class AttestationError(TrustError, ValueError):
+    """A position that is vouched for by nobody known, for somebody else, elsewhere, or too old."""
+
+
+class SealError(TrustError, ValueError):
+    """Sealed bytes that the keys at hand do not open, or that were changed."""
+
+
 class PositionError(ZonalError, RuntimeError):
     """A position is needed, and there is none, or only one that is too old."""
 
@@ -105,7 +121,11 @@ class MqttError(ZonalError, ValueError):
 
 
 class CredentialsError(ZonalError, ValueError):
-    """A password or rules file that cannot be read or written: says which line, and why."""
+    """A password file that cannot be read or written: says which line, and why."""
+
+
+class RulesError(ZonalError, ValueError):
+    """Rules that cannot be read, or that mean nothing: says the file, the line and the key."""
 
 
 class BrokerError(ZonalError, RuntimeError):

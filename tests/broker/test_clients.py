@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import datetime as dt
 import shutil
 import ssl
 import subprocess
@@ -14,15 +13,12 @@ from pathlib import Path
 import aiomqtt
 import paho.mqtt.client as paho
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 
 from broker_process import BrokerProcess
+from certificates import Authority
 from mosquitto_clients import Listening
 
 mosquitto = pytest.mark.skipif(
@@ -137,37 +133,9 @@ async def test_aiomqtt(broker: BrokerProcess) -> None:
 def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A CA, a server's and a client's certificate."""
     folder = tmp_path_factory.mktemp("tls")
-    authority = ec.generate_private_key(ec.SECP256R1())
-    issuer = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "test CA")])
-    today = dt.datetime.now(dt.UTC)
-
-    def issue(name: str, key: ec.EllipticCurvePrivateKey, *, ca: bool) -> None:
-        subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
-        names = x509.SubjectAlternativeName([x509.DNSName("localhost")])
-        certificate = (
-            x509.CertificateBuilder()
-            .subject_name(issuer if ca else subject)
-            .issuer_name(issuer)
-            .public_key(key.public_key())
-            .serial_number(x509.random_serial_number())
-            .not_valid_before(today - dt.timedelta(days=1))
-            .not_valid_after(today + dt.timedelta(days=1))
-            .add_extension(x509.BasicConstraints(ca=ca, path_length=None), critical=True)
-            .add_extension(names, critical=False)
-            .sign(authority, hashes.SHA256())
-        )
-        (folder / f"{name}.pem").write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
-        (folder / f"{name}.key").write_bytes(
-            key.private_bytes(
-                serialization.Encoding.PEM,
-                serialization.PrivateFormat.PKCS8,
-                serialization.NoEncryption(),
-            )
-        )
-
-    issue("ca", authority, ca=True)
+    authority = Authority(folder)
     for name in ("server", "car-7"):
-        issue(name, ec.generate_private_key(ec.SECP256R1()), ca=False)
+        authority.issue(name)
     return folder
 
 
@@ -182,8 +150,9 @@ def guarded(
 
     set_password(passwords, "alice", b"secret")
     rules.write_text(
-        '[alice]\npublish = ["a/#"]\nsubscribe = ["a/#", "b/+"]\n'
-        '["*"]\npublish = ["own/%u/#"]\nsubscribe = ["own/%u/#"]\n'
+        '[[rule]]\nwho = "alice"\nallow = "publish"\ntopics = "a/#"\n'
+        '[[rule]]\nwho = "alice"\nallow = "subscribe"\ntopics = ["a/#", "b/+"]\n'
+        '[[rule]]\nwho = "*"\nallow = ["publish", "subscribe"]\ntopics = "own/%u/#"\n'
     )
     pem = {name: str(certificates / name) for name in ("server.pem", "server.key", "ca.pem")}
     with BrokerProcess(

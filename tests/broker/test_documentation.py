@@ -14,9 +14,10 @@ from typer.testing import CliRunner
 
 from broker_process import BrokerProcess
 from mosquitto_clients import Listening
-from zonal.broker.credentials import read_passwords, read_rules
+from zonal.broker.credentials import read_passwords
 from zonal.broker.location_rules import read_location_rules
 from zonal.cli.broker import app
+from zonal.trust import read_rules
 
 PAGE = Path(__file__).parents[2] / "docs" / "broker.md"
 BLOCK = re.compile(r"([^\n]*)\n\n```(\w+)\n(.*?)```", re.DOTALL)
@@ -101,10 +102,10 @@ def test_every_option_of_every_command_exists() -> None:
 
 
 def test_the_rules_and_the_password_command_work(tmp_path: Path) -> None:
-    toml, *_ = [text for _, language, text in blocks() if "[alice]" in text]
+    toml, *_ = [text for _, language, text in blocks() if "[[rule]]" in text]
     rules = tmp_path / "rules.toml"
     rules.write_text(toml)
-    assert set(read_rules(rules)) == {"alice", "*"}
+    assert read_rules(rules).users == {"alice"}
     users = tmp_path / "users"
     done = CliRunner().invoke(app, ["passwd", str(users), "alice"], input="secret\nsecret\n")
     assert done.exit_code == 0, done.output

@@ -13,6 +13,7 @@ from broker_bench import QOS, Bench, Client
 from zonal.broker.access import User
 from zonal.broker.express import Express
 from zonal.broker.version_311 import variable
+from zonal.trust import Action, Rule, Rules, Who
 
 TOPICS = [
     "a",
@@ -188,7 +189,10 @@ def test_a_rule_holds_for_plain_messages_too() -> None:
     reader = bench.connected("reader")
     reader.subscribe("#")
     writer = bench.connected("writer")
-    writer.connection.user = User("writer", publish=("allowed/#",))
+    may = Rule(name="", who=Who(everyone=True), allows=True, actions=frozenset(Action),
+               topics=("allowed/#",))  # fmt: skip
+    user = User("writer", Rules((may,)))
+    writer.connection.user = bench.broker.sessions["writer"].user = user
     writer.publish("forbidden/topic", b"1")
     writer.publish("allowed/topic", b"2")
     assert reader.payloads() == [b"2"]

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import zenoh
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from broker_bench import Bench
-from zonal.broker.envelope import opened, seal, unseal
+from places import polygons
+from zonal.broker.envelope import seal, unseal
 from zonal.broker.interest import ClientsInterest
 from zonal.broker.keymap import (
     check_topic,
@@ -24,6 +27,7 @@ from zonal.errors import AttachmentError
 from zonal.geo import Area, Box, Circle, Point
 from zonal.keys import encoding_named, encodings, message_keys
 from zonal.session import GeoContext
+from zonal.trust import read_places, written_places
 
 LEVELS = st.sampled_from(["", "a", "b", "@s2", "@to", "$x", "50%", "what?", "x*", "%41", "é"])
 TOPICS = st.lists(LEVELS, min_size=1, max_size=4).map("/".join).filter(bool)
@@ -154,10 +158,10 @@ def test_an_envelope_keeps_everything_about_a_message() -> None:
     message.payload_format, message.expires_at, message.content_type = 1, 130.0, "c"
     message.response_topic, message.correlation_data = "r", b"\0"
     message.user_properties = [("k", "v"), ("k", "w")]
-    envelope = unseal(seal(message, 7, 9, 100.0))
-    assert envelope is not None
-    assert (envelope.broker, envelope.number) == (7, 9)
-    copy = opened(envelope, b"payload", 200.0)
+    arrived = unseal(seal(message, 7, 9, 100.0), b"payload", now=200.0)
+    assert arrived is not None
+    assert (arrived.broker, arrived.number) == (7, 9)
+    copy = arrived.message
     for name in ("topic", "payload", "qos", "retain", "payload_format", "content_type",
                  "response_topic", "correlation_data", "user_properties"):  # fmt: skip
         assert getattr(copy, name) == getattr(message, name)
@@ -176,16 +180,39 @@ def test_other_attachments_are_none_of_ours() -> None:
     assert unseal(b"something else") is None
 
 
-def test_a_seal_needs_the_secret() -> None:
+def test_a_seal_needs_the_secret_and_holds_for_its_places_and_its_minute() -> None:
     message = Message("a", b"payload", 1)
+    message.location, message.geofence = Point(45, 9), Circle(Point(45, 9), radius_m=100)
     data = seal(message, 7, 9, 100.0, b"secret")
-    assert unseal(data, b"payload", b"secret") is not None
-    changed = [(data, b"other", b"secret"), (data, b"payload", b"guess"),
-               (data[:-1] + b"x", b"payload", b"secret"),
-               (seal(message, 7, 9, 100.0), b"payload", b"secret")]  # fmt: skip
+
+    def unsealed(**changed: Any) -> object:
+        given: dict[str, Any] = {
+            "data": data, "payload": b"payload", "place": Point(45, 9), "radius_m": 100,
+            "now": 110.0, "secret": b"secret", **changed,
+        }  # fmt: skip
+        fence = Circle(Point(45, 9), radius_m=given["radius_m"])
+        return unseal(
+            given["data"], given["payload"], given["place"], fence,
+            now=given["now"], secret=given["secret"],
+        )  # fmt: skip
+
+    assert unsealed() is not None
+    changed: list[dict[str, Any]] = [
+        {"payload": b"other"}, {"secret": b"guess"}, {"data": data[:-1] + b"x"},
+        {"data": seal(message, 7, 9, 100.0)}, {"place": Point(45, 9.1)}, {"radius_m": 1e6},
+        {"now": 161.0}, {"now": 39.0},
+    ]  # fmt: skip
     for wrong in changed:
         with pytest.raises(AttachmentError):
-            unseal(*wrong)
+            unsealed(**wrong)
+
+
+@given(place=st.none() | POINTS, fence=st.none() | AREAS | polygons())
+def test_places_are_the_same_at_both_ends(place: Point | None, fence: Area | None) -> None:
+    written = written_places(place, fence)
+    location, geofence = read_places(written)
+    assert location == place
+    assert written_places(location, geofence) == written
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from zonal.broker.access import RemoteEnd
 from zonal.broker.loads import Loads
 from zonal.cli.broker_status import draw_map
 from zonal.errors import BrokerError
+from zonal.runtime import MetricsDoor
 
 
 def test_the_log_says_who_came_went_and_was_refused(caplog: pytest.LogCaptureFixture) -> None:
@@ -79,7 +80,12 @@ def test_loads_follow_what_happens() -> None:
 
 
 async def test_an_operator_sees_and_kicks_clients(tmp_path: Path) -> None:
-    options = Options(port=0, control=tmp_path, metrics_port=0, listeners=("mqtt://127.0.0.1:0",))
+    options = Options(
+        port=0,
+        control=tmp_path,
+        metrics=MetricsDoor("127.0.0.1", 0),
+        listeners=("mqtt://127.0.0.1:0",),
+    )
     async with Service(options) as service:
         second = service.ports["mqtt://127.0.0.1:0"]
         one = await Wire.connected(service.ports["mqtt"], "one", "t")

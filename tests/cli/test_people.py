@@ -162,6 +162,7 @@ ARGUMENTS = {
     "history": ["history", "--log", "LOG"],
     "feed": ["feed", "gtfs", "x.pb"],
     "replay": ["replay", "LOG"],
+    "token": ["token", "FILE", "anna", "--read", "**"],
 }
 
 
@@ -182,18 +183,18 @@ def test_a_command_without_its_packages_says_what_to_install(command: str, tmp_p
 def test_a_configuration_of_zenoh_is_taken(router: Router, tmp_path: Path) -> None:
     file = tmp_path / "zenoh.json5"
     file.write_text(f'{{mode: "client", connect: {{endpoints: ["{router.endpoints[0]}"]}}}}')
-    with running_zonal("sub", "t", "--json", "-n", "1", "--config", str(file)) as listening:
+    with running_zonal("sub", "t", "--json", "-n", "1", "--zenoh-json5", str(file)) as listening:
         line_with("listening", listening, listening.stderr)
 
         def published() -> bool:
-            assert run_zonal("pub", "t", "x", "--config", str(file)).returncode == 0
+            assert run_zonal("pub", "t", "x", "--zenoh-json5", str(file)).returncode == 0
             return listening.poll() is not None
 
         eventually(published, timeout=60)
         record = json.loads(listening.communicate(timeout=20)[0])
     assert datetime.now(UTC) - datetime.fromisoformat(record["timestamp"]) < timedelta(minutes=5)
     file.write_text("{mode: nonsense}")
-    refused = run_zonal("pub", "t", "x", "--config", str(file))
+    refused = run_zonal("pub", "t", "x", "--zenoh-json5", str(file))
     assert "is no configuration of Zenoh" in refused.stderr
     assert "Traceback" not in refused.stderr
 

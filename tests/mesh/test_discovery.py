@@ -6,6 +6,7 @@ import pytest
 
 from meshes import QUICK, wait_for_ring
 from zonal import mesh
+from zonal.errors import MeshError
 from zonal.mesh.discovery import Discovery
 from zonal.mesh.packets import Ack, Beacon, View
 
@@ -37,6 +38,14 @@ def test_three_nodes_on_a_link_find_each_other_without_a_word() -> None:
     finally:
         for node in nodes:
             node.close()
+
+
+@pytest.mark.parametrize("listen", ["0.0.0.0", "127.0.0.1"])
+def test_a_node_for_anybody_in_reach_is_refused_unless_it_is_meant(listen: str) -> None:
+    everywhere = None if listen == "0.0.0.0" else Discovery(port=own_port())
+    with pytest.raises(MeshError, match="anybody in reach"):
+        mesh.open(listen=(listen, 0), discovery=everywhere)
+    mesh.open(listen=("0.0.0.0", 0), insecure=True).close()
 
 
 def test_a_beacon_to_all_makes_known_and_nothing_else_does(found: Discovery) -> None:

@@ -103,7 +103,7 @@ def test_the_past_is_refused_and_where_it_is_is_said(spark: SparkSession) -> Non
 _PLAIN = """
 import sys
 from pyspark.sql import SparkSession
-from zonal.pipeline.spark import register
+from zonal.pipeline.jobs import register
 
 spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
 register(spark)

@@ -19,8 +19,9 @@ import zonal
 from network import eventually, wait_until_declared
 from zonal.errors import LogError
 from zonal.geo import Box, Circle, Point, Polygon
+from zonal.keys import location_of
 from zonal.pipeline import Log, LogWriter, Recorder, RecorderPlan, Retention, area_from_columns
-from zonal.session import Overflow
+from zonal.session import GeoContext, Overflow
 
 QUICK = RecorderPlan(flush_s=0.05)
 MILANO = Point(45.4642, 9.19)
@@ -376,3 +377,51 @@ def test_fourteen_kills_at_two_thousand_messages_a_second_lose_nothing(
     rows = Log(tmp_path).to_table()
     assert rows["offset"].to_pylist() == list(range(sent))
     assert sorted(int(payload) for payload in rows["payload"].to_pylist()) == list(range(sent))
+
+
+def fakes_of(publisher: zonal.Session, enemy: zenoh.Session, heard: zenoh.Sample) -> None:
+    """2,000 messages that claim the publisher's next numbers, in each way there is."""
+    key = str(heard.key_expr)
+    assert heard.attachment is not None
+    stamp = heard.timestamp
+    origin = int(str(publisher.zenoh.zid()), 16) & 0xFFFF_FFFF_FFFF_FFFF
+    context = GeoContext.from_bytes(heard.attachment.to_bytes(), location_of(key), origin)
+    assert context.origin == origin
+    for ahead in range(1, 2001):
+        claim = context._replace(sequence=context.sequence + ahead)
+        stamped = ahead % 2 == 0
+        enemy.put(
+            key, b"fake", attachment=claim.to_bytes(location_of(key), stamped=stamped),
+            timestamp=stamp if stamped else None,
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize("restart", [False, True])
+def test_a_strangers_claim_of_a_source_suppresses_none_of_its_messages(
+    endpoint: str, tmp_path: Path, restart: bool
+) -> None:
+    plan = RecorderPlan(flush_s=0.05)
+    with connect(endpoint) as other, connect(endpoint) as publisher:
+        enemy = other.zenoh
+        heard: list[zenoh.Sample] = []
+        enemy.declare_subscriber("city/air/**", heard.append)
+        enemy.declare_subscriber("city/air/@s2/**", heard.append)
+        with recording(endpoint, tmp_path, "city/**", plan=plan) as (recorder, _):
+            wait_until_declared(publisher, recorder)
+            for n in range(5):
+                publisher.put("city/air", str(n), location=MILANO)
+            eventually(lambda: recorder.counters.written == 5 and heard)
+            fakes_of(publisher, enemy, heard[-1])
+            eventually(lambda: recorder.counters.written == 2005)
+            if not restart:
+                for n in range(5, 55):
+                    publisher.put("city/air", str(n), location=MILANO)
+                eventually(lambda: recorder.counters.written == 2055)
+        if restart:
+            with recording(endpoint, tmp_path, "city/**", plan=plan) as (recorder, _):
+                wait_until_declared(publisher, recorder)
+                for n in range(5, 55):
+                    publisher.put("city/air", str(n), location=MILANO)
+                eventually(lambda: recorder.counters.written == 50)
+    rows = Log(tmp_path).to_table().to_pylist()
+    assert [int(row["payload"]) for row in rows if row["payload"] != b"fake"] == list(range(55))

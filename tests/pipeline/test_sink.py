@@ -10,7 +10,7 @@ import pytest
 import shapely
 
 import zonal
-from network import collect, wait_until_declared
+from network import AT_ONCE, collect, wait_until_declared
 from zonal.geo import Box, Point
 from zonal.pipeline import Field, Lake, LogWriter, PayloadDeclaration, TopicSchema, Zones
 from zonal.pipeline.jobs import (
@@ -21,6 +21,7 @@ from zonal.pipeline.jobs import (
     WindowPlan,
     raise_alerts,
 )
+from zonal.pipeline.jobs.options import open_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -111,6 +112,19 @@ def test_rows_that_are_no_messages_are_refused(spark: SparkSession, ddl: str, me
     frame = spark.createDataFrame([], ddl)
     with pytest.raises(Exception, match=message):
         frame.write.format("zonal").mode("append").save()
+
+
+def test_credentials_come_from_the_configuration(tmp_path: Path) -> None:
+    (tmp_path / "users").write_text("spark:secret\n")
+    security = zonal.Security(users=tmp_path / "users")
+    with zonal.Router(["tcp/127.0.0.1:0"], security=security, settings=AT_ONCE) as router:
+        file = tmp_path / "zonal.toml"
+        file.write_text(
+            f'[zenoh]\nmode = "client"\nconnect = ["{router.endpoints[0]}"]\n'
+            'user = "spark"\npassword = "secret"\n'
+        )
+        with open_session({"config": str(file)}) as session:
+            assert list(session.zenoh.info.routers_zid())
 
 
 def test_an_alert_reaches_those_in_the_zone_once_and_nobody_else(

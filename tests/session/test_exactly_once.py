@@ -15,9 +15,8 @@ import zenoh
 
 from network import client, eventually, router_row
 from zonal.geo import Area, Box, Circle, Everywhere, Point, destination
-from zonal.keys import refine
+from zonal.keys import blurred, refine
 from zonal.session import Router, Session
-from zonal.session.way import blurred
 
 ENCODINGS = ("s2", "mgrs", "bloom", "json")
 SESSIONS = 8

@@ -187,6 +187,27 @@ def test_a_querier_and_a_get_ask_around_the_position(
             assert [reply.location for reply in mobile.get(topic, area=AROUND)] == [place]
 
 
+@pytest.mark.parametrize("encoding", ["s2", "mgrs", "json"])
+def test_a_publisher_follows(
+    near: Session, far_client: OpenClient, topic: str, encoding: str
+) -> None:
+    traveller = Traveller(DUOMO)
+    mobile = far_client(position=traveller, encoding=encoding)
+    subscribers = [
+        near.declare_subscriber(topic, area=AROUND.at(place), encoding=encoding)
+        for place in (DUOMO, MONZA)
+    ]
+    publisher = mobile.declare_publisher(topic)
+    for subscriber, place in zip(subscribers, (DUOMO, MONZA), strict=True):
+        traveller.where = place
+        mobile.update_position()
+        wait_until_declared(mobile, subscriber)
+        publisher.put("here")
+        (sample,) = collect(subscriber, 1)
+        assert sample.location == place
+    assert [subscriber.try_recv() for subscriber in subscribers] == [None, None]
+
+
 def test_following_goes_by_itself(near: Session, far_client: OpenClient, topic: str) -> None:
     traveller = Traveller(DUOMO)
     mobile = far_client(position=traveller, lifetime=0.05)

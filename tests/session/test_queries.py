@@ -10,7 +10,7 @@ import zenoh
 from network import eventually, plain_client, wait_until_declared
 from zonal.errors import ClosedError, PositionError
 from zonal.geo import Box, Circle, Everywhere, Point, destination
-from zonal.session import Memory, Query, Recovery, Router, Session
+from zonal.session import Memory, PastMessages, Query, Recovery, Router, Session
 
 DUOMO = Point(45.4642, 9.1900)
 MONZA = Point(45.5845, 9.2744)
@@ -202,7 +202,7 @@ def test_a_late_subscriber_gets_what_a_publisher_with_a_memory_keeps(
     subscriber = far.declare_subscriber(
         topic,
         area=Circle(DUOMO, radius_m=1000),
-        history=zenoh.ext.HistoryConfig(detect_late_publishers=True),
+        history=PastMessages(),
         recovery=Recovery(),
     )
     wait_until_declared(near, subscriber)

@@ -13,8 +13,8 @@ import zenoh
 
 from network import collect, eventually, plain_client, texts, wait_until_declared
 from zonal.geo import Circle, Point
-from zonal.keys import encoding_named, message_keys
-from zonal.session import GeoContext, Router, Session
+from zonal.keys import encoding_named, location_of, message_keys
+from zonal.session import GeoContext, Memory, Overflow, PastMessages, Recovery, Router, Session
 
 DUOMO = Point(45.4642, 9.19)
 AREA = Circle(DUOMO, radius_m=2000)
@@ -181,3 +181,55 @@ def test_fences_around_a_moving_area_are_heard_in_every_encoding(
     got = [subscriber.recv(timeout=10) for _ in range(5)]
     assert [sample and sample.payload.to_string() for sample in got] == list(map(str, range(5)))
     assert subscriber.recv(timeout=0.2) is None
+
+
+@pytest.mark.parametrize("stamped", [False, True])
+def test_numbers_that_a_stranger_uses_in_advance_suppress_no_fenced_message(
+    routers: list[Router], near: Session, far: Session, topic: str, stamped: bool
+) -> None:
+    subscriber = far.declare_subscriber(topic, fenced=True)
+    wait_until_declared(near, subscriber)
+    near.put(topic, "first", location=DUOMO, geofence=AREA)
+    (first,) = collect(subscriber, 1)
+    context, key = first.context, str(first.zenoh.key_expr)
+    assert context is not None
+    with plain_client(routers[0]) as stranger:
+        for ahead in range(1, 101):
+            claim = context._replace(sequence=context.sequence + ahead)
+            attachment = claim.to_bytes(location_of(key), stamped=stamped)
+            stranger.put(
+                key, b"fake", attachment=attachment, congestion_control=BLOCK,
+                timestamp=first.timestamp if stamped else None,
+            )  # fmt: skip
+        assert set(texts(collect(subscriber, 100))) == {"fake"}
+    for number in range(50):
+        near.put(topic, str(number), location=DUOMO, geofence=AREA, congestion_control=BLOCK)
+    assert texts(collect(subscriber, 50)) == list(map(str, range(50)))
+
+
+@pytest.mark.parametrize("ahead", [range(1, 2001), range(100_000, 100_001)], ids=["next", "far"])
+def test_who_claims_to_be_a_publisher_with_a_memory_suppresses_none_of_its_messages(
+    routers: list[Router], near: Session, far: Session, topic: str, ahead: range
+) -> None:
+    subscriber = far.declare_subscriber(
+        topic, history=PastMessages(), recovery=Recovery(patience_s=0.3), overflow=Overflow.BLOCK
+    )
+    wait_until_declared(near, subscriber)
+    publisher = near.declare_publisher(topic, location=DUOMO, memory=Memory(cache=100))
+    publisher.put("first")
+    (first,) = collect(subscriber, 1)
+    info, key = first.zenoh.source_info, str(first.zenoh.key_expr)
+    assert info is not None
+    with plain_client(routers[0]) as stranger:
+        for number in ahead:
+            stranger.put(
+                key, b"fake", attachment=first.zenoh.attachment, congestion_control=BLOCK,
+                source_info=zenoh.SourceInfo(info.source_id, info.source_sn + number),
+                timestamp=stranger.new_timestamp(),
+            )  # fmt: skip
+        heard = texts(collect(subscriber, len(ahead)))
+        assert set(heard) == {"fake"}
+    for number in range(50):
+        publisher.put(str(number))
+    assert texts(collect(subscriber, 50)) == list(map(str, range(50)))
+    publisher.undeclare()

@@ -7,6 +7,7 @@ import http.client
 import json
 import queue
 import socket
+import ssl
 import threading
 from typing import Any, NamedTuple, Self
 from urllib.parse import urlsplit
@@ -20,12 +21,20 @@ class Event(NamedTuple):
 class EventReader:
     """Opens a stream; look at `response.status` and `response.headers` where they matter."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, token: str = "", trusted: ssl.SSLContext | None = None) -> None:
         parts = urlsplit(url)
         assert parts.hostname is not None
-        self._connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=60)
+        if trusted is None:
+            self._connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=60)
+        else:
+            self._connection = http.client.HTTPSConnection(
+                parts.hostname, parts.port, timeout=60, context=trusted
+            )
         target = f"{parts.path}?{parts.query}" if parts.query else parts.path
-        self._connection.request("GET", target, headers={"accept": "text/event-stream"})
+        headers = {"accept": "text/event-stream"}
+        if token:
+            headers["authorization"] = f"Bearer {token}"
+        self._connection.request("GET", target, headers=headers)
         assert self._connection.sock is not None
         self._socket: socket.socket = self._connection.sock
         self.response = self._connection.getresponse()

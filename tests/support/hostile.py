@@ -57,6 +57,8 @@ class Arrived:
     key_expr: str
     attachment: Bytes | None
     timestamp: Stamp | None
+    payload: Bytes = Bytes(b"")
+    source_info: None = None
 
 
 class Stranger:

@@ -8,6 +8,7 @@ them. Without `-n` nothing of this happens.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import tempfile
@@ -109,6 +110,11 @@ class GroupsAndFiles(LoadScopeScheduling):
         # A process starts a test only when it knows the next one, or that there is none.
         while not node.shutting_down and self._pending_of(self.assigned_work[node]) < 2:
             super()._reschedule(node)
+
+    def _assign_work_unit(self, node: WorkerController) -> None:
+        # A process may have ended without our knowing yet; when we do, others get what it has.
+        with contextlib.suppress(OSError):
+            super()._assign_work_unit(node)
 
     def remove_node(self, node: WorkerController) -> str | None:
         """Return the test that `node` was at when it ended, if it was at one."""

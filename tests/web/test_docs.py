@@ -15,6 +15,7 @@ from network import eventually
 from served import Web, WebWith
 from zonal import Point
 from zonal.session import Query
+from zonal.web import grant_for
 
 DOCS = Path(__file__).parents[2] / "docs"
 REST = (DOCS / "rest.md").read_text()
@@ -135,10 +136,11 @@ def test_the_metrics_example_has_every_counter_of_the_table(web: Web) -> None:
 
 
 def test_the_token_example(web_with: WebWith) -> None:
-    web = web_with(tokens=frozenset({"secret"}))
-    (example,) = examples("Bearer")
-    assert shell(example, web.url, "secret") == ""
-    assert json.loads(shell(example, web.url, "wrong"))["status"] == 401
+    web = web_with(tokens=(grant_for("secret", "anna", write=("city/**",)),))
+    put, *_ = examples("Bearer")
+    assert shell(put, web.url, "secret") == ""
+    for example in examples("Bearer"):
+        assert json.loads(shell(example, web.url, "wrong"))["status"] == 401
 
 
 def test_every_parameter_is_described() -> None:

@@ -7,6 +7,7 @@ import asyncio
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from zonal.web import WebLimits
 from zonal.web.stream import Stream, framed
 
 
@@ -44,7 +45,7 @@ def events_in(connection: Connection) -> list[bytes]:
 @given(st.lists(st.sampled_from(["event", "hold", "resume", "turn"]), max_size=60))
 def test_no_event_is_lost_doubled_or_overtaken(steps: list[str]) -> None:
     async def run() -> None:
-        stream, connection = Stream(1_000, None, 0.0), Connection()
+        stream, connection = Stream(WebLimits(stream_events=1_000), None, 0.0), Connection()
         stream.write = connection.write
         task, sent = asyncio.create_task(write_out(stream, connection)), 0
         for step in steps:
@@ -68,7 +69,7 @@ def test_no_event_is_lost_doubled_or_overtaken(steps: list[str]) -> None:
 
 
 async def test_while_the_task_waits_an_event_is_written_without_waking_it() -> None:
-    stream, connection = Stream(10, None, 0.0), Connection()
+    stream, connection = Stream(WebLimits(stream_events=10), None, 0.0), Connection()
     stream.write = connection.write
     task = asyncio.create_task(write_out(stream, connection))
     await asyncio.sleep(0)
@@ -79,7 +80,7 @@ async def test_while_the_task_waits_an_event_is_written_without_waking_it() -> N
 
 
 async def test_what_a_held_up_connection_has_no_room_for_is_counted_and_told() -> None:
-    stream, connection = Stream(3, None, 0.0), Connection()
+    stream, connection = Stream(WebLimits(stream_events=3), None, 0.0), Connection()
     stream.write = connection.write
     task = asyncio.create_task(write_out(stream, connection))
     await asyncio.sleep(0)
@@ -99,7 +100,7 @@ async def test_what_a_held_up_connection_has_no_room_for_is_counted_and_told() -
 
 
 def test_quiet_is_counted_from_the_last_event() -> None:
-    stream = Stream(10, None, 0.0)
+    stream = Stream(WebLimits(stream_events=10), None, 0.0)
     assert stream.quiet_for(5.0) == 5.0
     stream.written += 1
     assert stream.quiet_for(6.0) == 0.0

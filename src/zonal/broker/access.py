@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from zonal.broker.topics import covers, matches
+from zonal.trust import HearingVerdict
 
 if TYPE_CHECKING:
     from zonal.broker.scram import ScramExchange
+    from zonal.geo import Area, Point
+    from zonal.trust import Rules, Verdict
 
 
 class RemoteEnd(NamedTuple):
@@ -19,52 +21,56 @@ class RemoteEnd(NamedTuple):
     """The common name of a client certificate that the TLS layer verified."""
 
 
+_FREE = HearingVerdict(allowed=True, rule="", reason="")
+
+
 @dataclass(frozen=True, slots=True)
 class User:
-    """A known user and the topic filters it may publish to and subscribe to."""
+    """A known user, or somebody without a name, and the rules that it is held to."""
 
     name: str | None = None
-    publish: tuple[str, ...] = ("#",)
-    subscribe: tuple[str, ...] = ("#",)
-    unlimited: bool = False
-    """Whether no rule was written for it, and none needs to be looked at."""
+    rules: Rules | None = None
+    """None: everything is allowed, and nothing needs to be looked at."""
 
-    def may_publish(self, topic: str, client_id: str) -> bool:
-        """Whether a rule allows this topic."""
-        return self.unlimited or any(
-            matches(fill(rule, self.name, client_id), topic) for rule in self.publish
+    def may_publish(
+        self, topic: str, client_id: str, place: Point | None = None, fence: Area | None = None,
+        position: Point | None = None,
+    ) -> Verdict:  # fmt: skip
+        """Whether rules allow this message of a client at a position."""
+        if self.rules is None:
+            return _FREE
+        return self.rules.may_publish(
+            self.name, topic, place, fence, position=position, client=client_id
         )
 
-    def may_subscribe(self, topic_filter: str, client_id: str) -> bool:
-        """Whether a rule covers everything that this filter can match."""
-        return self.unlimited or any(
-            covers(fill(rule, self.name, client_id), topic_filter)
-            and not (topic_filter.startswith("$") and rule[:1] in {"#", "+"})
-            for rule in self.subscribe
+    def may_hear(
+        self, topic_filter: str, client_id: str, area: Area | None = None,
+        position: Point | None = None,
+    ) -> HearingVerdict:  # fmt: skip
+        """Whether rules allow this subscription, and what of its area."""
+        if self.rules is None:
+            return replace(_FREE, area=area)
+        return self.rules.may_hear(
+            self.name, topic_filter, area, position=position, client=client_id
         )
 
-
-def fill(rule: str, user_name: str | None, client_id: str) -> str:
-    """A rule with `%u` (user) and `%c` (client identifier) replaced by their names.
-
-    It is empty, and allows nothing, where a name is missing or would widen the rule: one with a
-    wildcard or a level separator.
-    """
-    if "%" not in rule:
-        return rule
-    for mark, value in (("%u", user_name or ""), ("%c", client_id)):
-        if mark in rule:
-            if not value or any(sign in value for sign in "+#/"):
-                return ""
-            rule = rule.replace(mark, value)
-    return rule
+    def may_receive(
+        self, topic: str, client_id: str, place: Point | None = None, position: Point | None = None
+    ) -> Verdict:
+        """Whether rules allow a client at a position to have a message from a place."""
+        if self.rules is None:
+            return _FREE
+        return self.rules.may_receive(self.name, topic, place, position=position, client=client_id)
 
 
-ANYONE = User(unlimited=True)
+ANYONE = User()
 
 
 class Access(Protocol):
     """Decides who is let in."""
+
+    rules: Rules | None
+    """What users may do; None: everything."""
 
     def recall(self, user_name: str | None, password: bytes | None, peer: RemoteEnd) -> User | None:
         """The user whom no slow check has to prove; None where `check` has to."""
@@ -80,13 +86,16 @@ class Access(Protocol):
 
 
 class OpenAccess:
-    """Lets anyone in, with no rules."""
+    """Lets anyone in; without rules to do everything, with rules what one without a name may."""
+
+    def __init__(self, rules: Rules | None = None) -> None:
+        self.rules = rules
 
     def recall(
         self, _user_name: str | None, _password: bytes | None, _peer: RemoteEnd
     ) -> User | None:
         """Anyone."""
-        return ANYONE
+        return User(rules=self.rules)
 
     check = recall
 
@@ -95,4 +104,4 @@ class OpenAccess:
 
     def user(self, _name: str | None) -> User | None:
         """Anyone."""
-        return ANYONE
+        return User(rules=self.rules)

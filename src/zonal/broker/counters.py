@@ -24,6 +24,8 @@ class BrokerCounters:
     subscribed: int = 0
     """Topic filters in SUBSCRIBE."""
     located: int = 0
+    implausible: int = 0
+    """Positions that clients cannot have come to."""
     """Places that clients moved to."""
     slowed: int = 0
     """Times a client had to wait because it went faster than its rates allow."""

@@ -1,4 +1,4 @@
-"""Users from files: a password file with salted scrypt hashes, and a rules file in TOML."""
+"""Users from a password file with salted scrypt hashes, or from certificates."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ import os
 import re
 import secrets
 import threading
-import tomllib
 from typing import TYPE_CHECKING, NamedTuple
 
 from zonal.broker.access import RemoteEnd, User
 from zonal.broker.scram import ScramExchange, ScramKeys, keys_of
-from zonal.broker.topics import valid_filter
 from zonal.errors import CredentialsError
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from zonal.trust import Rules
 
 COST, BLOCK, PARALLEL, SIZE = 1 << 14, 8, 1, 32
 HEX = "(?:[0-9a-f]{2})+"
@@ -26,7 +26,6 @@ LINE = re.compile(
     rf"|scram-sha-256\$(?P<iterations>[0-9]+)\$(?P<scram_salt>{HEX})"
     rf"\$(?P<stored>[0-9a-f]{{64}})\$(?P<server>[0-9a-f]{{64}}))\s*"
 )
-EVERYONE = "*"
 REMEMBERED = 10_000
 
 
@@ -104,60 +103,46 @@ def set_password(path: Path, name: str, password: bytes, *, scram: bool = False)
     fresh.replace(path)
 
 
-def read_rules(path: Path) -> dict[str, User]:
-    """The rules of each user: `[alice]`, `publish = [filters]`, `subscribe = [filters]`."""
-    try:
-        tables = tomllib.loads("\n".join(_lines(path)))
-    except tomllib.TOMLDecodeError as error:
-        raise CredentialsError(f"{path} is no TOML: {error}") from error
-    return {name: _rules(path, name, table) for name, table in tables.items()}
-
-
-def _rules(path: Path, name: str, table: object) -> User:
-    if not isinstance(table, dict) or set(table) - {"publish", "subscribe"}:
-        raise CredentialsError(
-            f"{path}: [{name}] takes publish and subscribe, each a list of topic filters"
-        )
-    for key, rules in table.items():
-        for rule in rules if isinstance(rules, list) else [rules]:
-            if not isinstance(rules, list) or not isinstance(rule, str):
-                raise CredentialsError(f"{path}: [{name}] {key} must be a list of topic filters")
-            if not valid_filter(rule, 128):
-                raise CredentialsError(f"{path}: [{name}] {key}: {rule!r} is no topic filter")
-    return User(name, tuple(table.get("publish", ())), tuple(table.get("subscribe", ())))
-
-
 class Credentials:
-    """Lets in whoever has a password in the file, or a certificate that TLS verified."""
+    """Lets in whoever has a password in the file, or a certificate that TLS verified.
+
+    Somebody without a name is let in where rules allow such a one anything.
+    """
 
     def __init__(
         self,
         passwords: dict[str, Kept],
-        rules: dict[str, User] | None = None,
+        rules: Rules | None = None,
         *,
         certificates: bool = False,
     ) -> None:
         self._passwords = passwords
-        self._rules = rules
+        self.rules = rules
         self._certificates = certificates
         self._secret = secrets.token_bytes(16)
         self._proved: dict[str, bytes] = {}
         self._lock = threading.Lock()
 
     def user(self, name: str | None) -> User | None:
-        """A user by name, with its rules (or those of `*`); without a rules file, no limits."""
-        if self._rules is None:
-            return User(name, unlimited=True)
-        rules = self._rules.get(name or "") or self._rules.get(EVERYONE)
-        if rules is None:
-            return User(name, (), ())
-        return User(name, rules.publish, rules.subscribe)
+        """A user by name, with the rules that it is held to."""
+        return User(name, self.rules)
+
+    def change(self, passwords: dict[str, Kept]) -> frozenset[str]:
+        """Take other passwords from now on; the users whose old one holds no more."""
+        before, self._passwords = self._passwords, passwords
+        gone = frozenset(name for name, kept in before.items() if passwords.get(name) != kept)
+        with self._lock:
+            for name in gone:
+                self._proved.pop(name, None)
+        return gone
 
     def recall(self, user_name: str | None, password: bytes | None, peer: RemoteEnd) -> User | None:
         """The user that the certificate proves, or a password that was right before."""
         if self._certificates and peer.certificate_name is not None:
             matches = user_name in {None, peer.certificate_name}
             return self.user(peer.certificate_name) if matches else None
+        if user_name is None and password is None:
+            return self._nobody()
         if user_name is None or password is None:
             return None
         with self._lock:
@@ -170,9 +155,16 @@ class Credentials:
         """The user that the certificate or the password proves."""
         if self._certificates and peer.certificate_name is not None:
             return self.recall(user_name, password, peer)
+        if user_name is None and password is None:
+            return self._nobody()
         if user_name is None or password is None:
             return None
         return self.user(user_name) if self._verify(user_name, password) else None
+
+    def _nobody(self) -> User | None:
+        """Somebody without a name, where rules know of such."""
+        allowed = self.rules is not None and self.rules.knows_anonymous
+        return self.user(None) if allowed else None
 
     def exchange(self) -> ScramExchange | None:
         """A new SCRAM exchange, where the password file has keys for it."""
@@ -200,6 +192,8 @@ class Credentials:
             right = same and name in self._passwords
         if right:
             with self._lock:
+                if self._passwords.get(name) is not kept:
+                    return False  # it was changed while we looked
                 if len(self._proved) >= REMEMBERED:
                     self._proved.clear()
                 self._proved[name] = self._quick(password)

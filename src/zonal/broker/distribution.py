@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from zonal.broker.message import Encodings, Message
+from zonal.broker.permission import Tellings, admits
 from zonal.broker.receivers import Receivers, receivers_of
 from zonal.broker.topics import OWN_PREFIXES, is_literal, valid_topic
 
@@ -66,22 +67,32 @@ class Distributor:
         self, message: Message, now: float, only: Collection[ClientSession] | None = None
     ) -> int:
         """Hands a message to everyone who wants it, or of these sessions; returns how many."""
-        if only is None:
+        if only is None and not message.is_for_attested:
             found = self._receivers(message)
         else:
             wanting = self._matching.find(message.topic, message.location, message.geofence)
-            found = receivers_of([each for each in wanting if each.session in only], message.source)
+            mine = [
+                each
+                for each in wanting
+                if (only is None or each.session in only)
+                and _may_have(each, message)
+                and each.session.is_let_in(message, now)
+            ]
+            found = receivers_of(mine, message.source)
         copies, groups = found.copies, found.groups
         encodings = Encodings(message, now)
+        tellings = Tellings(encodings) if found.guarded else None
         message_qos, retain = message.qos, message.retain
         for session, qos, identifiers, as_published in copies:
-            session.deliver(encodings, min(message_qos, qos), retain and as_published, identifiers)
+            told = encodings if tellings is None else tellings.to(session)
+            session.deliver(told, min(message_qos, qos), retain and as_published, identifiers)
         for members in groups:
             if self.groups is None or self.groups.is_ours(members[0], message):
                 self._deliver_shared(members, encodings)
         for subscription in found.watching:
             assert subscription.watch is not None
-            subscription.watch.take(subscription, message, now)
+            known = encodings if tellings is None else tellings.to(subscription.session)
+            subscription.watch.take(subscription, known.message, now)
         return len(copies) + len(groups) + len(found.watching)
 
     def _receivers(self, message: Message) -> Receivers:
@@ -90,6 +101,9 @@ class Distributor:
             found = self.at(topic, message.location, message.geofence)
         else:
             found = self._anywhere(topic)
+        if found.guarded:
+            allowed = [each for each in found.subscriptions if _may_have(each, message)]
+            return receivers_of(allowed, message.source)
         return receivers_of(found.subscriptions, message.source) if found.selective else found
 
     def on_topic(self, topic: str) -> Receivers | None:
@@ -117,6 +131,19 @@ class Distributor:
             return anywhere
         return receivers_of([*anywhere.subscriptions, *fenced])
 
+    def send_retained(self, subscription: ClientSubscription, message: Message, now: float) -> None:
+        """Gives a client a retained message whose topic matches, if places and rules allow it."""
+        if not _may_have(subscription, message):
+            return
+        session, encodings = subscription.session, Encodings(message, now)
+        if subscription.guarded:
+            encodings = Tellings(encodings).to(session)
+        if subscription.watch is not None:
+            subscription.watch.resume(encodings.message)
+        elif subscription.passes_geo(message, now):
+            qos = min(subscription.qos, message.qos)
+            session.deliver(encodings, qos, True, subscription.copy.identifiers)
+
     # What changes who receives a message.
 
     def added(self, subscription: ClientSubscription) -> None:
@@ -142,7 +169,7 @@ class Distributor:
         member = self._choose(members)
         message = encodings.message
         member.session.deliver(
-            encodings,
+            Tellings(encodings).to(member.session) if member.guarded else encodings,
             min(member.qos, message.qos),
             message.retain and member.retain_as_published,
             member.copy.identifiers,
@@ -169,7 +196,14 @@ class Distributor:
             members = [
                 other
                 for other in self._matching.find(message.topic, message.location, message.geofence)
-                if other.shared_as == share and other.session is not session
+                if other.shared_as == share
+                and other.session is not session
+                and _may_have(other, message)
+                and other.session.is_let_in(message, now)
             ]
             if members:
                 self._deliver_shared(members, Encodings(message, now))
+
+
+def _may_have(subscription: ClientSubscription, message: Message) -> bool:
+    return not subscription.guarded or admits(subscription, message)

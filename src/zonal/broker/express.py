@@ -67,7 +67,7 @@ class Express:
         user = connection.user
         return (
             self._distributor.on_publish is None
-            and (user is None or user.unlimited)
+            and (user is None or user.rules is None)
             and session.precision_m is None
             and self._maximum_qos > 0
         )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import logging
 import queue
 import secrets
@@ -20,16 +21,18 @@ from typing import TYPE_CHECKING, Self
 import zenoh
 
 import zonal.session
-from zonal.broker.envelope import opened, seal, unseal
-from zonal.broker.geocontext import NOWHERE, with_location
+from zonal.broker.envelope import Arrived, seal, unseal
+from zonal.broker.geocontext import ATTESTED, NOWHERE, with_location
 from zonal.broker.group_tokens import GroupTokens
 from zonal.broker.interest import ClientsInterest
 from zonal.broker.keymap import check_topic, fits, key_of_topic, topic_of_key
 from zonal.broker.message import Message
 from zonal.broker.retained_elsewhere import RetainedElsewhere
+from zonal.broker.topics import valid_topic
 from zonal.broker.zenoh_encoding import describe, encoding_of
 from zonal.errors import AttachmentError, BrokerError, NetworkError, ZonalError
 from zonal.runtime import Recent
+from zonal.trust import ReplayGuard
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,18 +54,21 @@ class Federation:
     """Connects one broker to Zenoh; use as an asynchronous context manager."""
 
     def __init__(
-        self, broker: Broker, server: Server, config: zenoh.Config, secret: bytes = b""
-    ) -> None:
+        self, broker: Broker, server: Server, config: zenoh.Config, secret: bytes = b"",
+        *, insecure: bool = False,
+    ) -> None:  # fmt: skip
+        self._open = functools.partial(zonal.session.open, config, insecure=insecure)
         self._secret = secret
         self._broker = broker
         self._server = server
-        self._config = config
         self._id = secrets.randbits(64)
         self.interest = ClientsInterest()
         self._outgoing: queue.Queue[Callable[[], None] | None] = queue.Queue(WAITING_OUT)
         self._arrived: deque[Sample] = deque()
         self._draining = False
-        self._seen: Recent[tuple[int, int]] = Recent()
+        # With a secret a broker's numbers are its own; without it anybody may use them.
+        self._numbers: ReplayGuard[int] = ReplayGuard()
+        self._digests: Recent[bytes] = Recent()
         self._gathering: Gathering
         self._declaring: asyncio.Task[None] | None = None
         self._sender: threading.Thread | None = None
@@ -81,7 +87,7 @@ class Federation:
         """Joins; the clients' interest follows as it changes."""
         self._loop = asyncio.get_running_loop()
         try:
-            self._session = await asyncio.to_thread(zonal.session.open, self._config)
+            self._session = await asyncio.to_thread(self._open)
         except NetworkError as error:
             raise BrokerError(f"cannot join Zenoh: {error}") from error
         self._gathering = self._session.gather(self._arrive)
@@ -90,7 +96,10 @@ class Federation:
                 self.interest.added(subscription)
         self._broker.matching.watchers.append(self.interest)
         self._broker.distributor.on_publish = self._publish
-        self._share = GroupTokens(self._broker, self._session.zenoh, self._id, self._in_loop)
+        self._share = GroupTokens(
+            self._broker, self._session.zenoh, self._id, self._in_loop,
+            secret=self._secret, now=self._server.clock(),
+        )  # fmt: skip
         self._retained = RetainedElsewhere(
             self._broker, self._session.zenoh, in_loop=self._in_loop, in_thread=self._in_thread,
             clock=self._server.clock, secret=self._secret,
@@ -166,6 +175,7 @@ class Federation:
             message.payload,
             location=message.location,
             geofence=message.geofence,
+            attested=message.is_for_attested,
             content_encoding=encoding_of(message),
             attachment=seal(message, self._id, number, self._server.clock(), self._secret),
             congestion_control=(
@@ -180,7 +190,7 @@ class Federation:
         done = -1
         while True:
             pause = DECLARE_EVERY
-            if changes := self._share.groups.changes():
+            if changes := self._share.changes(self._server.clock()):
                 await asyncio.to_thread(self._share.announce, changes)
             if self.interest.changes != done:
                 done = self.interest.changes
@@ -216,41 +226,49 @@ class Federation:
 
     def _deliver(self, sample: Sample, now: float) -> None:
         try:
-            message, number = message_of(sample, now, self._secret)
+            message = self._message_of(sample, now)
         except (ZonalError, UnicodeDecodeError) as error:
             logger.warning("a message from elsewhere is dropped: %s", error)
             return
-        # A broker's message may come again with another time stamp.
-        if number is not None and self._seen.check(number):
-            return
-        self._broker.counters.remote_received += 1
-        self._broker.distributor.deliver(message, now)
+        if message is not None:
+            self._broker.counters.remote_received += 1
+            self._broker.distributor.deliver(message, now)
 
+    def _message_of(self, sample: Sample, now: float) -> Message | None:
+        """The message for our clients; None where it is a broker's and came before."""
+        payload = sample.payload.to_bytes()
+        arrived = unseal(
+            sample.attachment, payload, sample.location, sample.geofence,
+            now=now, secret=self._secret,
+        )  # fmt: skip
+        if arrived is None:
+            message = _from_zenoh(sample, payload)
+        else:
+            message = arrived.message
+            check_topic(message.topic, sample.key)
+            message.serial = arrived.number
+        if not valid_topic(message.topic, self._broker.settings.limits.maximum_levels):
+            raise AttachmentError(f"{message.topic[:80]!r} is no topic for MQTT clients")
+        if arrived is not None and not self._is_news(arrived):
+            return None
+        return message
 
-def message_of(
-    sample: Sample, now: float, secret: bytes = b""
-) -> tuple[Message, tuple[int, int] | None]:
-    """A sample as an MQTT message; of a broker's also which broker's, and its number there."""
-    payload = sample.payload.to_bytes()
-    envelope = unseal(sample.attachment, payload, secret)
-    if envelope is not None:
-        message = opened(envelope, payload, now)
-        check_topic(message.topic, sample.key)
-        number: tuple[int, int] | None = (envelope.broker, envelope.number)
-        message.serial = envelope.number
-    else:
-        message, number = _from_zenoh(sample, payload), None
-    message.location, message.geofence = sample.location, sample.geofence
-    return message, number
+    def _is_news(self, arrived: Arrived) -> bool:
+        """A broker's message may come again with another time stamp, or be played again."""
+        if self._secret:
+            return self._numbers.is_news(arrived.broker, arrived.number)
+        return not self._digests.check(arrived.digest)
 
 
 def _from_zenoh(sample: Sample, payload: bytes) -> Message:
     """A message of a Zenoh client: QoS 1 from here on; a DELETE is an empty retained message."""
     deleted = sample.kind == zenoh.SampleKind.DELETE
     topic = topic_of_key(sample.key)
-    if "+" in topic or "#" in topic or "*" in topic or not topic:
+    if topic.startswith("$") or "*" in topic:
         raise AttachmentError(f"{sample.key!r} is no topic for MQTT clients")
     message = Message(topic, b"" if deleted else payload, qos=1, retain=deleted)
     describe(message, str(sample.content_encoding))
-    message.user_properties = with_location([], NOWHERE, sample.location)
+    demands = [] if sample.context is None or not sample.context.attested else [ATTESTED]
+    message.user_properties = with_location(demands, NOWHERE, sample.location)
+    message.location, message.geofence = sample.location, sample.geofence
     return message

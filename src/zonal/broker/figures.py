@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from zonal import __version__
 from zonal.broker.loads import Loads
+from zonal.runtime import figures_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -73,6 +74,7 @@ class Figures:
                 "publish/messages/unread locations", "unread_locations", counters.unread_locations
             ),
             BrokerFigure("locations/received", "locations", counters.located),
+            BrokerFigure("locations/implausible", "implausible", counters.implausible),
             BrokerFigure("bytes/received", "bytes_received", counters.bytes_received),
             BrokerFigure("bytes/sent", "bytes_sent", counters.bytes_sent),
             BrokerFigure("federation/received", "federation_received", counters.remote_received),
@@ -99,15 +101,12 @@ class Figures:
 
     def exposition(self, now: float) -> str:
         """All figures in Prometheus' text format."""
-        lines = [
-            "# TYPE zonal_broker_uptime_seconds gauge",
-            f"zonal_broker_uptime_seconds {now - self._broker.counters.started_at:.0f}",
-        ]
-        for figure in self.all():
-            name = f"zonal_broker_{figure.name}" + ("_total" if figure.grows else "")
-            lines.append(f"# TYPE {name} {'counter' if figure.grows else 'gauge'}")
-            lines.append(f"{name} {figure.value}")
-        return "\n".join(lines) + "\n"
+        up = now - self._broker.counters.started_at
+        told = [("uptime_seconds", "gauge", "Since it started.", round(up))]
+        for each in self.all():
+            kind = "counter" if each.grows else "gauge"
+            told.append((each.name, kind, f"$SYS/broker/{each.topic}.", each.value))
+        return figures_of("zonal_broker", told)
 
     def status(self, now: float) -> dict[str, Any]:
         """Figures and clients, those with the longest queues first."""

@@ -6,6 +6,8 @@
 | `geofence` | SUBSCRIBE | where producers must be for this subscription |
 | `geofence` | PUBLISH | where consumers must be for this message |
 | `around` | SUBSCRIBE | an ego-centric geofence, `500m` or `2km`: it follows the client |
+| `attestation` | CONNECT, `$zonal/location` | an attested position of the client (base64url) |
+| `attested` | PUBLISH | `true`: the geofence is for clients with an attested position alone |
 | `detect`, `zone` | SUBSCRIBE | events at the geofence's border instead of messages (`watch`) |
 """
 
@@ -24,6 +26,9 @@ if TYPE_CHECKING:
 
 LOCATION_TOPIC = "$zonal/location"
 LOCATION, GEOFENCE, AROUND = "location", "geofence", "around"
+ATTESTATION = "attestation"
+ATTESTED = ("attested", "true")
+"""The user property of messages for those alone whose position somebody vouches for."""
 LENGTH = re.compile(r"(\d+(?:\.\d+)?)\s*(m|km)")
 METRES = {"m": 1.0, "km": 1000.0}
 LONGEST_WKT = 1_000_000
@@ -44,6 +49,8 @@ class Context(NamedTuple):
     """Why a property called `location` is taken for an ordinary one."""
     hint: str = ""
     """What the client may have meant by a property that looks like one of ours."""
+    attested: bool = False
+    """Whether the geofence is for clients with an attested position alone."""
 
 
 NOWHERE = Context()
@@ -77,7 +84,7 @@ def read(
             hint = hint or _hint(name[:LONGEST_NAME])
     if location is None and geofence is None and not unread and not hint:
         return NOWHERE
-    return Context(location, geofence, unread, hint)
+    return Context(location, geofence, unread, hint, ATTESTED in properties)
 
 
 @lru_cache(maxsize=1024)
@@ -169,9 +176,11 @@ def shorten(text: str) -> str:
 def with_location(
     properties: list[tuple[str, str]], context: Context, location: Point | None
 ) -> list[tuple[str, str]]:
-    """User properties for receivers: the producer's location is added where it was not named."""
-    if location is None or context.location is not None:
+    """User properties for receivers, with the producer's location as they may know it."""
+    if location is None or location == context.location:
         return properties
+    if context.location is not None:
+        properties = [(name, value) for name, value in properties if name != LOCATION]
     return [*properties, (LOCATION, location_text(location))]
 
 

@@ -15,7 +15,7 @@ from zonal.broker.state import BrokerState, Claim
 from zonal.broker.topics import OWN_PREFIXES, valid_topic
 from zonal.broker.version_311 import QOS
 from zonal.broker.will import Will
-from zonal.errors import GeometryError, MqttError
+from zonal.errors import AttestationError, GeometryError, MqttError
 from zonal.geo import Circle
 
 if TYPE_CHECKING:
@@ -116,10 +116,20 @@ def admit(broker: BrokerState, connection: Connection, user: User, now: float,
     session, present = _session(broker, connection, packet, now)
     session.will = will
     session.precision_m = precision_m
+    hint = context.hint
     if context.location is not None:
-        broker.matching.locate(session, context.location)
+        hint = broker.move(session, context.location, now) or hint
+    session.attestation = None
+    try:
+        broker.present(session, packet.user_properties, now)
+    except AttestationError as error:
+        # A client that comes back with its old CONNECT is let in, and attested to be nowhere.
+        hint = str(error)
+        broker.diary.denied(
+            session.client_id, "attestation", reason_codes.NOT_AUTHORIZED, hint, now
+        )
     broker.journal.session(session)
-    welcome = _welcome(broker, connection, session, packet, proof, context.hint, present=present)
+    welcome = _welcome(broker, connection, session, packet, proof, hint, present=present)
     if len(welcome) > connection.maximum_packet:
         # Nothing may be said before CONNACK, and nothing longer than the client takes.
         broker.leave(connection, now, keep_will=False)

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from zonal.broker import packet_fields, packet_reader
-from zonal.broker.geocontext import LOCATION, follows, read_location, with_location
+from zonal.broker.geocontext import ATTESTED, LOCATION, follows, read_location, with_location
 from zonal.broker.geotopics import Address
 from zonal.broker.message import Message
 from zonal.broker.publishing import check_properties
@@ -193,6 +193,8 @@ class Headings:
             return None
         if follows(context.geofence) or context.unread or context.hint:
             return None  # these are refused, counted or answered one by one
+        if ATTESTED in pairs:
+            return None  # who gets it depends on the moment
         if (address.location and context.location) or (address.geofence and context.geofence):
             return None
         rest = Message.from_packet(packet, topic, b"", 0.0).__dict__

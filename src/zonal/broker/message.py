@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 import mqtt5
 
 from zonal.broker import version_311
+from zonal.broker.geocontext import ATTESTED
 from zonal.broker.version_311 import QOS
 
 if TYPE_CHECKING:
@@ -74,6 +75,11 @@ class Message:
         for name, value in message.user_properties:
             message.extra += len(name) + len(value)
         return message
+
+    @property
+    def is_for_attested(self) -> bool:
+        """Whether its geofence is for clients alone whose position somebody vouches for."""
+        return self.geofence is not None and ATTESTED in self.user_properties
 
     @cached_property
     def size(self) -> int:

@@ -1,4 +1,4 @@
-"""For the operator: a control socket, for this user alone, and figures for Prometheus."""
+"""For the operator: a control socket, for this user alone."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import os
 import socket
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from zonal.broker import reason_codes
 from zonal.errors import BrokerError
@@ -63,15 +63,6 @@ class Operation:
         self._path = path
         self._servers.append(await asyncio.start_unix_server(self._command, sock=listening))
 
-    async def metrics(self, host: str, port: int) -> int:
-        """Serves Prometheus; returns the port."""
-        try:
-            server = await asyncio.start_server(self._scrape, host, port)
-        except OSError as error:
-            raise BrokerError(f"cannot serve figures on {host}:{port}: {error.strerror}") from error
-        self._servers.append(server)
-        return cast("int", server.sockets[0].getsockname()[1])
-
     async def close(self) -> None:
         """Takes no more commands."""
         for server in self._servers:
@@ -112,23 +103,6 @@ class Operation:
             self._broker.end(session, now)
         self._server.schedule()
         return True
-
-    async def _scrape(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One HTTP request, one answer."""
-        with contextlib.suppress(ConnectionError, TimeoutError, ValueError, EOFError):
-            async with asyncio.timeout(PATIENCE):
-                head = await reader.readuntil(b"\r\n\r\n")
-                known = head.startswith((b"GET /metrics ", b"GET /metrics?"))
-                body = self._broker.figures.exposition(self._clock()) if known else "see /metrics\n"
-                data = body.encode()
-                writer.write(
-                    f"HTTP/1.1 {'200 OK' if known else '404 Not Found'}\r\n"
-                    "Content-Type: text/plain; version=0.0.4; charset=utf-8\r\n"
-                    f"Content-Length: {len(data)}\r\nConnection: close\r\n\r\n".encode()
-                    + data
-                )
-                await writer.drain()
-        writer.close()
 
 
 def ask_broker(command: dict[str, Any], path: Path) -> dict[str, Any]:

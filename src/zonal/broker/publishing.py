@@ -8,10 +8,12 @@ import mqtt5
 
 from zonal.broker import geocontext, reason_codes
 from zonal.broker.message import Message, is_text
+from zonal.broker.permission import check_publication
 from zonal.broker.reason_codes import Refused, malformed, protocol_error
+from zonal.broker.session import middle_of
 from zonal.broker.topics import GEO, OWN_PREFIXES, valid_topic
 from zonal.broker.watch import follow
-from zonal.errors import GeometryError, MqttError
+from zonal.errors import AttestationError, GeometryError, MqttError
 
 if TYPE_CHECKING:
     from zonal.broker.connection import Connection
@@ -116,9 +118,8 @@ def _accept(broker: BrokerState, connection: Connection, session: ClientSession,
     written = context
     if topic.startswith(GEO) and broker.settings.geo:
         topic, context = _addressed(broker, session, topic, context)
-    _check_rights(connection, session, topic)
     if topic[0] == "$" and topic.startswith(OWN_PREFIXES):
-        _special(broker, session, packet, topic, context)
+        _special(broker, session, packet, topic, context, now)
         for subscription in session.subscriptions.values():
             follow(subscription, now)
         return 0, context.hint
@@ -128,42 +129,45 @@ def _accept(broker: BrokerState, connection: Connection, session: ClientSession,
     if packet.retain and not broker.has_room_to_retain(message):
         raise Refused(reason_codes.QUOTA_EXCEEDED, "no room for more retained messages")
     message.source = session.client_id
-    location = context.location
-    if location is None:
-        location = _place_in(broker, session, message) or session.told_location
+    message.geofence = context.geofence
+    location = _place_of(broker, session, message, context, now)
     if location is not None:
         message.location = location
         message.user_properties = geocontext.with_location(properties, written, location)
-    message.geofence = context.geofence
     receivers = broker.distributor.publish(message, now)
     if receivers or broker.distributor.on_publish is not None or connection.version == 4:
         return 0, context.hint
-    if broker.matching.has_places(message):
-        return 0, context.hint  # whether somebody is at a place is not told
+    if broker.matching.has_places(message) or broker.access.rules is not None:
+        return 0, context.hint  # whether somebody is at a place, or may hear it, is not told
     return reason_codes.NO_MATCHING_SUBSCRIBERS, context.hint
 
 
-def _check_rights(connection: Connection, session: ClientSession, topic: str) -> None:
-    """Refuses a topic that no rule allows; to say where it is, a client needs none."""
-    user = connection.user
-    if user is None or user.unlimited or topic == geocontext.LOCATION_TOPIC:
-        return
-    if not user.may_publish(topic, session.client_id):
-        raise Refused(reason_codes.NOT_AUTHORIZED, f"not allowed to publish to {topic[:80]!r}")
+def _place_of(
+    broker: BrokerState, session: ClientSession, message: Message, context: geocontext.Context,
+    now: float,
+) -> Point | None:  # fmt: skip
+    """Where a message is from, as finely as others may know it; refused where rules want it so.
+
+    It is the place in the packet, or one that a rule for its topic finds in the payload (the
+    client's own may follow it), or else the client's own.
+    """
+    found = None
+    if context.location is None and broker.settings.geo:
+        found = broker.settings.locations.find(message.topic, message.payload, broker.counters)
+    given = context.location if found is None else found.location
+    place = given or session.location
+    precision_m = check_publication(session, message.topic, place, message.geofence)
+    if found is not None and found.moves_client:
+        _move(broker, session, found.location, now)
+        given = None  # it is the client's own place now
+    told = given or session.told_location
+    return told if told is None else middle_of(told, precision_m)
 
 
-def _place_in(broker: BrokerState, session: ClientSession, message: Message) -> Point | None:
-    """The place that a payload says, by a rule for its topic; the client's may follow it."""
-    if not broker.settings.geo:
-        return None
-    rules = broker.settings.locations
-    found = rules.find(message.topic, message.payload, broker.counters)
-    if found is None:
-        return None
-    if found.moves_client:
-        broker.move(session, found.location)
-        return session.told_location
-    return found.location
+def _move(broker: BrokerState, session: ClientSession, location: Point, now: float) -> None:
+    refusal = broker.move(session, location, now)
+    if refusal:
+        raise Refused(reason_codes.NOT_AUTHORIZED, refusal)
 
 
 def _addressed(
@@ -197,17 +201,23 @@ def _context(broker: BrokerState, properties: list[tuple[str, str]]) -> geoconte
 
 
 def _special(broker: BrokerState, session: ClientSession, packet: mqtt5.PublishPacket, topic: str,
-             context: geocontext.Context) -> None:  # fmt: skip
-    """`$zonal/location` moves the client; the broker's other topics are its own."""
+             context: geocontext.Context, now: float) -> None:  # fmt: skip
+    """`$zonal/location` moves the client, perhaps attested; other topics are the broker's own."""
     if topic != geocontext.LOCATION_TOPIC or not broker.settings.geo:
         raise Refused(reason_codes.NOT_AUTHORIZED, f"{topic[:80]!r} is the broker's own")
+    try:
+        broker.present(session, packet.user_properties, now)
+    except AttestationError as error:
+        raise Refused(reason_codes.NOT_AUTHORIZED, str(error)) from error
     location = context.location
+    if location is None and not packet.payload and session.attestation is not None:
+        location = session.attestation.cell.center
     if location is None:
         try:
             location = geocontext.read_location(packet.payload.decode())
         except (GeometryError, UnicodeDecodeError) as error:
             raise Refused(reason_codes.IMPLEMENTATION_SPECIFIC, str(error)) from error
-    broker.move(session, location)
+    _move(broker, session, location, now)
 
 
 def on_pubrel(broker: BrokerState, connection: Connection, session: ClientSession,

@@ -24,6 +24,8 @@ class Receivers(NamedTuple):
     """All of them, whosever they are."""
     selective: bool = False
     """Whether some want nothing of their own client's (no local)."""
+    guarded: bool = False
+    """Whether rules have a say in who of them gets it, and how (`permission`)."""
     watching: Sequence[ClientSubscription] = ()
     """Those that want to know what the message shows at a border."""
 
@@ -50,6 +52,7 @@ def receivers_of(
     groups: dict[tuple[str, str], list[ClientSubscription]] = {}
     no_local = False
     watching = [subscription for subscription in subscriptions if subscription.watch is not None]
+    guarded = any(subscription.guarded for subscription in subscriptions)
     for subscription in subscriptions:
         session = subscription.session
         if subscription.no_local:
@@ -63,8 +66,11 @@ def receivers_of(
         else:
             chosen[session] = _widened(chosen.get(session), subscription.copy)
     copies = list(chosen.values())
-    alike = not (groups or no_local or watching or any(copy.identifiers for copy in copies))
-    return Receivers(copies, list(groups.values()), alike, subscriptions, no_local, watching)
+    special = groups or no_local or guarded or watching
+    alike = not (special or any(copy.identifiers for copy in copies))
+    return Receivers(
+        copies, list(groups.values()), alike, subscriptions, no_local, guarded, watching
+    )
 
 
 def _widened(copy: Copy | None, other: Copy) -> Copy:

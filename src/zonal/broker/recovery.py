@@ -13,6 +13,7 @@ from zonal.broker.ledger import weight_of
 from zonal.broker.message import Message
 from zonal.broker.outgoing import QUEUED, RELEASED, Outgoing
 from zonal.broker.packet_reader import read
+from zonal.broker.permission import check_subscription
 from zonal.broker.session import ClientSession, ClientSubscription
 from zonal.broker.settings import NEVER
 from zonal.broker.topics import parse_pattern
@@ -136,6 +137,8 @@ class StoreReading:
         values = None if area is None else json.loads(area)
         watch = None if values is None else watch_from_dict(values, self._broker.timers)
         place = None if values is None else area_from_dict(values)
+        wanted = place if watch is None else watch.matched
+        verdict = check_subscription(session, parsed.filter, wanted)
         subscription = ClientSubscription(
             session,
             pattern,
@@ -145,7 +148,8 @@ class StoreReading:
             no_local=bool(no_local),
             retain_as_published=bool(retain_as_published),
             identifier=identifier,
-            area=place if watch is None else watch.matched,
+            area=wanted if verdict is None else verdict.area,
+            asked=wanted,
             watch=watch,
             weight=weight_of(pattern, len(area or "")),
         )

@@ -2,29 +2,32 @@
 
 The broker at which a retained message was last published keeps it, and tells the others, so that
 whoever kept an older one for the same topic forgets it. All of it goes under `@zonal/…`, which no
-ordinary key expression matches.
+ordinary key expression matches. Where brokers have a secret, questions and notes are marked with
+it, and answers are sealed: others learn neither topics nor payloads, and can answer nothing.
 """
 
 from __future__ import annotations
 
 import logging
+import os
 import struct
 from typing import TYPE_CHECKING
 
 import zenoh
 
-from zonal.broker import geocontext
-from zonal.broker.envelope import is_marked, mark, opened, seal, unseal
-from zonal.broker.keymap import (
-    check_topic,
-    filter_of_key,
-    fits,
-    key_of_filter,
-    key_of_topic,
-    topic_of_key,
-)
+from zonal.broker.envelope import LIFETIME_S, opened, read_envelope, seal
+from zonal.broker.keymap import filter_of_key, fits, key_of_filter, key_of_topic, topic_of_key
 from zonal.broker.topics import matches
-from zonal.errors import ZonalError
+from zonal.errors import AttachmentError, ZonalError
+from zonal.trust import (
+    code_of,
+    derived_key,
+    is_code_of,
+    open_bytes,
+    read_places,
+    seal_bytes,
+    written_places,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,9 +38,12 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-ASKED, CHANGED = "@zonal/retained", "@zonal/retain"
+ASKED, CHANGED, ANSWERS = "@zonal/retained", "@zonal/retain", "@zonal/answer"
 TIMEOUT_S = 5.0
 WHEN = struct.Struct(">d")
+QUESTION = struct.Struct(">d16s")
+"""When it is asked, and a random number that the answers are bound to."""
+LENGTHS = struct.Struct(">II")
 
 
 class RetainedElsewhere:
@@ -49,6 +55,7 @@ class RetainedElsewhere:
         in_loop: runs something in the broker's event loop, from any thread.
         in_thread: runs something that may block in a thread of its own, in order.
         clock: seconds since the epoch.
+        secret: what brokers know and others do not; empty: everybody is answered.
     """
 
     def __init__(
@@ -62,6 +69,7 @@ class RetainedElsewhere:
         secret: bytes = b"",
     ) -> None:
         self._secret = secret
+        self._key = derived_key(secret, "retained") if secret else None
         self._broker = broker
         self._session = session
         self._in_loop = in_loop
@@ -77,29 +85,41 @@ class RetainedElsewhere:
     # Others ask us.
 
     def _find(self, query: zenoh.Query) -> None:
-        """In the event loop: what we keep for the filter that is asked for.
-
-        Where brokers have a secret, only who knows it is answered.
-        """
+        """In the event loop: what we keep for the filter that is asked for."""
         asked = b"" if query.attachment is None else query.attachment.to_bytes()
-        if not is_marked(asked, self._secret, str(query.key_expr).encode()):
+        key = str(query.key_expr)
+        if not self._may_ask(key, asked):
+            logger.warning("a question for retained messages is not marked by a broker: %s", key)
             self._in_thread(lambda: self._reply(query, []))
             return
-        topic_filter = filter_of_key(str(query.key_expr).removeprefix(f"{ASKED}/"))
         now = self._clock()
         found = [
-            (message, seal(message, 0, 0, now, self._secret))
-            for message in self._broker.retained.matching(topic_filter, now)
+            self._sealed(_packed(message, now), asked)
+            for message in self._broker.retained.matching(
+                filter_of_key(key.removeprefix(f"{ASKED}/")), now
+            )
             if not message.topic.startswith("$") and fits(key_of_topic(message.topic))
         ]
         self._in_thread(lambda: self._reply(query, found))
 
+    def _may_ask(self, key: str, asked: bytes) -> bool:
+        """Whether whoever asks knows the secret, now: what was overheard is no use later."""
+        if not self._secret:
+            return True
+        question, code = asked[: QUESTION.size], asked[QUESTION.size :]
+        if not is_code_of(code, self._secret, key.encode(), question):
+            return False
+        when, _ = QUESTION.unpack(question)
+        return abs(self._clock() - float(when)) <= LIFETIME_S
+
+    def _sealed(self, data: bytes, asked: bytes) -> bytes:
+        return data if self._key is None else seal_bytes(self._key, data, asked)
+
     @staticmethod
-    def _reply(query: zenoh.Query, found: list[tuple[Message, bytes]]) -> None:
+    def _reply(query: zenoh.Query, found: list[bytes]) -> None:
         with query:
-            for message, attachment in found:
-                key = f"{ASKED}/{key_of_topic(message.topic)}"
-                query.reply(key, message.payload, attachment=attachment)
+            for each in found:
+                query.reply(ANSWERS, each)
 
     # We ask others.
 
@@ -109,60 +129,80 @@ class RetainedElsewhere:
         if subscription.filter.startswith("$") or not fits(key):
             return
         selector = f"{ASKED}/{key}"
+        asked = QUESTION.pack(self._clock(), os.urandom(16))
+        if self._secret:
+            asked += code_of(self._secret, selector.encode(), asked)
 
         def take(reply: zenoh.Reply) -> None:
-            self._in_loop(lambda: self._take(subscription, reply))
+            self._in_loop(lambda: self._take(subscription, reply, asked))
 
         def get() -> None:
             self._session.get(
-                selector, take, target=zenoh.QueryTarget.ALL,
+                selector, take, target=zenoh.QueryTarget.ALL, attachment=asked,
                 allowed_destination=zenoh.Locality.REMOTE, timeout=TIMEOUT_S,
-                attachment=mark(self._secret, selector.encode()),
+                accept_replies=zenoh.ReplyKeyExpr.ANY,
+                consolidation=zenoh.ConsolidationMode.NONE,
             )  # fmt: skip
 
         self._in_thread(get)
 
-    def _take(self, subscription: ClientSubscription, reply: zenoh.Reply) -> None:
+    def _take(self, subscription: ClientSubscription, reply: zenoh.Reply, asked: bytes) -> None:
         """In the event loop: another broker's retained message, for one subscription of ours."""
         current = subscription.session.subscriptions.get(subscription.pattern) is subscription
         if reply.ok is None or not current:
             return
+        data = reply.ok.payload.to_bytes()
         try:
-            message = _message(reply.ok, self._clock(), self._secret)
+            if self._key is not None:
+                data = open_bytes(self._key, data, asked)
+            message = _unpacked(data, self._clock())
         except ZonalError as error:
             logger.warning("a retained message from elsewhere is dropped: %s", error)
             return
-        if message is None or not matches(subscription.filter, message.topic):
+        if message.topic.startswith("$") or not matches(subscription.filter, message.topic):
             return
         if self._broker.retained.get(message.topic) is None:
-            subscription.send_retained(message, self._clock())
+            self._broker.distributor.send_retained(subscription, message, self._clock())
 
     # Who keeps what.
 
     def changed(self, message: Message) -> None:
         """A client of ours set or cleared a topic's retained message."""
         key = f"{CHANGED}/{key_of_topic(message.topic)}"
-        when = WHEN.pack(self._clock())
-        note = when + mark(self._secret, key.encode(), when)
+        note = WHEN.pack(self._clock())
+        if self._secret:
+            note += code_of(self._secret, key.encode(), note)
         self._in_thread(lambda: self._session.put(key, note))
 
     def _changed_elsewhere(self, sample: zenoh.Sample) -> None:
+        """A note that is played again is harmless: what is younger than it stays."""
         topic = topic_of_key(str(sample.key_expr).removeprefix(f"{CHANGED}/"))
         note = sample.payload.to_bytes()
-        data, found = note[: WHEN.size], note[WHEN.size :]
+        data, code = note[: WHEN.size], note[WHEN.size :]
         key = str(sample.key_expr).encode()
-        if len(data) == WHEN.size and is_marked(found, self._secret, key, data):
-            (when,) = WHEN.unpack(data)
-            self._in_loop(lambda: self._broker.retained.forget(topic, when))
+        if len(data) != WHEN.size or topic.startswith("$"):
+            return
+        if self._secret and not is_code_of(code, self._secret, key, data):
+            logger.warning("a note about a retained message is not marked by a broker: %s", topic)
+            return
+        (when,) = WHEN.unpack(data)
+        self._in_loop(lambda: self._broker.retained.forget(topic, when))
 
 
-def _message(sample: zenoh.Sample, now: float, secret: bytes) -> Message | None:
-    attachment, payload = sample.attachment, sample.payload.to_bytes()
-    envelope = unseal(None if attachment is None else attachment.to_bytes(), payload, secret)
-    if envelope is None:
-        return None
-    message = opened(envelope, payload, now)
-    check_topic(message.topic, str(sample.key_expr).removeprefix(f"{ASKED}/"))
-    context = geocontext.read(message.user_properties)
-    message.location, message.geofence = context.location, context.geofence
+def _packed(message: Message, now: float) -> bytes:
+    """A retained message with its properties, its places and its payload."""
+    envelope = seal(message, 0, 0, now)
+    places = written_places(message.location, message.geofence)
+    return LENGTHS.pack(len(envelope), len(places)) + envelope + places + message.payload
+
+
+def _unpacked(data: bytes, now: float) -> Message:
+    """What `_packed` packed."""
+    try:
+        envelope, places = LENGTHS.unpack_from(data)
+        start, end = LENGTHS.size + envelope, LENGTHS.size + envelope + places
+        message = opened(read_envelope(data[LENGTHS.size : start]), data[end:], now)
+        message.location, message.geofence = read_places(data[start:end])
+    except struct.error as error:
+        raise AttachmentError(f"a retained message cannot be read: {error}") from error
     return message

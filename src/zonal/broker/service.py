@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Literal, Self
 
 from zonal.broker.access import Access, OpenAccess
 from zonal.broker.core import Broker
-from zonal.broker.credentials import Credentials, read_passwords, read_rules
+from zonal.broker.credentials import Credentials, read_passwords
 from zonal.broker.federation import Federation
 from zonal.broker.location_rules import read_location_rules
 from zonal.broker.operation import Operation
 from zonal.broker.postgres import PostgresStore
 from zonal.broker.recovery import recover
+from zonal.broker.reloading import BrokerFiles
 from zonal.broker.server import Server, steady_clock
 from zonal.broker.settings import Settings
 from zonal.broker.sharing import Sharing
@@ -25,8 +26,9 @@ from zonal.broker.websocket import is_local
 from zonal.broker.zones import read_zones
 from zonal.errors import BrokerError, StoreInUseError
 from zonal.keys import encoding_named
-from zonal.runtime import is_loopback
-from zonal.session import config
+from zonal.runtime import MetricsDoor, MetricsServer, Reloads, is_loopback
+from zonal.session import Security, config
+from zonal.trust import TrustedIssuers, read_rules
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -49,8 +51,8 @@ class Options:
     secure_websocket_port: int | None = None
     listeners: tuple[str, ...] = ()
     """Further listeners: `mqtt://`, `mqtts://`, `ws://` or `wss://`, a host and a port."""
-    metrics_port: int | None = None
-    """Serves figures for Prometheus."""
+    metrics: MetricsDoor | None = None
+    """Where figures are served for Prometheus."""
     control: Path | None = None
     """The folder for its control socket, which is named after its first port."""
     certificate: Path | None = None
@@ -78,10 +80,20 @@ class Options:
     """Zenoh endpoints for others to join by."""
     federate: bool = False
     """Join Zenoh also without endpoints, by scouting."""
+    issuers: Path | None = None
+    """PEM: the public keys of those whose attested positions count."""
     federation_secret: Path | None = None
     """A file with what brokers know and others on the network do not."""
     zenoh_mode: Literal["client", "peer", "router"] | None = None
     """By default a client of the routers it connects to, else a peer."""
+    scouting: bool | None = None
+    """Whether to look for others by multicast; None: where there are no endpoints."""
+    security: Security = field(default_factory=Security)
+    """Certificates and credentials for Zenoh."""
+    json5: Path | None = None
+    """Zenoh's own configuration, to which the rest is added."""
+    insecure: bool = False
+    """Let anybody in, also from beyond this machine."""
     encodings: tuple[str, ...] = ()
     """Encodings of places to hear beside the registered ones: Bloom domains by their numbers."""
     settings: Settings = field(default_factory=Settings)
@@ -99,7 +111,7 @@ class Options:
     @property
     def is_federated(self) -> bool:
         """Whether the broker is one of many."""
-        return self.federate or bool(self.connect or self.listen)
+        return self.federate or bool(self.connect or self.listen or self.json5)
 
 
 class Service:
@@ -111,10 +123,14 @@ class Service:
         self.ports: dict[str, int] = {}
         """By kind of listener, and of further ones by what was asked for."""
         self.metrics_port: int | None = None
+        """Where figures are served."""
         self.clock = steady_clock()
         self.federation: Federation | None = None
         self.broker: Broker
         self.server: Server
+        self.reloads = Reloads()
+        """Reads passwords, rules and certificates anew; `ask` it to do so at once."""
+        self._tls: ssl.SSLContext | None = None
         self._opened = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
@@ -141,6 +157,8 @@ class Service:
             await opened.enter_async_context(self.server)
             await self._listen()
             await self._operate(opened)
+            self._watch_files()
+            opened.enter_context(self.reloads)
             self._opened = opened.pop_all()
         return self
 
@@ -155,8 +173,26 @@ class Service:
         if options.control is not None:
             first = next(iter(self.ports.values()))
             await operation.control(options.control / f"{first}.sock")
-        if options.metrics_port is not None:
-            self.metrics_port = await operation.metrics(options.host, options.metrics_port)
+        if options.metrics is not None:
+            page = self.broker.figures.exposition
+            server = MetricsServer(options.metrics, lambda: page(self.clock()))
+            self.metrics_port = await server.start()
+            opened.callback(server.close)
+
+    def _watch_files(self) -> None:
+        options, tls = self._options, self._tls
+        files = BrokerFiles(self.reloads, self.broker, self.server)
+        if options.passwords is not None:
+            files.watch_passwords(options.passwords)
+        if options.rules is not None:
+            files.watch_rules(options.rules)
+        if tls is not None:
+            own = (options.certificate, options.key, options.client_ca)
+            self.reloads.watch(
+                "TLS certificates",
+                [path for path in own if path is not None],
+                lambda: load_certificates(tls, options),
+            )
 
     async def _open_store(self, directory: Path) -> StoredJournal:
         while True:
@@ -173,13 +209,20 @@ class Service:
             encoding_named(name)  # known from now on, so that clients' interest names it
         alone = options.listen or not options.connect
         mode = options.zenoh_mode or ("peer" if alone else "client")
-        joining = config(mode, connect=options.connect, listen=options.listen)
+        joining = config(
+            mode,
+            connect=options.connect,
+            listen=options.listen,
+            scouting=options.scouting,
+            security=options.security,
+            json5=options.json5,
+        )
         secret = b""
         if options.federation_secret is not None:
             secret = options.federation_secret.read_bytes().strip()
             if not secret:
                 raise BrokerError(f"{options.federation_secret} holds no secret")
-        return Federation(self.broker, self.server, joining, secret)
+        return Federation(self.broker, self.server, joining, secret, insecure=options.insecure)
 
     def _allows(self, origin: str) -> bool:
         options = self._options
@@ -189,7 +232,7 @@ class Service:
 
     async def _listen(self) -> None:
         options = self._options
-        tls = tls_context(options) if options.is_encrypted else None
+        tls = self._tls = tls_context(options) if options.is_encrypted else None
         wanted = listeners_of(options)
         for name, kind, host, port in wanted:
             try:
@@ -231,13 +274,11 @@ def check(options: Options) -> None:
     """Refuses what would be unsafe or cannot work, before anything is opened."""
     secured = options.is_secured
     for _, _, host, _ in listeners_of(options):
-        if not secured and not is_loopback(host):
+        if not (secured or options.insecure or is_loopback(host)):
             raise BrokerError(
                 f"without a password file or client certificates only loopback is served, "
-                f"not {host}"
+                f"not {host}; insecure lets anybody in"
             )
-    if options.rules is not None and not secured:
-        raise BrokerError("rules need users: give a password file or a client CA as well")
     encrypted = options.is_encrypted
     if encrypted and (options.certificate is None or options.key is None):
         raise BrokerError("TLS needs a certificate and its key")
@@ -250,34 +291,51 @@ def settings(options: Options) -> Settings:
     found = options.settings
     if options.zones is not None:
         found = replace(found, zones=read_zones(options.zones))
+    if options.issuers is not None:
+        found = replace(found, issuers=TrustedIssuers([options.issuers.read_bytes()]))
     if options.locations is not None:
         found = replace(found, locations=read_location_rules(options.locations))
     return found
 
 
 def access(options: Options) -> Access:
-    """Who is let in."""
+    """Who is let in, and may do what."""
+    rules = None if options.rules is None else read_rules(options.rules)
     if options.passwords is None and options.client_ca is None:
-        return OpenAccess()
+        if rules is not None and not rules.knows_anonymous:
+            raise BrokerError(
+                f"{options.rules} allows nothing to those without a name, and without a password "
+                "file or a client CA nobody has one"
+            )
+        return OpenAccess(rules)
     return Credentials(
         {} if options.passwords is None else read_passwords(options.passwords),
-        None if options.rules is None else read_rules(options.rules),
+        rules,
         certificates=options.client_ca is not None,
     )
 
 
 def tls_context(options: Options) -> ssl.SSLContext:
     """TLS 1.2 or newer; client certificates are asked for where a CA can verify them."""
-    assert options.certificate is not None
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
+    load_certificates(context, options)
+    if options.client_ca is not None:
+        # Without a password file a certificate is the only way in.
+        required = options.passwords is None
+        context.verify_mode = ssl.CERT_REQUIRED if required else ssl.CERT_OPTIONAL
+    return context
+
+
+def load_certificates(context: ssl.SSLContext, options: Options) -> None:
+    """Has whoever connects from now on see the certificate that the files hold now.
+
+    Authorities of clients are added; one that is taken from the file is trusted until a restart.
+    """
+    assert options.certificate is not None
     try:
         context.load_cert_chain(options.certificate, options.key)
         if options.client_ca is not None:
             context.load_verify_locations(options.client_ca)
-            # Without a password file a certificate is the only way in.
-            required = options.passwords is None
-            context.verify_mode = ssl.CERT_REQUIRED if required else ssl.CERT_OPTIONAL
     except (OSError, ssl.SSLError) as error:
         raise BrokerError(f"the TLS certificate, key or CA cannot be used: {error}") from error
-    return context

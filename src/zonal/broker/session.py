@@ -11,7 +11,7 @@ import mqtt5
 from zonal.broker.message import Encodings
 from zonal.broker.outgoing import QUEUED, RELEASED, SENT, Outgoing, OutgoingJournal
 from zonal.geo import Cell, Circle
-from zonal.session import blurred
+from zonal.keys import blurred
 
 if TYPE_CHECKING:
     from zonal.broker.access import User
@@ -23,9 +23,16 @@ if TYPE_CHECKING:
     from zonal.broker.watch import BorderWatch
     from zonal.broker.will import Will
     from zonal.geo import Area, Point
+    from zonal.trust import Attestation
 
 NOTHING: deque[Outgoing] = deque(maxlen=0)
 """The queue of all sessions that have none: an empty one takes 760 bytes."""
+
+
+def middle_of(place: Point, precision_m: float | None) -> Point:
+    """A place as finely as it may be known: the middle of the cell around it."""
+    told = blurred(place, precision_m)
+    return told.center if isinstance(told, Cell) else told
 
 
 class Copy(NamedTuple):
@@ -52,7 +59,9 @@ class ClientSubscription:
     retain_as_published: bool = False
     identifier: int | None = None
     area: Area | None = None
-    """The consumer geofence; a circle without a centre follows the client."""
+    """The consumer geofence that is matched; a circle without a centre follows the client."""
+    asked: Area | None = None
+    """The one that the client asked for: rules may leave less of it."""
     watch: BorderWatch | None = None
     """Where it wants events at the border of an area, not messages."""
     weight: int = 0
@@ -60,19 +69,24 @@ class ClientSubscription:
     copy: Copy = field(init=False)
     """What its client gets when no other subscription of that client matches."""
     plain: bool = field(init=False)
-    """Whether it neither shares with others nor depends on who publishes."""
+    """Whether it neither shares with others nor depends on who publishes, or on rules."""
+    guarded: bool = field(init=False)
+    """Whether rules have a say in what it gets (`permission`)."""
 
     def __post_init__(self) -> None:
         identifiers = () if self.identifier is None else (self.identifier,)
         self.copy = Copy(self.session, self.qos, identifiers, self.retain_as_published)
-        self.plain = self.group is None and not self.no_local and self.watch is None
+        user = self.session.user
+        self.guarded = user is not None and user.rules is not None
+        alone = self.group is None and not self.no_local
+        self.plain = alone and self.watch is None and not self.guarded
 
     @property
     def shared_as(self) -> str | None:
         """What all members of its group subscribe to, wherever they listen."""
         return None if self.group is None else f"$share/{self.group}/{self.filter}"
 
-    def passes_geo(self, message: Message) -> bool:
+    def passes_geo(self, message: Message, now: float) -> bool:
         """Consumer and producer geo check, for a message that was retained."""
         area, here = self.area, self.session.location
         if area is not None:
@@ -84,15 +98,8 @@ class ClientSubscription:
                 return False
         if message.geofence is None:
             return True
-        return here is not None and message.geofence.contains(here)
-
-    def send_retained(self, message: Message, now: float) -> None:
-        """Gives the client a retained message whose topic matches, if the places do as well."""
-        if self.watch is not None:
-            self.watch.resume(message)
-        elif self.passes_geo(message):
-            qos = min(self.qos, message.qos)
-            self.session.deliver(Encodings(message, now), qos, True, self.copy.identifiers)
+        is_inside = here is not None and message.geofence.contains(here)
+        return is_inside and self.session.is_let_in(message, now)
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -119,6 +126,8 @@ class ClientSession:
     incoming: dict[int, int] = field(default_factory=dict)
     """Reason codes of QoS 2 messages received and not yet released, by packet identifier."""
     location: Point | None = None
+    attestation: Attestation | None = None
+    """What somebody whom the operator trusts says of where it is."""
     precision_m: float | None = None
     """How finely its location is told to others; None: as it is known."""
     will: Will | None = None
@@ -132,12 +141,22 @@ class ClientSession:
     _next_number: int = 0
 
     @property
+    def subject(self) -> str:
+        """Whom its attested positions must name: the user who logged in, else the client."""
+        return self.user_name or self.client_id
+
+    def is_let_in(self, message: Message, now: float) -> bool:
+        """Whether it may get a message of whose geofence only those are let in who are attested."""
+        if not message.is_for_attested:
+            return True
+        found = self.attestation
+        assert message.geofence is not None
+        return found is not None and found.is_current(now) and found.is_inside(message.geofence)
+
+    @property
     def told_location(self) -> Point | None:
         """Its location, as finely as others may know it."""
-        if self.location is None or self.precision_m is None:
-            return self.location
-        place = blurred(self.location, self.precision_m)
-        return place.center if isinstance(place, Cell) else place
+        return None if self.location is None else middle_of(self.location, self.precision_m)
 
     def deliver(self, encodings: Encodings, qos: int, retain: bool, identifiers: tuple[int, ...],
                 share: str | None = None) -> None:  # fmt: skip

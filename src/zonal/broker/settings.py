@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from zonal.geo import Area
+    from zonal.trust import TrustedIssuers
 
 MIB = 1024 * 1024
 NEVER = 0xFFFFFFFF
@@ -106,6 +107,8 @@ class Settings:
     """The areas that `$geo/zone:<name>/…` speaks of."""
     locations: LocationRules = field(default_factory=LocationRules)
     """How payloads say places."""
+    issuers: TrustedIssuers | None = None
+    """Whose attested positions count; None: nobody's."""
     strict: bool = False
     """Refuse messages and connections whose `location` is none; else it is passed on unread."""
 

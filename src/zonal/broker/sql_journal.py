@@ -129,7 +129,7 @@ class SqlJournal(Journal):
 
     def subscribe(self, subscription: ClientSubscription) -> None:
         """Keeps a subscription."""
-        session, area = subscription.session, subscription.area
+        session, area = subscription.session, subscription.asked
         if not session.durable:
             return
         self._change(

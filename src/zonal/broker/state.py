@@ -15,12 +15,15 @@ from zonal.broker.geotopics import GeoTopics
 from zonal.broker.journal import Journal
 from zonal.broker.ledger import Ledger
 from zonal.broker.matching import Matching
+from zonal.broker.permission import check_publication, told
 from zonal.broker.rates import Allowance
+from zonal.broker.reason_codes import Refused
 from zonal.broker.retained import Retained
 from zonal.broker.session import ClientSession
 from zonal.broker.settings import NEVER, Settings
 from zonal.broker.throttle import Throttle
 from zonal.broker.timers import Timers
+from zonal.trust import Movements, token_from_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -69,6 +72,8 @@ class BrokerState:
         self.distributor = Distributor(
             self.matching, self.retained, self.settings.limits.maximum_levels
         )
+        rules = self.access.rules
+        self.movements = Movements(() if rules is None else rules.positions)
         self.timers = Timers()
         self.throttle = Throttle()
         self.diary = Diary()
@@ -194,13 +199,19 @@ class BrokerState:
         will, session.will, session.will_at = session.will, None, None
         if will is None:
             return
-        user = session.user
-        if user is None or user.may_publish(will.topic, session.client_id):
-            message = will.message(session.client_id, session.told_location, now)
-            if message.retain and not self.has_room_to_retain(message):
-                self.counters.unretained += 1
-                message.retain = False
-            self.distributor.publish(message, now)
+        message = will.message(session.client_id, session.told_location, now)
+        try:
+            place = will.context.location or session.location
+            precision_m = check_publication(session, will.topic, place, message.geofence)
+        except Refused as refused:
+            self.diary.denied(session.client_id, "will", refused.code, str(refused), now)
+            return
+        if precision_m is not None and message.location is not None:
+            message = told(message, precision_m)
+        if message.retain and not self.has_room_to_retain(message):
+            self.counters.unretained += 1
+            message.retain = False
+        self.distributor.publish(message, now)
 
     def end(self, session: ClientSession, now: float) -> None:
         """A session is over: its will is sent, its subscriptions and messages are gone."""
@@ -211,6 +222,7 @@ class BrokerState:
         self.timers.cancel(session.end_deadline)
         self.timers.cancel(session.will_deadline)
         self._publish_will(session, now)
+        self.movements.forget(session.user_name, session.client_id)
         outstanding = session.outstanding()
         self._erase(session)
         self.distributor.hand_over(session, outstanding, now)
@@ -254,11 +266,36 @@ class BrokerState:
         session.unkeep()
         self.journal.end(session)
 
-    def move(self, session: ClientSession, location: Point) -> None:
-        """A client said where it is."""
+    def move(self, session: ClientSession, location: Point, now: float) -> str:
+        """A client said where it is; why that is refused, or nothing."""
+        judged = self.movements.judge(session.user_name, session.client_id, location, now)
+        if not judged.plausible:
+            self.counters.implausible += 1
+            self.diary.implausible(session.client_id, session.user_name, judged.reason, now)
+            if judged.refused:
+                return f"you cannot be there: {judged.reason}"
         self.counters.located += 1
         self.matching.locate(session, location)
         self.journal.session(session)
+        return ""
+
+    def present(
+        self, session: ClientSession, properties: Sequence[tuple[str, str]], now: float
+    ) -> None:
+        """Takes the attested position that a client presents, if it does.
+
+        `AttestationError` where it is no good. A client that never said where it is is from now on
+        in the middle of the cell.
+        """
+        text = next((text for name, text in properties if name == geocontext.ATTESTATION), None)
+        if text is None or self.settings.issuers is None:
+            return
+        found = self.settings.issuers.verify(
+            token_from_text(text), now=now, subject=session.subject
+        )
+        session.attestation = found
+        if session.location is None:
+            self.matching.locate(session, found.cell.center)
 
     def watch(self, connection: Connection, now: float) -> None:
         """Starts the keep-alive clock: one and a half times the interval (3.1.2.10)."""

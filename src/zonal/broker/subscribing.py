@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from zonal.broker import geocontext, reason_codes
 from zonal.broker.geocontext import LOCATION_TOPIC
 from zonal.broker.ledger import weight_of
+from zonal.broker.permission import check_subscription
 from zonal.broker.reason_codes import Refused, protocol_error
 from zonal.broker.session import ClientSession, ClientSubscription
 from zonal.broker.topics import SHARE, Pattern, parse_pattern
@@ -36,9 +37,11 @@ def on_subscribe(broker: BrokerState, connection: Connection, session: ClientSes
     codes, problems, fresh = [], [hint] if hint else [], []
     for asked in packet.topic_filters:
         try:
-            parsed = _judge(broker, connection, session, asked.pattern)
+            parsed = _judge(broker, session, asked.pattern)
             place = area if parsed.place is None else _place(broker, parsed.place, area)
             watch = _watch(broker, place, packet)
+            wanted = place if watch is None else watch.matched
+            verdict = check_subscription(session, parsed.filter, wanted)
             weight = _weigh(broker, session, packet, asked.pattern)
         except Refused as refused:
             codes.append(refused.code)
@@ -47,6 +50,9 @@ def on_subscribe(broker: BrokerState, connection: Connection, session: ClientSes
             continue
         qos = min(int(asked.max_qos), broker.settings.limits.maximum_qos)
         codes.append(qos)
+        if verdict is not None and verdict.narrowed:
+            problems.append(f"{asked.pattern[:80]!r}: {verdict.reason}")
+            broker.diary.narrowed(session.client_id, parsed.filter, verdict.rule, now)
         subscription = ClientSubscription(
             session,
             asked.pattern,
@@ -56,7 +62,8 @@ def on_subscribe(broker: BrokerState, connection: Connection, session: ClientSes
             no_local=asked.no_local,
             retain_as_published=asked.retain_as_published,
             identifier=packet.subscription_id,
-            area=place if watch is None else watch.matched,
+            area=wanted if verdict is None else verdict.area,
+            asked=wanted,
             watch=watch,
             weight=weight,
         )
@@ -67,7 +74,7 @@ def on_subscribe(broker: BrokerState, connection: Connection, session: ClientSes
     connection.acknowledge_subscribe(packet.packet_id, codes, "; ".join(problems))
     for subscription in fresh:
         for message in broker.retained.matching(subscription.filter, now):
-            subscription.send_retained(message, now)
+            broker.distributor.send_retained(subscription, message, now)
         if broker.on_retained_wanted is not None:
             broker.on_retained_wanted(subscription)
 
@@ -118,18 +125,13 @@ def _place(broker: BrokerState, place: str, area: Area | None) -> Area:
         raise Refused(reason_codes.FILTER_INVALID, str(error)) from error
 
 
-def _judge(
-    broker: BrokerState, connection: Connection, session: ClientSession, pattern: str
-) -> Pattern:
-    """The parts of a filter that the client may subscribe to."""
+def _judge(broker: BrokerState, session: ClientSession, pattern: str) -> Pattern:
+    """The parts of a valid filter."""
     limits = broker.settings.limits
     shown = repr(pattern[:80])
     parsed = parse_pattern(pattern, limits.maximum_levels)
     if parsed is None:
         raise Refused(reason_codes.FILTER_INVALID, f"{shown} is no valid topic filter")
-    user = connection.user
-    if user is not None and not user.may_subscribe(parsed.filter, session.client_id):
-        raise Refused(reason_codes.NOT_AUTHORIZED, f"not allowed to subscribe to {shown}")
     known = pattern in session.subscriptions
     if not known and len(session.subscriptions) >= limits.maximum_subscriptions:
         raise Refused(reason_codes.QUOTA_EXCEEDED, "too many subscriptions")

@@ -5,16 +5,17 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import logging
 import signal
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from zonal.cli.connection import JsonLines, check_mode
+from zonal.cli.connection import Insecure, JsonLines, Metrics, MetricsToken, metrics_door
 from zonal.cli.notation import given
-from zonal.errors import CommandError, ConfigurationError
+from zonal.cli.shared import shared
+from zonal.errors import CommandError
+from zonal.session import check_mode
 
 if TYPE_CHECKING:
     from zonal.broker import Options, Service
@@ -72,6 +73,14 @@ def broker(
         Path | None,
         typer.Option(exists=True, dir_okay=False, help="File with a secret of all brokers."),
     ] = None,
+    issuers: Annotated[
+        Path | None,
+        typer.Option(
+            exists=True,
+            dir_okay=False,
+            help="Public keys (PEM) of those whose attested positions count.",
+        ),
+    ] = None,
     zenoh_mode: Annotated[
         str | None,
         typer.Option(help="How to take part: client (of routers), peer or router."),
@@ -84,13 +93,11 @@ def broker(
         list[str] | None,
         typer.Option(help="One more listener, as in mqtts://0.0.0.0:8883; repeatable."),
     ] = None,
-    metrics_port: Annotated[int, typer.Option(help="Figures for Prometheus; -1: none.")] = -1,
+    metrics: Metrics = None,
+    metrics_token: MetricsToken = None,
     control: Annotated[
         Path | None, typer.Option(help="Folder for the control socket, for status and kick.")
     ] = None,
-    log_level: Annotated[
-        str, typer.Option(help="What to log: debug, info, warning or error.")
-    ] = "info",
     limit: Annotated[
         list[str] | None,
         typer.Option(help="A limit, as in maximum_packet_size=1MiB; repeatable."),
@@ -114,6 +121,7 @@ def broker(
     strict: Annotated[
         bool, typer.Option(help="Refuse a location that is none, instead of passing it on.")
     ] = False,
+    insecure: Insecure = False,
     json_lines: JsonLines = False,
 ) -> None:
     """Run an MQTT 5 geo broker until Ctrl-C."""
@@ -123,11 +131,7 @@ def broker(
 
     from zonal.broker import NEVER, Options, Settings, control_folder, read_limits
 
-    logging.basicConfig(
-        level=given(log_level, check_level), format="%(asctime)s %(levelname)s %(message)s"
-    )
-
-    shared = data is not None and data.startswith(("postgresql://", "postgres://"))
+    in_database = data is not None and data.startswith(("postgresql://", "postgres://"))
     options = Options(
         host=host,
         port=_port(port),
@@ -141,20 +145,25 @@ def broker(
         rules=rules,
         zones=zones,
         locations=locations,
-        data=None if data is None or shared else Path(data),
-        database=data if shared else None,
+        data=None if data is None or in_database else Path(data),
+        database=data if in_database else None,
         synchronous="full" if sync else "normal",
         standby=standby,
         connect=tuple(connect or ()),
         listen=tuple(listen or ()),
         federate=federate,
         federation_secret=federation_secret,
+        issuers=issuers,
         zenoh_mode=given(zenoh_mode, check_mode),
         encodings=tuple(encoding or ()),
         listeners=tuple(listener or ()),
-        metrics_port=_port(metrics_port),
+        metrics=metrics_door(metrics, metrics_token, insecure=insecure),
         control=control or control_folder(),
         websocket_origins=tuple(websocket_origin or ()),
+        scouting=shared().scouting,
+        security=shared().security,
+        json5=shared().json5,
+        insecure=insecure,
         settings=Settings(
             limits=read_limits(limit or ()),
             keep_alive=keep_alive or None,
@@ -170,16 +179,6 @@ def broker(
         runner.run(_serve(options, json_lines=json_lines))
 
 
-LEVELS = ("debug", "info", "warning", "error")
-
-
-def check_level(name: str) -> str:
-    """A level of the log, as `logging` names it."""
-    if name not in LEVELS:
-        raise ConfigurationError(f"{name!r} is no log level; there are {', '.join(LEVELS)}")
-    return name.upper()
-
-
 def _port(number: int) -> int | None:
     return None if number < 0 else number
 
@@ -192,6 +191,7 @@ async def _serve(options: Options, *, json_lines: bool) -> None:
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, service.reloads.ask)
     starting = asyncio.create_task(_started(service))
     stopping = asyncio.create_task(stop.wait())
     await asyncio.wait({starting, stopping}, return_when=asyncio.FIRST_COMPLETED)
@@ -286,7 +286,6 @@ def bridge(
     """Carry messages between two MQTT 5 brokers until Ctrl-C."""
     from zonal.broker import Bridge, Carried, Placed
 
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     carrying = Bridge(
         here, there, [Carried.read(each) for each in topic],
         [Placed.read(each) for each in place or ()], name,

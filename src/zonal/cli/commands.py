@@ -73,8 +73,20 @@ def _serve() -> Any:
     return serve
 
 
+def _token() -> Any:
+    from zonal.cli.token import token
+
+    return token
+
+
 def _broker() -> Any:
     from zonal.cli.broker import app
+
+    return app
+
+
+def _rules() -> Any:
+    from zonal.cli.rules import app
 
     return app
 
@@ -139,6 +151,12 @@ def _replay() -> Any:
     return replay
 
 
+def _config() -> Any:
+    from zonal.cli.config import app
+
+    return app
+
+
 def _doctor() -> Any:
     from zonal.cli.doctor import doctor
 
@@ -159,7 +177,9 @@ COMMANDS: dict[str, Callable[[], Any]] = {
     "watch": _watch,
     "encode": _encode,
     "serve": _serve,
+    "token": _token,
     "broker": _broker,
+    "rules": _rules,
     "store": _store,
     "record": _record,
     "pipeline": _pipeline,
@@ -170,6 +190,7 @@ COMMANDS: dict[str, Callable[[], Any]] = {
     "sql": _sql,
     "mesh": _mesh,
     "demo": _demo,
+    "config": _config,
     "doctor": _doctor,
     "completion": _completion,
 }
@@ -178,6 +199,7 @@ COMMANDS: dict[str, Callable[[], Any]] = {
 
 EXTRAS = {
     "serve": "web",
+    "token": "web",
     "broker": "broker",
     "record": "pipeline",
     "pipeline": "pipeline",

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import json
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, cast, get_args
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-import zenoh
 
 import zonal
 from zonal.cli.notation import AREA_HELP, given, parse_point
-from zonal.errors import ConfigurationError, ZonalError
-from zonal.session import DEFAULT_ENDPOINT
+from zonal.cli.shared import shared
+from zonal.runtime import MetricsDoor, MetricsServer
+from zonal.session import DEFAULT_ENDPOINT, check_mode
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from zonal.session import Session
 
 Connect = Annotated[
@@ -28,17 +32,6 @@ Connect = Annotated[
 Mode = Annotated[
     str, typer.Option("--mode", "-m", help="How to take part: client, peer or router.")
 ]
-ConfigFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--config",
-        "-c",
-        exists=True,
-        dir_okay=False,
-        help="Zenoh's own configuration (JSON5): TLS, credentials, …; --connect is added to it.",
-    ),
-]
-ZenohMode = Literal["client", "peer", "router"]
 Area = Annotated[str | None, typer.Option("--area", "-a", help=f"{AREA_HELP} Without it: all.")]
 Encoding = Annotated[
     str,
@@ -75,6 +68,16 @@ Seconds = Annotated[
 LOCAL_ROUTER = [DEFAULT_ENDPOINT]
 """Where `zonal router` listens unless told otherwise."""
 
+Insecure = Annotated[
+    bool, typer.Option(help="Listen beyond this machine without asking who comes.")
+]
+Metrics = Annotated[
+    str | None,
+    typer.Option(help="Serve figures for Prometheus on this port of loopback, or host:port."),
+]
+MetricsToken = Annotated[
+    Path | None, typer.Option(help="File with the token that is asked for before figures.")
+]
 JsonLines = Annotated[bool, typer.Option("--json", help="Write one JSON object a line.")]
 
 
@@ -84,35 +87,41 @@ def connected(
     encoding: str = "s2",
     position: str | None = None,
     settings: dict[str, Any] | None = None,
-    file: Path | None = None,
 ) -> Session:
     """Open a session (with further `settings` of Zenoh's), or say clearly why not.
 
-    With a configuration `file` the mode and the endpoints are its own, unless other than the
-    default ones are given.
+    Certificates and credentials are those of the shared options. With Zenoh's own configuration
+    file the mode and the endpoints are its own, unless other than the default ones are given.
     """
+    options = shared()
     endpoints = [endpoint for endpoint in connect if endpoint != "scout"]
-    if file is None:
-        config = zonal.config(check_mode(mode), connect=endpoints, settings=settings)
+    make = partial(
+        zonal.config,
+        listen=options.listen,
+        scouting=options.scouting,
+        security=options.security,
+        json5=options.json5,
+        settings=settings,
+    )
+    if options.json5 is None:
+        config = make(check_mode(mode), connect=endpoints)
     else:
-        config = _from_file(file, connect, mode)
+        config = make(connect=[] if connect == LOCAL_ROUTER else endpoints)
+        if config.get_json("mode") == "null":
+            config.insert_json5("mode", json.dumps(check_mode(mode)))
     return zonal.open(config, encoding=encoding, position=given(position, parse_point))
 
 
-def _from_file(file: Path, connect: list[str], mode: str) -> zenoh.Config:
-    try:
-        config = zenoh.Config.from_file(str(file))
-        if connect != LOCAL_ROUTER:
-            config.insert_json5("connect/endpoints", json.dumps(connect))
-        if config.get_json("mode") == "null":
-            config.insert_json5("mode", json.dumps(check_mode(mode)))
-    except zenoh.ZError as error:
-        raise ConfigurationError(f"{file} is no configuration of Zenoh: {error}") from error
-    return config
+def metrics_door(
+    text: str | None, token: Path | None, *, insecure: bool = False
+) -> MetricsDoor | None:
+    """Where figures are served; nowhere if nobody asks for it."""
+    return None if text is None else MetricsDoor.read(text, token, insecure=insecure)
 
 
-def check_mode(text: str) -> ZenohMode:
-    """How to take part in Zenoh, if it is one of the ways that there are."""
-    if text not in get_args(ZenohMode):
-        raise ZonalError(f"mode {text!r} is none of {', '.join(get_args(ZenohMode))}")
-    return cast("ZenohMode", text)
+def metrics_served(
+    text: str | None, token: Path | None, page: Callable[[], str], *, insecure: bool = False
+) -> AbstractContextManager[object]:
+    """Serves figures while a command runs, if it is asked to."""
+    door = metrics_door(text, token, insecure=insecure)
+    return nullcontext() if door is None else MetricsServer(door, page)

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from zonal.cli.connection import Insecure  # noqa: TC001 - typer reads the hints
+
 
 def demo(
     seconds: Annotated[
@@ -28,6 +30,7 @@ def demo(
     table: Annotated[
         bool, typer.Option("--table", help="No map: a live table of who hears what, nothing else.")
     ] = False,
+    insecure: Insecure = False,
 ) -> None:
     """Watch sensors, cars, phones and a cloud of bad air, on a map."""
     if table:
@@ -38,7 +41,7 @@ def demo(
     if feed is not None:
         from zonal.cli.demo_feed import demo_feed
 
-        demo_feed(feed, host, port, seconds)
+        demo_feed(feed, host, port, seconds, insecure=insecure)
         return
     from zonal.web.demo import Demo, DemoOptions
 
@@ -51,6 +54,7 @@ def demo(
         mqtt=mqtt,
         pipeline=pipeline,
         spark=spark,
+        insecure=insecure,
     )
     with Demo(options) as running:
         running.run()

@@ -22,7 +22,7 @@ _REPEAT_S = 5.0
 _ZOOM = 12
 
 
-def demo_feed(text: str, host: str, port: int, seconds: float | None) -> None:
+def demo_feed(text: str, host: str, port: int, seconds: float | None, *, insecure: bool) -> None:
     """Show `kind:source`, such as `gtfs:https://…`, on a map around the first thing it has."""
     from zonal.web import MapView, WebOptions, WebServer
 
@@ -46,7 +46,7 @@ def demo_feed(text: str, host: str, port: int, seconds: float | None) -> None:
         web, own = (
             stack.enter_context(connected(list(router.endpoints), "client")) for _ in range(2)
         )
-        server = WebServer(web, WebOptions(host=host, port=port, view=view))
+        server = WebServer(web, WebOptions(host=host, port=port, insecure=insecure, view=view))
         publisher = feeds.FeedPublisher(own, feed.topic, repeat_s=_REPEAT_S)
 
         def pump() -> None:

@@ -13,8 +13,7 @@ from zonal.cli.notation import given, parse_area, parse_length, parse_point
 from zonal.cli.output import console
 from zonal.errors import GeometryError, ZonalError
 from zonal.geo import Area, cover
-from zonal.keys import Encoding, Place, Role, encodings
-from zonal.session import blurred
+from zonal.keys import Encoding, Place, Role, blurred, encodings
 
 
 def encode(

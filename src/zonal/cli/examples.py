@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 EXAMPLES: dict[str, tuple[str, ...]] = {
-    "router": ("zonal router", "zonal router --listen tcp/0.0.0.0:7447"),
+    "router": (
+        "zonal router",
+        "zonal router --listen tls/0.0.0.0:7447 --certificate c.pem --key k.pem --users users.txt",
+        "zonal router --users users.txt --rules rules.toml",
+    ),
     "pub": (
         "zonal pub city/air '{\"pm10\": 21}' --at 45.4642,9.19",
         "zonal pub city/alert 'stay inside' --at 45.46,9.19 --geofence circle:45.46,9.19,500m",
@@ -23,7 +27,11 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "encode": ("zonal encode 45.4642,9.19", "zonal encode circle:45.46,9.19,2km --json"),
     "serve": (
         "zonal serve --topic 'city/**' --center 45.46,9.19 --zoom 12",
-        "zonal serve --connect tcp/10.0.0.1:7447 --host 0.0.0.0 --read-only",
+        "zonal serve --connect tcp/10.0.0.1:7447 --host 0.0.0.0 --token-file tokens.toml",
+    ),
+    "token": (
+        "zonal token tokens.toml map --read 'city/**' --events 'city/**' --fenced",
+        "zonal token tokens.toml station-1 --write city/air --area milano.geojson",
     ),
     "broker": (
         "zonal broker",
@@ -34,6 +42,12 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "broker kick": ("zonal broker kick phone-1",),
     "broker bridge": (
         "zonal broker bridge mqtt://127.0.0.1 mqtt://old-broker --topic 'sensors/# in 1'",
+    ),
+    "rules check": ("zonal rules check rules.toml",),
+    "rules compile": ("zonal rules compile rules.toml --users users.txt > router.json",),
+    "rules explain": (
+        "zonal rules explain alice publish city/air --at 45.4642,9.19",
+        "zonal rules explain alice subscribe 'city/#' --area circle:45.46,9.19,2km",
     ),
     "store": (
         "zonal store 'city/**'",
@@ -62,16 +76,20 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     ),
     "export": ("zonal export out/lake -o centre.parquet --area circle:45.46,9.19,2km",),
     "sql": ("zonal sql 'select zone, max(mean) from windows group by zone' out/lake",),
-    "mesh node": ("zonal mesh node --position 45.46,9.19",),
+    "mesh node": ("zonal mesh node --position 45.46,9.19 --insecure",),
     "mesh sub": ("zonal mesh sub 'street/**' --area circle:45.46,9.19,500m",),
     "mesh pub": ("zonal mesh pub street/a/noise loud",),
     "mesh status": ("zonal mesh status --watch",),
-    "mesh gateway": ("zonal mesh gateway --topic 'street/**' --connect tcp/127.0.0.1:7447",),
+    "mesh gateway": (
+        "zonal mesh gateway --topic 'street/**' --connect tcp/127.0.0.1:7447 --insecure",
+    ),
     "demo": (
         "zonal demo",
         "zonal demo --feed gpx:ride.gpx",
         "zonal demo --table --seconds 30",
     ),
+    "config check": ("zonal config check", "zonal config check /etc/zonal/zonal.toml"),
+    "config show": ("zonal config show", "zonal config show broker --json"),
     "doctor": ("zonal doctor", "zonal doctor --certificate cert.pem --key key.pem"),
     "completion": (
         'eval "$(zonal completion bash)"',

@@ -13,7 +13,6 @@ import typer
 from zonal import feeds
 from zonal.cli.connection import (
     LOCAL_ROUTER,
-    ConfigFile,
     Connect,
     JsonLines,
     Mode,
@@ -50,12 +49,12 @@ def feed(
         Path | None, typer.Option(help="GTFS archive or routes.txt: names for an agency's routes.")
     ] = None,
     header: Annotated[
-        list[str] | None, typer.Option(help="HTTP header, such as 'X-API-Key: …'; repeatable.")
+        list[str] | None,
+        typer.Option(help="HTTP header, such as 'X-API-Key: …'; repeatable.", hide_input=True),
     ] = None,
     once: Annotated[bool, typer.Option(help="Look once, then end.")] = False,
     seconds: Seconds = None,
     connect: Connect = LOCAL_ROUTER,
-    config: ConfigFile = None,
     mode: Mode = "client",
     json_lines: JsonLines = False,
 ) -> None:
@@ -65,7 +64,7 @@ def feed(
     found.check()
     stop = _stop_after(seconds)
     below = topic or found.topic
-    with connected(connect, mode, file=config) as session, counting(f"feeding {below}") as count:
+    with connected(connect, mode) as session, counting(f"feeding {below}") as count:
         publisher = feeds.FeedPublisher(session, below)
         began = time.monotonic()
         while not stop.is_set():

@@ -9,7 +9,6 @@ import typer
 from zonal.cli.connection import (
     LOCAL_ROUTER,
     Area,
-    ConfigFile,
     Connect,
     Encoding,
     JsonLines,
@@ -41,14 +40,13 @@ def get(
     timeout: Annotated[float, typer.Option(help="Seconds to wait for replies.")] = 10.0,
     position: Position = None,
     connect: Connect = LOCAL_ROUTER,
-    config: ConfigFile = None,
     mode: Mode = "client",
     encoding: Encoding = "s2",
     json_lines: JsonLines = False,
 ) -> None:
     """Ask the queryables of an area, or for the nearest, and print their replies."""
     wanted = given(area, parse_area)
-    with connected(connect, mode, encoding, position, file=config) as session:
+    with connected(connect, mode, encoding, position) as session:
         replies: Replies | Neighbours
         if nearest is None:
             replies = session.get(selector, area=wanted, timeout=timeout)

@@ -8,10 +8,22 @@ from typing import Annotated, Any
 
 import typer
 
-from zonal.cli.connection import LOCAL_ROUTER, Area, ConfigFile, Connect, JsonLines, Mode, connected
+from zonal.cli.connection import (
+    LOCAL_ROUTER,
+    Area,
+    Connect,
+    Insecure,
+    JsonLines,
+    Metrics,
+    MetricsToken,
+    Mode,
+    connected,
+    metrics_served,
+)
 from zonal.cli.notation import given, parse_area
 from zonal.cli.output import payload_member, payload_text
 from zonal.cli.stopping import stop_event
+from zonal.runtime import counted
 
 
 def history(
@@ -26,8 +38,10 @@ def history(
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="At most so many.")] = 1000,
     serve: Annotated[bool, typer.Option(help="Answer queries of the network instead.")] = False,
     connect: Connect = LOCAL_ROUTER,
-    config: ConfigFile = None,
     mode: Mode = "client",
+    metrics: Metrics = None,
+    metrics_token: MetricsToken = None,
+    insecure: Insecure = False,
     json_lines: JsonLines = False,
 ) -> None:
     """Print messages of the past; no Spark is started."""
@@ -38,8 +52,14 @@ def history(
     if serve:
         stop = stop_event()
         with (
-            connected(connect, mode, file=config) as session,
-            HistoryService(session, past, topic, area=wanted, max_replies=limit),
+            connected(connect, mode) as session,
+            HistoryService(session, past, topic, area=wanted, max_replies=limit) as served,
+            metrics_served(
+                metrics,
+                metrics_token,
+                lambda: counted("zonal_history", served.counters),
+                insecure=insecure,
+            ),
         ):
             typer.echo(f"answering queries about {topic}", err=True)
             stop.wait()

@@ -12,6 +12,7 @@ import zonal
 from zonal.cli.commands import command_names, load_command, missing_extra
 from zonal.cli.completion import prepare_completion
 from zonal.cli.examples import epilog_of
+from zonal.cli.shared import add_shared, begin_command
 from zonal.errors import CommandError, ZonalError
 
 
@@ -21,6 +22,7 @@ class _Commands(TyperGroup):
     def main(self, *args: Any, **options: Any) -> Any:
         """Run a command; exit status 1 where it fails with a `ZonalError`."""
         prepare_completion()
+        begin_command()
         try:
             return super().main(*args, **options)
         except ZonalError as error:
@@ -66,7 +68,8 @@ class _Commands(TyperGroup):
 
 
 def _styled(command: Any, words: str) -> Any:
-    """A command and those below it in our style: plain text, and examples under the help."""
+    """A command and those below it in our style: plain text, shared options, and examples."""
+    add_shared(command, words)
     command.rich_markup_mode = None
     command.epilog = epilog_of(words) or command.epilog
     for name, inner in getattr(command, "commands", {}).items():

@@ -18,6 +18,7 @@ from zonal.cli.connection import (
     Connect,
     Fenced,
     Geofence,
+    Insecure,
     JsonLines,
     Message,
     Most,
@@ -86,6 +87,7 @@ def node(
     acknowledged: Acknowledged = True,
     period: Period = _PERIOD_S,
     rest: Rest = 1,
+    insecure: Insecure = False,
     json_lines: JsonLines = False,
 ) -> None:
     """Run a mesh node until Ctrl-C; it finds its neighbours, and serves sub, pub and status."""
@@ -98,6 +100,7 @@ def node(
             position=given(position, parse_point),
             config=_paced(period, rest, acknowledged=acknowledged),
             discovery=_discovery(interface, peer, group_port, period),
+            insecure=insecure,
         ) as own,
         mesh.Door(own, socket or mesh.default_door()) as door,
     ):
@@ -179,6 +182,7 @@ def gateway(
     acknowledged: Acknowledged = True,
     period: Period = _PERIOD_S,
     rest: Rest = 1,
+    insecure: Insecure = False,
     json_lines: JsonLines = False,
 ) -> None:
     """Run a mesh node that carries topics between the mesh and Zenoh routers; count them.
@@ -189,7 +193,12 @@ def gateway(
     found = _discovery(interface, peer, group_port, period)
     with (
         mesh.open(
-            node_id, listen=(host, port), peers=_table(peer), config=config, discovery=found
+            node_id,
+            listen=(host, port),
+            peers=_table(peer),
+            config=config,
+            discovery=found,
+            insecure=insecure,
         ) as own,
         connected(connect, "peer", settings=_PATIENT) as session,
         mesh.Gateway(own, session, topic) as gate,

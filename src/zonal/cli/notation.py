@@ -22,6 +22,7 @@ from zonal.keys import area_of_reference
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+S = TypeVar("S")
 T = TypeVar("T")
 
 _LENGTH = re.compile(r"([0-9.]+(?:e[0-9]+)?)\s*(m|km)?", re.IGNORECASE)
@@ -32,9 +33,9 @@ AREA_HELP = (
 )
 
 
-def given(text: str | None, parse: Callable[[str], T]) -> T | None:
+def given(said: S | None, parse: Callable[[S], T]) -> T | None:
     """What an option says; None where it is not given."""
-    return None if text is None else parse(text)
+    return None if said is None else parse(said)
 
 
 def parse_point(text: str) -> Point:

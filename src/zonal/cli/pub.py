@@ -11,7 +11,6 @@ import zenoh
 
 from zonal.cli.connection import (
     LOCAL_ROUTER,
-    ConfigFile,
     Connect,
     Encoding,
     Geofence,
@@ -42,13 +41,12 @@ def pub(
         float, typer.Option("--interval", "-i", min=0.0, help="Seconds between messages.")
     ] = 1.0,
     connect: Connect = LOCAL_ROUTER,
-    config: ConfigFile = None,
     mode: Mode = "client",
     encoding: Encoding = "s2",
 ) -> None:
     """Publish a message (or the lines of standard input) from a place."""
     place, fence = given(at, parse_point), given(geofence, parse_area)
-    with connected(connect, mode, encoding, file=config) as session:
+    with connected(connect, mode, encoding) as session:
         publisher = session.declare_publisher(
             key,
             location=place,

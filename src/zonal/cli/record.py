@@ -5,14 +5,29 @@ from __future__ import annotations
 import json
 import time
 from dataclasses import asdict
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from zonal.cli.connection import LOCAL_ROUTER, Area, ConfigFile, Connect, JsonLines, Mode, connected
+from zonal.cli.connection import (
+    LOCAL_ROUTER,
+    Area,
+    Connect,
+    Insecure,
+    JsonLines,
+    Metrics,
+    MetricsToken,
+    Mode,
+    connected,
+    metrics_served,
+)
 from zonal.cli.notation import given, parse_area
 from zonal.cli.output import console
 from zonal.cli.stopping import stop_event
+from zonal.runtime import counted
+
+if TYPE_CHECKING:
+    from zonal.pipeline import Recorder
 
 _REPORT_S = 1.0
 
@@ -36,8 +51,10 @@ def record(
     max_size: Annotated[float | None, typer.Option(help="Gigabytes that are kept.")] = None,
     seconds: Annotated[float | None, typer.Option("--seconds", "-s", help="Stop then.")] = None,
     connect: Connect = LOCAL_ROUTER,
-    config: ConfigFile = None,
     mode: Mode = "client",
+    metrics: Metrics = None,
+    metrics_token: MetricsToken = None,
+    insecure: Insecure = False,
     json_lines: JsonLines = False,
 ) -> None:
     """Record messages, with their places, until Ctrl-C."""
@@ -54,24 +71,34 @@ def record(
     end = None if seconds is None else time.monotonic() + seconds
     overflow = Overflow.DROP_NEWEST if drop else Overflow.BLOCK
     plan = RecorderPlan(flush_s=flush, name=name, retention=retention, overflow=overflow)
-    with connected(connect, mode, file=config) as session:  # noqa: SIM117 - the session closes last
+    with connected(connect, mode) as session:  # noqa: SIM117 - the session closes last
         with Recorder(session, log, topics or ["**"], area=wanted, plan=plan) as recorder:
             start = recorder.log.next_offset()
             progress.print(f"recording into {log} from offset {start}", soft_wrap=True)
-            with progress.status("waiting for messages") as status:
+            with (
+                metrics_served(metrics, metrics_token, lambda: _page(recorder), insecure=insecure),
+                progress.status("waiting for messages") as status,
+            ):
                 while not stop.wait(_REPORT_S) and (end is None or time.monotonic() < end):
-                    counted = recorder.counters
+                    told = recorder.counters
                     status.update(
-                        f"{counted.written:,} written in {counted.commits:,} commits, "
-                        f"{counted.waiting:,} waiting, {counted.doubles:,} doubles, "
-                        f"{counted.overflowed:,} overflowed"
+                        f"{told.written:,} written in {told.commits:,} commits, "
+                        f"{told.waiting:,} waiting, {told.doubles:,} doubles, "
+                        f"{told.overflowed:,} overflowed"
                         + (f"; {recorder.last_error}" if recorder.last_error else "")
                     )
-    counted = recorder.counters
+    told = recorder.counters
     if json_lines:
-        typer.echo(json.dumps({**asdict(counted), "next_offset": recorder.log.next_offset()}))
+        typer.echo(json.dumps({**asdict(told), "next_offset": recorder.log.next_offset()}))
         return
     typer.echo(
-        f"{counted.written} messages, next offset {recorder.log.next_offset()}, "
-        f"{counted.doubles} doubles, {counted.overflowed} overflowed"
+        f"{told.written} messages, next offset {recorder.log.next_offset()}, "
+        f"{told.doubles} doubles, {told.overflowed} overflowed"
+    )
+
+
+def _page(recorder: Recorder) -> str:
+    told = recorder.counters
+    return counted(
+        "zonal_recorder", told, waiting=told.waiting, next_offset=recorder.log.next_offset()
     )

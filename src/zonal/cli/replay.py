@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 import zenoh
 
-from zonal.cli.connection import LOCAL_ROUTER, Area, ConfigFile, Connect, JsonLines, Mode, connected
+from zonal.cli.connection import LOCAL_ROUTER, Area, Connect, JsonLines, Mode, connected
 from zonal.cli.notation import given, parse_area
 from zonal.cli.output import counting
 from zonal.cli.stopping import stop_event
@@ -33,7 +33,6 @@ def replay(
         float, typer.Option(min=0.0, help="2 is twice as fast, 0 does not wait.")
     ] = 1.0,
     connect: Connect = LOCAL_ROUTER,
-    config: ConfigFile = None,
     mode: Mode = "client",
     json_lines: JsonLines = False,
 ) -> None:
@@ -51,7 +50,7 @@ def replay(
     rows = history.table(wanted)
     sent, first, began = 0, None, clock.monotonic()
     with (
-        connected(connect, mode, file=config) as session,
+        connected(connect, mode) as session,
         counting(f"replaying {past}", rows.num_rows) as count,
     ):
         for row in (row for batch in rows.to_batches() for row in batch.to_pylist()):

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import json
 from contextlib import ExitStack
-from pathlib import Path  # noqa: TC003  (typer reads the annotations)
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from zonal.cli.connection import LOCAL_ROUTER, ConfigFile, JsonLines, connected
-from zonal.cli.notation import parse_point
+from zonal.cli.connection import LOCAL_ROUTER, Insecure, JsonLines, connected
+from zonal.cli.notation import given, parse_point
+from zonal.cli.shared import shared
 from zonal.errors import GeometryError
+from zonal.runtime import Reloads
 from zonal.session import Router
+from zonal.trust import read_rules
 
 if TYPE_CHECKING:
     from zonal.geo import Point
     from zonal.session import Session
+    from zonal.trust import Rules
+    from zonal.web import WebGrant
 
 
 def serve(
@@ -26,7 +31,6 @@ def serve(
             "--connect", "-e", help="Router to connect to; repeatable. Without any, one starts."
         ),
     ] = None,
-    config: ConfigFile = None,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to listen on; 0 takes a free one.")] = 8000,
     topic: Annotated[
@@ -42,7 +46,10 @@ def serve(
         str, typer.Option(help="Map tiles: an address, or a PMTiles file; none: works offline.")
     ] = "",
     token_file: Annotated[
-        Path | None, typer.Option(help="Who has a token of this file (one a line) may write.")
+        Path | None, typer.Option(help="Tokens and what they grant, from `zonal token`.")
+    ] = None,
+    rules: Annotated[
+        Path | None, typer.Option(help="What users, whom tokens name, may do and where (TOML).")
     ] = None,
     read_only: Annotated[bool, typer.Option(help="Nobody may write.")] = False,
     cors: Annotated[
@@ -51,16 +58,21 @@ def serve(
     name: Annotated[
         list[str] | None, typer.Option(help="Further host name that it is reached by; repeatable.")
     ] = None,
+    proxy: Annotated[
+        list[str] | None,
+        typer.Option(help="Address of a proxy, whose X-Forwarded-For is believed; repeatable."),
+    ] = None,
     certificate: Annotated[Path | None, typer.Option(help="TLS certificate (PEM).")] = None,
     key: Annotated[Path | None, typer.Option(help="Its private key (PEM).")] = None,
     history: Annotated[bool, typer.Option(help="Someone answers about the past.")] = False,
     meter: Annotated[
         bool, typer.Option(help="Count all messages of the topics, to show what was spared.")
     ] = False,
+    insecure: Insecure = False,
     json_lines: JsonLines = False,
 ) -> None:
     """Serve REST, live events and the map, until Ctrl-C."""
-    from zonal.web import MapView, Meter, WebOptions, WebServer
+    from zonal.web import MapView, Meter, WebOptions, WebServer, read_tokens
 
     middle = _center(center)
     view = MapView(
@@ -73,25 +85,33 @@ def serve(
         tiles=tiles,
         history=history,
     )
+
+    def who() -> tuple[tuple[WebGrant, ...], Rules | None]:
+        return given(token_file, read_tokens) or (), given(rules, read_rules)
+
+    tokens, allowed = who()
     options = WebOptions(
         host=host,
         port=port,
-        tokens=_tokens(token_file),
+        tokens=tokens,
+        rules=allowed,
         read_only=read_only,
         cors_origins=tuple(cors or ()),
         hosts=tuple(name or ()),
+        proxies=tuple(proxy or ()),
         certificate=certificate,
         key=key,
+        insecure=insecure,
         view=view,
     )
     with ExitStack() as stack:
         own: list[str] = []
-        if not connect and config is None:
+        if not connect and shared().json5 is None:
             router = stack.enter_context(Router())
             connect = own = list(router.endpoints)
 
         def join() -> Session:
-            return stack.enter_context(connected(connect or LOCAL_ROUTER, "client", file=config))
+            return stack.enter_context(connected(connect or LOCAL_ROUTER, "client"))
 
         session = join()
         counting = None
@@ -99,6 +119,13 @@ def serve(
             counter = join()
             counting = stack.enter_context(Meter(counter, view.topics))
         server = WebServer(session, options, counting)
+        reloads = stack.enter_context(Reloads())
+        reloads.on_hangup()
+        rights = [path for path in (token_file, rules) if path is not None]
+        rights += [] if allowed is None else map(Path, allowed.files)
+        reloads.watch("tokens and rules", rights, lambda: server.use(*who()))
+        own_files = [path for path in (certificate, key) if path is not None]
+        reloads.watch("TLS certificate", own_files, server.read_certificate)
         _tell(server.url, own, json_lines=json_lines)
         server.run()
 
@@ -117,12 +144,3 @@ def _center(text: str) -> Point:
         return parse_point(text)
     except GeometryError as error:
         raise typer.BadParameter(f"--center is latitude,longitude: {error}") from error
-
-
-def _tokens(path: Path | None) -> frozenset[str]:
-    if path is None:
-        return frozenset()
-    tokens = frozenset(filter(None, map(str.strip, path.read_text().splitlines())))
-    if not tokens:
-        raise typer.BadParameter(f"no token in {path}; it has one a line")
-    return tokens

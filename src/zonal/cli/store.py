@@ -7,9 +7,21 @@ from typing import Annotated
 
 import typer
 
-from zonal.cli.connection import LOCAL_ROUTER, Area, ConfigFile, Connect, JsonLines, Mode, connected
+from zonal.cli.connection import (
+    LOCAL_ROUTER,
+    Area,
+    Connect,
+    Insecure,
+    JsonLines,
+    Metrics,
+    MetricsToken,
+    Mode,
+    connected,
+    metrics_served,
+)
 from zonal.cli.notation import given, parse_area
 from zonal.cli.stopping import stop_event
+from zonal.runtime import counted
 
 _REPORT_S = 1.0
 
@@ -29,8 +41,10 @@ def store(
         float | None, typer.Option(help="Seconds until a value is forgotten; without it: never.")
     ] = None,
     connect: Connect = LOCAL_ROUTER,
-    config: ConfigFile = None,
     mode: Mode = "client",
+    metrics: Metrics = None,
+    metrics_token: MetricsToken = None,
+    insecure: Insecure = False,
     json_lines: JsonLines = False,
 ) -> None:
     """Keep the newest value of each thing and answer `zonal get`, until Ctrl-C."""
@@ -41,15 +55,22 @@ def store(
     console = Console(stderr=True)
     wanted = given(area, parse_area)
     stop = stop_event()
-    with connected(connect, mode, file=config) as session:  # noqa: SIM117 - the session closes last
+    with connected(connect, mode) as session:  # noqa: SIM117 - the session closes last
         with Store(session, topics or ["**"], area=wanted, data=data, by=by, ttl_s=ttl) as newest:
             console.print(f"keeping {len(newest):,} things in {data}", soft_wrap=True)
-            with console.status("waiting for messages") as status:
+
+            def page() -> str:
+                return counted("zonal_store", newest.counters, things=len(newest))
+
+            with (
+                metrics_served(metrics, metrics_token, page, insecure=insecure),
+                console.status("waiting for messages") as status,
+            ):
                 while not stop.wait(_REPORT_S):
-                    counted = newest.counters
+                    told = newest.counters
                     status.update(
-                        f"{counted.kept:,} values kept, {counted.replies:,} replies to "
-                        f"{counted.asked:,} questions, {counted.overflowed:,} overflowed"
+                        f"{told.kept:,} values kept, {told.replies:,} replies to "
+                        f"{told.asked:,} questions, {told.overflowed:,} overflowed"
                     )
             kept = len(newest)
     end = {"things": kept, "data": data}

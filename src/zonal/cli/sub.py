@@ -9,7 +9,6 @@ import typer
 from zonal.cli.connection import (
     LOCAL_ROUTER,
     Area,
-    ConfigFile,
     Connect,
     Encoding,
     Fenced,
@@ -35,7 +34,6 @@ def sub(
     seconds: Seconds = None,
     position: Position = None,
     connect: Connect = LOCAL_ROUTER,
-    config: ConfigFile = None,
     mode: Mode = "client",
     encoding: Encoding = "s2",
     json_lines: JsonLines = False,
@@ -44,7 +42,7 @@ def sub(
     wanted = given(area, parse_area)
     stop = stop_event()
     deadline = None if seconds is None else time.monotonic() + seconds
-    with connected(connect, mode, encoding, position, file=config) as session:
+    with connected(connect, mode, encoding, position) as session:
         subscriber = session.declare_subscriber(
             key, area=wanted, fenced=fenced, encoding=None if wanted is None else encoding
         )

@@ -14,7 +14,6 @@ from zonal.border import ZoneSet
 from zonal.cli.connection import (
     LOCAL_ROUTER,
     Area,
-    ConfigFile,
     Connect,
     Encoding,
     JsonLines,
@@ -65,7 +64,6 @@ def watch(
     seconds: Seconds = None,
     position: Position = None,
     connect: Connect = LOCAL_ROUTER,
-    config: ConfigFile = None,
     mode: Mode = "client",
     encoding: Encoding = "s2",
     json_lines: JsonLines = False,
@@ -76,7 +74,7 @@ def watch(
     deadline = None if seconds is None else time.monotonic() + seconds
     with contextlib.ExitStack() as stack:
         hook = None if post is None else stack.enter_context(Webhook(post))
-        session = stack.enter_context(connected(connect, mode, encoding, position, file=config))
+        session = stack.enter_context(connected(connect, mode, encoding, position))
         fence = session.declare_fence(
             key,
             watched,

@@ -20,6 +20,7 @@ from zonal.geo.formats import (
 )
 from zonal.geo.given import GivenArea, GivenPoint, as_area, as_point
 from zonal.geo.grid import Grid, GridCell
+from zonal.geo.inside import common_part, is_within
 from zonal.geo.planar import EDGE_TOLERANCE_M, figures_intersect
 from zonal.geo.point import (
     EARTH_RADIUS_M,
@@ -68,11 +69,13 @@ __all__ = [
     "cell_intersects",
     "cell_of",
     "cheapest",
+    "common_part",
     "compare_quadrangles",
     "cover",
     "destination",
     "distance_m",
     "figures_intersect",
+    "is_within",
     "level_for_size",
     "outline",
     "overlap_too_much",

@@ -28,6 +28,7 @@ EDGE_TOLERANCE_M = 1e-6
 """A point this near to an edge is on it: a micrometre, well above rounding errors."""
 
 _MAX_HALVINGS = 60
+_MILLIMETRE, _MOST_PIECES = 1e-3, 50_000
 _FLAT_M, _FLAT_DEG, _FLAT_LAT = 10_000.0, 1.0, 80.0
 """Up to here the Earth is flat enough for a rough answer."""
 
@@ -61,15 +62,18 @@ def _shift(degrees: float):  # type: ignore[no-untyped-def]  # noqa: ANN202  (a 
 
 
 def comes_within(figure: shapely.Geometry, center: Point, reach_m: float) -> bool:
-    """Whether some edge of the figure comes within `reach_m` metres of the point.
+    """Whether some edge of the figure comes within `reach_m` metres of a point outside it.
 
     Branch and bound, since such an edge has no closed form for its distance on the sphere: a
     piece lies within its half length of its middle; pieces that cannot reach are dropped, the
     others halved, until one does or none is left.
     """
     roughly = _comes_roughly_within(figure, center, reach_m)
-    if roughly is not None:
-        return roughly
+    return edge_comes_within(figure, center, reach_m) if roughly is None else roughly
+
+
+def edge_comes_within(figure: shapely.Geometry, center: Point, reach_m: float) -> bool:
+    """Whether some edge of the figure comes within `reach_m` metres of a point inside it."""
     axis = np.array(unit_vector(center))
     pieces = _edges_of(figure)
     for _ in range(_MAX_HALVINGS):
@@ -83,11 +87,29 @@ def comes_within(figure: shapely.Geometry, center: Point, reach_m: float) -> boo
             return False
         if (half_length[near] < EDGE_TOLERANCE_M / 10).any():
             return True
-        pieces, middle = pieces[near], middle[near]
-        pieces = np.concatenate(
-            [np.hstack([pieces[:, :2], middle]), np.hstack([middle, pieces[:, 2:]])]
-        )
+        pieces = _halved(pieces[near], middle[near])
     return True
+
+
+def farthest_m(figure: shapely.Geometry, center: Point) -> float:
+    """How far a figure's edges go from a point: metres, at most a millimetre too many.
+
+    More only where very many edges are equally far.
+    """
+    pieces = _edges_of(figure)
+    axis = np.array(unit_vector(center))
+    for _ in range(_MAX_HALVINGS):
+        middle = (pieces[:, :2] + pieces[:, 2:]) / 2
+        distance, half_length = _distances_m(axis, middle), _half_lengths_m(pieces)
+        far = distance + half_length >= distance.max()
+        if (half_length[far] < _MILLIMETRE / 2).all() or far.sum() > _MOST_PIECES:
+            break
+        pieces = _halved(pieces[far], middle[far])
+    return float((distance + half_length).max())
+
+
+def _halved(pieces: NDArray[np.float64], middle: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.concatenate([np.hstack([pieces[:, :2], middle]), np.hstack([middle, pieces[:, 2:]])])
 
 
 def _comes_roughly_within(figure: shapely.Geometry, center: Point, reach_m: float) -> bool | None:

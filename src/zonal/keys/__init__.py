@@ -26,11 +26,13 @@ from zonal.keys.encoding import (
     Place,
     Role,
     RoleExpression,
+    blurred,
     refine,
 )
 from zonal.keys.fence import EVERY_FENCE, fence_expressions, fences_at
 from zonal.keys.grammar import (
     LONGEST_TOPIC,
+    MAX_TOPIC_CHUNKS,
     KeyParts,
     area_keys,
     cell_keys,
@@ -61,6 +63,7 @@ __all__ = [
     "DEFAULT_MAX_EXPRESSIONS",
     "EVERY_FENCE",
     "LONGEST_TOPIC",
+    "MAX_TOPIC_CHUNKS",
     "POINT_SIZES",
     "AnnouncedArea",
     "BloomDomain",
@@ -77,6 +80,7 @@ __all__ = [
     "announcements_key",
     "area_keys",
     "area_of_reference",
+    "blurred",
     "cell_keys",
     "check_topic",
     "encode_area",

@@ -7,7 +7,7 @@ from abc import abstractmethod
 from typing import Protocol, TypeAlias, runtime_checkable
 
 from zonal.errors import EncodingError
-from zonal.geo import Area, Cell, Point, cell_intersects
+from zonal.geo import Area, Cell, Point, cell_intersects, cell_of, level_for_size
 
 Place: TypeAlias = Point | Cell
 """Where a message comes from: a point, or (blurred) no more than a cell."""
@@ -132,6 +132,13 @@ class Encoding(Protocol):
     @abstractmethod
     def match(self, a: RoleExpression, b: RoleExpression) -> bool:
         """Whether two location keys of this encoding match; roles are already known to meet."""
+
+
+def blurred(place: Point, precision_m: float | None) -> Place:
+    """The place to give away: the point, or only the cell that is at least so wide."""
+    if precision_m is None:
+        return place
+    return cell_of(place, level_for_size(precision_m, step=2))
 
 
 def refine(area: Area, place: Place) -> bool:

@@ -60,6 +60,9 @@ class Heard:
     pace: int = 1
 
 
+_LOOPBACK_CARD = "lo"
+
+
 class Discovery:
     """The sockets of a node that finds its neighbours, and the neighbours that it found.
 
@@ -99,6 +102,11 @@ class Discovery:
         except OSError as error:
             self.close()
             raise MeshError(f"cannot listen to the mesh's group on port {port}: {error}") from error
+
+    @property
+    def is_local(self) -> bool:
+        """Whether it looks on this machine alone."""
+        return self._wanted is not None and self._wanted <= {_LOOPBACK_CARD}
 
     @property
     def sockets(self) -> list[socket.socket]:

@@ -26,7 +26,7 @@ from zonal.mesh.supervisor import Supervisor
 from zonal.mesh.topics import channels_for, channels_of, check_pattern, check_topic
 from zonal.mesh.udp import Address, UdpDriver
 from zonal.mesh.wire import MAX_NUMBER, check_publication
-from zonal.runtime import CallbackThreads
+from zonal.runtime import CallbackThreads, is_loopback
 
 if TYPE_CHECKING:
     from typing import Self
@@ -59,6 +59,8 @@ class MeshSession:
         config: the same for all nodes of a mesh; by default with acknowledgement.
         discovery: where to look for neighbours by multicast, beside those that are named; None:
             nowhere. It is closed with the session.
+        insecure: take packets of anybody in reach from beyond this machine; else that is refused
+            with `MeshError`.
     """
 
     def __init__(
@@ -70,7 +72,15 @@ class MeshSession:
         position: PositionSource = None,
         config: MeshConfig | None = None,
         discovery: Discovery | None = None,
+        insecure: bool = False,
     ) -> None:
+        if not (insecure or _is_local(listen, discovery)):
+            if discovery is not None:
+                discovery.close()
+            raise MeshError(
+                "anybody in reach could speak to this node: say that it is meant so (insecure), or "
+                "stay on this machine"
+            )
         self.config = config or MeshConfig(acknowledged=True, write_back=6)
         if node_id is None:
             node_id = secrets.randbelow(MAX_NUMBER)
@@ -353,3 +363,8 @@ class MeshSession:
 
 
 open = MeshSession  # noqa: A001 - as `zonal.open` and `zenoh.open`
+
+
+def _is_local(listen: Address, discovery: Discovery | None) -> bool:
+    """Whether packets can only come from this machine."""
+    return is_loopback(listen[0]) and (discovery is None or discovery.is_local)

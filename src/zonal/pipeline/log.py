@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.dataset as ds
 from deltalake import (
     CommitProperties,
     DeltaTable,
@@ -35,10 +36,11 @@ from zonal.pipeline.delta import (
     storage_options,
     url_of,
 )
-from zonal.pipeline.recorded_numbers import RecordedNumbers
+from zonal.pipeline.recorded_numbers import LAST_NUMBER, RecordedNumbers
 from zonal.pipeline.schema import BRONZE_SCHEMA, LOG_COLUMNS, LOG_SCHEMA, MESSAGE_SCHEMA
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Self
 
 _LOGGER = logging.getLogger(__name__)
@@ -147,6 +149,26 @@ class LogWriter(Log):
     def next_offset(self, recorder: str | None = None) -> int:
         """The offset that the next message will get (of another recorder, if one is named)."""
         return self._next if recorder is None else super().next_offset(recorder)
+
+    def newest_stamps(self, rows: int = 100_000) -> Iterator[tuple[str, int, str]]:
+        """Source, number and time stamp of about the last so many messages that have all three."""
+        files = pa.table(self._table.get_add_actions(flatten=True)).to_pylist()
+        since = None
+        for one in sorted(files, key=lambda one: one["max.received"], reverse=True):
+            if rows <= 0:
+                break
+            rows -= one["num_records"]
+            since = one["min.received"] if since is None else min(since, one["min.received"])
+        if since is None:
+            return
+        scanner = self._table.to_pyarrow_dataset().scanner(
+            columns=["source", "sequence", "ntp64", "clock"], filter=ds.field("received") >= since
+        )
+        for batch in scanner.to_batches():
+            columns = [column.to_pylist() for column in batch.columns]
+            for source, sequence, ntp64, clock in zip(*columns, strict=True):
+                if source is not None and ntp64 is not None and sequence <= LAST_NUMBER:
+                    yield source, sequence, f"{ntp64}/{clock}"
 
     def retire(self, *, now_s: float | None = None) -> int:
         """Delete the oldest rows that retention no longer wants; returns how many."""

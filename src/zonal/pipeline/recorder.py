@@ -13,12 +13,11 @@ import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
-import zenoh.ext
-
 from zonal.errors import AttachmentError, LogError
 from zonal.pipeline.log import DEFAULT_RECORDER, LogWriter, Retention
+from zonal.pipeline.recorded_messages import RecordedMessages
 from zonal.pipeline.rows import MessageRow, row_of, rows_to_table
-from zonal.session import Overflow, Recovery
+from zonal.session import Overflow, PastMessages, Recovery
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -86,6 +85,7 @@ class Recorder:
     ) -> None:
         self.plan = plan or RecorderPlan()
         self.log = LogWriter(log, recorder=self.plan.name, retention=self.plan.retention)
+        self._known = RecordedMessages(self.log.numbers, self.log.newest_stamps())
         self._rows: list[MessageRow] = []
         self._bytes = 0
         self._reading = self._writing = 0
@@ -164,14 +164,13 @@ class Recorder:
         self.close()
 
     def _subscribe(self, session: Session, topic: str, area: Area | None) -> Subscriber:
-        history = zenoh.ext.HistoryConfig(detect_late_publishers=True)
         return session.declare_subscriber(
             topic,
             area=area,
             fenced=True,
             capacity=self.plan.mailbox,
             overflow=self.plan.overflow,
-            history=history if self.plan.recover else None,
+            history=PastMessages() if self.plan.recover else None,
             recovery=Recovery() if self.plan.recover else None,
         )
 
@@ -213,7 +212,9 @@ class Recorder:
 
     def _is_new(self, row: MessageRow) -> bool:
         source, sequence = row.source, row.sequence
-        return source is None or sequence is None or self.log.numbers.add(source, sequence)
+        if source is None or sequence is None:
+            return True
+        return self._known.add(source, sequence, row.stamp, row.content)
 
     def _is_full(self) -> bool:
         plan = self.plan

@@ -36,6 +36,11 @@ class MessageRow(NamedTuple):
     sequence: int | None
     received: int
 
+    @property
+    def content(self) -> int:
+        """What it says, in a number: that of all its copies, and of no other message."""
+        return hash((self.topic, self.kind, self.latitude, self.longitude, self.payload))
+
 
 def identity_of(sample: Sample) -> Identity:
     """Which message this is: the sending session's own number, or the Zenoh publisher's."""

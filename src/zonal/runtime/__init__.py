@@ -1,32 +1,66 @@
-"""What everything that runs stands on: the way from foreign threads to user code, child processes.
+"""What everything that runs stands on: ways to user code, processes, configuration, log, figures.
 
 `arrivals` (one queue, one reader) hands over what a network library's threads bring; `mailbox`
 holds what waits for user code, `callbacks` runs it, `incoming` is what it iterates over; `recent`
-remembers what was seen. Nothing here knows a place, a topic or a network.
+remembers what was seen. `settings_file`, `logs`, `metrics` and `reloading` are what every service
+has. Nothing here knows a place, a topic or Zenoh.
 """
 
 from zonal.runtime.arrivals import Arrivals, Lanes
 from zonal.runtime.callbacks import Callback, CallbackThreads
 from zonal.runtime.child_process import ChildProcess
-from zonal.runtime.closing import close_all
+from zonal.runtime.closing import close_all, patience
 from zonal.runtime.foreign_thread import keep_state
 from zonal.runtime.incoming import Incoming
+from zonal.runtime.logs import (
+    LOG_FORMATS,
+    LOG_LEVELS,
+    SparingLog,
+    configure_logging,
+    without_passwords,
+)
 from zonal.runtime.loopback import is_loopback
 from zonal.runtime.mailbox import DEFAULT_CAPACITY, Mailbox, Overflow
+from zonal.runtime.metrics import (
+    CONTENT_TYPE,
+    Family,
+    MetricsDoor,
+    MetricsServer,
+    counted,
+    figures,
+    figures_of,
+)
 from zonal.runtime.recent import Recent
+from zonal.runtime.reloading import Reloads
+from zonal.runtime.settings_file import SettingsFile
 
 __all__ = [
+    "CONTENT_TYPE",
     "DEFAULT_CAPACITY",
+    "LOG_FORMATS",
+    "LOG_LEVELS",
     "Arrivals",
     "Callback",
     "CallbackThreads",
     "ChildProcess",
+    "Family",
     "Incoming",
     "Lanes",
     "Mailbox",
+    "MetricsDoor",
+    "MetricsServer",
     "Overflow",
     "Recent",
+    "Reloads",
+    "SettingsFile",
+    "SparingLog",
     "close_all",
+    "configure_logging",
+    "counted",
+    "figures",
+    "figures_of",
     "is_loopback",
     "keep_state",
+    "patience",
+    "without_passwords",
 ]

@@ -8,6 +8,7 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
+from zonal.runtime.closing import patience
 from zonal.runtime.foreign_thread import keep_state
 
 if TYPE_CHECKING:
@@ -259,4 +260,4 @@ class Arrivals:
         self._queue.put(None)
         for thread in (reader, watcher):
             if thread is not None and thread is not threading.current_thread():
-                thread.join()
+                thread.join(patience.seconds)

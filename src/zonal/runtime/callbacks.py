@@ -10,6 +10,7 @@ import time
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from zonal.errors import ClosedError
+from zonal.runtime.closing import patience
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -176,4 +177,4 @@ class Callback(Generic[T]):
         with self._changed:
             if self._caller == threading.get_ident():
                 return
-            self._changed.wait_for(lambda: not self._busy)
+            self._changed.wait_for(lambda: not self._busy, patience.seconds)

@@ -1,4 +1,4 @@
-"""Closing several things, whatever one of them raises."""
+"""Closing several things, whatever one of them raises, and how long user code is waited for."""
 
 from __future__ import annotations
 
@@ -9,6 +9,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 logger = logging.getLogger(__name__)
+
+
+class Patience:
+    """How long whoever closes waits for user code that still runs: without end, as a rule."""
+
+    seconds: float | None = None
+
+
+patience = Patience()
 
 
 def close_all(closings: Iterable[Callable[[], object]]) -> None:

@@ -7,12 +7,13 @@ with zonal.open(position=(45.4642, 9.19)) as session:
 """
 
 from zonal.runtime import Overflow
-from zonal.session.config import config
+from zonal.session.config import ZENOH_PATHS, Mode, check_mode, config, zenoh_value
 from zonal.session.content import LONGEST_ENCODING
 from zonal.session.fence import Fence
 from zonal.session.gathering import Gathering
 from zonal.session.geo_context import GeoContext
 from zonal.session.interest import Detail, Interest, Wish
+from zonal.session.keyring import Keyring
 from zonal.session.liveliness import (
     Liveliness,
     Presence,
@@ -22,6 +23,7 @@ from zonal.session.liveliness import (
 from zonal.session.moment import rfc3339
 from zonal.session.nearest import NearSample, Neighbours
 from zonal.session.opening import open  # noqa: A004  (Zenoh's own name)
+from zonal.session.past_messages import PastMessages
 from zonal.session.position import Position
 from zonal.session.publisher import Memory, Publisher
 from zonal.session.querier import DEFAULT_TIMEOUT_S, Querier, is_admin
@@ -31,26 +33,33 @@ from zonal.session.replies import Replies, ReplyFailure
 from zonal.session.router import DEFAULT_ENDPOINT, Router
 from zonal.session.sample import Sample, Source
 from zonal.session.scope import Scope
+from zonal.session.security import Security, read_users
+from zonal.session.services import AttestationService, KeyService
 from zonal.session.session import Session
 from zonal.session.stamps import micros_of_stamp, ntp64_of, stamp_from_parts, stamp_parts
 from zonal.session.subscriber import Counters, PullSubscriber, Subscriber
-from zonal.session.way import blurred
 
 __all__ = [
     "DEFAULT_ENDPOINT",
     "DEFAULT_TIMEOUT_S",
     "LONGEST_ENCODING",
+    "ZENOH_PATHS",
+    "AttestationService",
     "Counters",
     "Detail",
     "Fence",
     "Gathering",
     "GeoContext",
     "Interest",
+    "KeyService",
+    "Keyring",
     "Liveliness",
     "Memory",
+    "Mode",
     "NearSample",
     "Neighbours",
     "Overflow",
+    "PastMessages",
     "Position",
     "Presence",
     "PresenceSubscriber",
@@ -66,17 +75,20 @@ __all__ = [
     "Router",
     "Sample",
     "Scope",
+    "Security",
     "Session",
     "Source",
     "Subscriber",
     "Wish",
-    "blurred",
+    "check_mode",
     "config",
     "is_admin",
     "micros_of_stamp",
     "ntp64_of",
     "open",
+    "read_users",
     "rfc3339",
     "stamp_from_parts",
     "stamp_parts",
+    "zenoh_value",
 ]

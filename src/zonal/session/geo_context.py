@@ -5,7 +5,8 @@ byte 0   bits 0–1 form of the point (see `zonal.keys.compact_point`), bit 2 fu
          bit 3 source by time stamp, bit 4 source by number, bits 6–7 version, 1
 then     source by time stamp: a check of it (16 bits); by number: which session (64 bits)
 then     if there is a source: the number of the message in its session (LEB128)
-then     further flags: 1 cell, 2 fence, 4 area, 8 the user's own attachment, 16 copies
+then     further flags: 1 cell, 2 fence, 4 area, 8 the user's own attachment, 16 copies,
+         32 attested
 then     the point (0, 3, 8 or 16 bytes), or the cell (S2 cell id, 64 bits)
 then     fence, then area: length (unsigned 32) and the shape, see `Area.to_bytes`
 then     the user's own attachment, to the end
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
 VERSION = 1
 _FORM, _MORE, _BY_STAMP, _BY_NUMBER, _VERSION_SHIFT = 3, 4, 8, 16, 6
-_CELL, _FENCE, _AREA, _USER, _COPIES = 1, 2, 4, 8, 16
+_CELL, _FENCE, _AREA, _USER, _COPIES, _ATTESTED = 1, 2, 4, 8, 16, 32
 _CELL_ID = struct.Struct("<Q")
 _LENGTH = struct.Struct("<I")
 _ORIGIN_BYTES, _CHECK_BYTES = 8, 2
@@ -68,6 +69,8 @@ class GeoContext(NamedTuple):
     copies: bool = False
     """Whether the same message may arrive under several keys (a fence, a blurred place, …)."""
     user: bytes | None = None
+    attested: bool = False
+    """Whether the fence is for those alone whose position somebody vouches for."""
 
     @property
     def is_plain(self) -> bool:
@@ -93,7 +96,7 @@ class GeoContext(NamedTuple):
         `stamped`: the message's time stamp carries the origin.
         """
         first, source = self._source_bytes(stamped=stamped)
-        flags, body = (_COPIES if self.copies else 0), b""
+        flags, body = _COPIES * self.copies | _ATTESTED * self.attested, b""
         if isinstance(self.place, Point):
             form, body = pack_point(self.place, expression)
             first |= form
@@ -174,7 +177,8 @@ def _read(data: bytes, expression: str, stamp_origin: int | None) -> GeoContext:
     user = data[offset:] if flags & _USER else None
     if user is None and offset != len(data):
         raise AttachmentError(f"{len(data) - offset} bytes too many in an attachment")
-    return GeoContext(origin, sequence, place, fence, area, bool(flags & _COPIES), user)
+    copies, attested = bool(flags & _COPIES), bool(flags & _ATTESTED)
+    return GeoContext(origin, sequence, place, fence, area, copies, user, attested)
 
 
 def _read_source(data: bytes, first: int, stamp: int | None) -> tuple[int | None, int, int]:

@@ -92,7 +92,12 @@ class Listeners:
 
     def of(self, context: GeoContext | None) -> Iterable[Listener]:
         """Those who want a message with this geo-context."""
-        if len(self._ids) < _MANY or context is None or not isinstance(context.place, Point):
+        if (
+            len(self._ids) < _MANY
+            or context is None
+            or context.attested
+            or not isinstance(context.place, Point)
+        ):
             return [listener for listener in self._listeners if listener.accepts(context)]
         found: Iterable[Listener] = self._index.match(_TOPIC, context.place, context.fence)
         return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 import secrets
@@ -14,7 +15,9 @@ from zonal.errors import NetworkError
 from zonal.keys import encoding_named
 from zonal.session.position import Position, PositionHandler
 from zonal.session.publisher import Stamps
+from zonal.session.reaching import why_unreachable
 from zonal.session.refusal import reason_of
+from zonal.session.security import LISTEN, local_listener, refuse_open_listeners
 from zonal.session.session import Session
 
 if TYPE_CHECKING:
@@ -29,17 +32,23 @@ def open(  # noqa: A001  (Zenoh's own name)
     position: PositionHandler | GivenPoint | None = None,
     lifetime: float = math.inf,
     encoding: str = "s2",
+    insecure: bool = False,
 ) -> Session:
     """Open a location-aware session; use it with `with` or `async with`, so that it is closed.
 
     `position` is a fixed point, or a handler that is asked when its last answer is older than
     `lifetime` seconds. `encoding` is the default way of writing places into keys.
+
+    A peer that was not told where to listen listens on this machine alone, and to listen beyond it
+    without asking who comes is refused with `ConfigurationError`; `insecure` allows both.
     """
     default = encoding_named(encoding)
     place = Position(position, lifetime)
     config = config or zenoh.Config()
+    if not insecure:
+        refuse_open_listeners(config)
     stamps, datagrams = _who_stamps(config), _uses_datagrams(config)
-    with _defaults(config, stamps):
+    with _defaults(config, stamps, insecure=insecure):
         try:
             session = zenoh.open(config)
         except zenoh.ZError as error:
@@ -54,10 +63,7 @@ def _why_not(config: zenoh.Config, error: zenoh.ZError) -> str:
     if is_client and not connect:
         return "no router was found by scouting; name its endpoint with zonal.config(connect=[…])"
     if connect and (is_client or not listen):
-        return (
-            f"cannot reach {', '.join(connect)}: is a router running there? "
-            "(`zonal router` starts one)"
-        )
+        return f"cannot reach {', '.join(connect)}: {why_unreachable(connect[0], config)}"
     where = f" with the endpoints {', '.join((*listen, *connect))}" if listen else ""
     return f"cannot open a session{where}: {reason_of(error)}"
 
@@ -81,16 +87,20 @@ def _uses_datagrams(config: zenoh.Config) -> bool:
 
 
 @contextmanager
-def _defaults(config: zenoh.Config, stamps: Stamps) -> Iterator[None]:
+def _defaults(config: zenoh.Config, stamps: Stamps, *, insecure: bool) -> Iterator[None]:
     """The clock, and an id of half of Zenoh's own length, which is what stamps carry."""
     defaults = {"id": f'"{secrets.randbits(63) | 1 << 63:x}"'}
     if stamps is Stamps.ZENOH:
         defaults["timestamping/enabled"] = "true"
-    ours = {path: value for path, value in defaults.items() if config.get_json(path) == "null"}
+    before = {path: config.get_json(path) for path in defaults}
+    ours = {path: value for path, value in defaults.items() if before[path] == "null"}
+    if not insecure and (local := local_listener(config)) is not None:
+        before[LISTEN] = config.get_json(LISTEN)
+        ours[LISTEN] = json.dumps([local])
     for path, value in ours.items():
         config.insert_json5(path, value)
     try:
         yield
     finally:  # the configuration is the user's, and may open further sessions
         for path in ours:
-            config.insert_json5(path, "null")
+            config.insert_json5(path, before[path])

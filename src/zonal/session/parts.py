@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from zonal.geo import Area, GivenArea, GivenPoint, Point, as_area, as_point
-from zonal.keys import Encoding, Place, encoding_named, encodings
-from zonal.session.way import blurred
+from zonal.keys import Encoding, Place, blurred, encoding_named, encodings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -14,8 +13,10 @@ if TYPE_CHECKING:
     from zenoh import Session, Timestamp
 
     from zonal.runtime import CallbackThreads
+    from zonal.session.alias import Alias
     from zonal.session.announcements import Announcements
     from zonal.session.followers import Followers
+    from zonal.session.keyring import Keyring
     from zonal.session.position import Position
     from zonal.session.way import Origin, Way
 
@@ -31,6 +32,9 @@ class SessionParts(NamedTuple):
     announcements: Announcements
     threads: CallbackThreads
     followers: Followers
+    keyring: Keyring
+    alias: Alias
+    """Who we are in messages from blurred places."""
 
     def place(self, location: GivenPoint | None, precision_m: float | None) -> Place | None:
         """This location, or else our position, as finely as it may be told; None: not known."""
@@ -50,8 +54,13 @@ class SessionParts(NamedTuple):
         self, way: Way, attachment: bytes | None, timestamp: Timestamp | None
     ) -> tuple[bytes | None, Timestamp]:
         """What is attached to one message, and its time stamp: that of the user, or our own."""
-        data = way.attachment(self.origin, attachment, stamped=timestamp is None)
-        return data, timestamp or self.zenoh.new_timestamp()
+        data = way.attachment(self.origin_of(way), attachment, stamped=timestamp is None)
+        stamp = self.alias.stamp if way.is_blurred else self.zenoh.new_timestamp
+        return data, timestamp or stamp()
+
+    def origin_of(self, way: Way) -> Origin:
+        """Whose messages those of a way are: of blurred places an alias, so that none is linked."""
+        return self.alias.origin if way.is_blurred else self.origin
 
     def encoding_named(self, name: str | None) -> Encoding:
         """The encoding of this name, or the session's own."""

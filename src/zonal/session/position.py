@@ -14,6 +14,9 @@ from zonal.geo import GivenPoint, Point, as_point
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from zonal.geo import Area
+    from zonal.trust import Attestation
+
 logger = logging.getLogger(__name__)
 
 PositionHandler: TypeAlias = "Callable[[], GivenPoint]"
@@ -43,6 +46,8 @@ class Position:
         self._point: Point | None = None
         self._read_at = -math.inf
         self.failures = 0
+        self.attestation: Attestation | None = None
+        """What somebody whom we trust says of it."""
         self._handler: PositionHandler | None = None
         self._lifetime = math.inf
         self.declare(source, lifetime)
@@ -81,6 +86,15 @@ class Position:
     def last(self) -> Point | None:
         """The last good position, without asking the handler."""
         return self._point
+
+    def is_in(self, fence: Area, *, attested: bool = False) -> bool:
+        """Whether the last good position is inside; with `attested` somebody must vouch for it."""
+        if self._point is None or not fence.contains(self._point):
+            return False
+        if not attested:
+            return True
+        found = self.attestation
+        return found is not None and found.is_current(time.time()) and found.is_inside(fence)
 
     def current(self, *, renew: bool = False) -> Point:
         """The position, asked anew when its lifetime is over (or when `renew` says so)."""

@@ -12,11 +12,11 @@ import zenoh
 import zenoh.ext
 
 from zonal.errors import ClosedError
-from zonal.keys import check_topic, exact_key
+from zonal.keys import blurred, check_topic, exact_key
 from zonal.session.content import as_payload, checked_encoding
 from zonal.session.parts import area_given, point_given
 from zonal.session.refusal import refusal, refusals
-from zonal.session.way import Way, blurred, way_of
+from zonal.session.way import Way, way_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -108,6 +108,8 @@ class Publisher:
         geofence: GivenArea | None = None,
         encoding: str | None = None,
         precision_m: float | None = None,
+        attested: bool = False,
+        sealed: str | None = None,
         delivery: DeliveryOptions,
         content_encoding: zenoh.Encoding | str | None,
         memory: Memory | None,
@@ -117,13 +119,15 @@ class Publisher:
         self.key = check_topic(topic)
         self._parts = parts
         self._session = parts.zenoh
-        self._origin = parts.origin
-        self._new_timestamp = parts.zenoh.new_timestamp
+        self._origin = parts.alias.origin if precision_m else parts.origin
+        self._new_timestamp = parts.alias.stamp if precision_m else parts.zenoh.new_timestamp
         self._position = parts.position
         self._encoding = parts.encoding_named(encoding)
         self._location = point_given(location)
         self._geofence = area_given(geofence)
         self._precision_m = precision_m
+        self._attested = attested
+        self._sealed = sealed
         self._delivery = delivery
         self._content_encoding = checked_encoding(content_encoding)
         self._memory = memory
@@ -178,6 +182,10 @@ class Publisher:
                 steady.put(payload, encoding=encoding, attachment=attachment, timestamp=stamp)
                 return
             way = self._way(point_given(location), area_given(geofence))
+            if self._sealed is not None:
+                payload, encoding = self._parts.keyring.seal(
+                    self._sealed, payload, encoding, self.key, way
+                )
             data = way.attachment(self._origin, attachment, stamped=timestamp is None)
             timestamp = timestamp or self._new_timestamp()
             for key in way.keys:
@@ -218,7 +226,10 @@ class Publisher:
         if last is not None and last[0] == point and last[1] is fence:
             return last[2]
         place = None if point is None else blurred(point, self._precision_m)
-        way = way_of(self.key, place, fence, self._encoding, self._parts.announcements)
+        way = way_of(
+            self.key, place, fence, self._encoding, self._parts.announcements,
+            attested=self._attested,
+        )  # fmt: skip
         # Who wants an announcing encoding's messages changes without our doing.
         self._last = None if self._encoding.announces_areas else (point, fence, way)
         return way
@@ -226,7 +237,7 @@ class Publisher:
     def _settle(self) -> zenoh.Publisher | None:
         """A publisher for a fixed place, if its key can say all there is to say of it."""
         point, encoding = self._location, self._encoding
-        if point is None or self._precision_m or self._geofence or self._memory:
+        if point is None or self._precision_m or self._geofence or self._memory or self._sealed:
             return None
         key = exact_key(self.key, point, self._origin.id, encoding)
         if key is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
@@ -110,9 +111,8 @@ def _ask_places(
         return parts.announcements.intersecting(topic, encoding, area or Everywhere())
 
     keys = query_keys(topic, area, options.encodings, announced)
-    context = GeoContext(
-        parts.origin.id, parts.origin.next_sequence(), None, None, area, True, attachment
-    )
+    # Queryables answer a question once, by its number: nobody can use one up that is random.
+    context = GeoContext(secrets.randbits(64), 0, None, None, area, True, attachment)
     replies = Replies(f"get {topic!r}", len(keys), area, parts)
     data = context.to_bytes()
     for key in keys:

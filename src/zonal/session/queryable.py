@@ -11,6 +11,7 @@ from zonal.errors import AttachmentError
 from zonal.geo import Cell, as_point
 from zonal.keys import (
     Encoding,
+    blurred,
     check_topic,
     keys_to_announce,
     place_key,
@@ -23,7 +24,7 @@ from zonal.session.declared_keys import DeclaredKeys
 from zonal.session.geo_context import GeoContext, identity_of
 from zonal.session.parts import area_given
 from zonal.session.refusal import refusals
-from zonal.session.way import Origin, Way, blurred, fence_around
+from zonal.session.way import Origin, Way, fence_around
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -97,7 +98,7 @@ class Query:
         """
         fence = area_given(geofence)
         name, way = self._reply_way(key, location, fence, encoding, precision_m)
-        origin = self._parts.origin if source is None else Origin.of(source.id, source.sequence)
+        origin = self._origin(way, source)
         data = way.attachment(origin, attachment)
         payload, content = as_payload(payload, content_encoding)
         with refusals(self._parts.zenoh, f"reply to {self.key!r}"):
@@ -114,7 +115,7 @@ class Query:
     ) -> None:
         """Answer that the topic was deleted at this location (see `reply`)."""
         name, way = self._reply_way(key, location, None, encoding, None)
-        origin = self._parts.origin if source is None else Origin.of(source.id, source.sequence)
+        origin = self._origin(way, source)
         data = way.attachment(origin, None)
         with refusals(self._parts.zenoh, f"reply to {self.key!r}"):
             self.zenoh.reply_del(name, attachment=data, timestamp=timestamp)
@@ -124,6 +125,11 @@ class Query:
         payload, content = as_payload(payload, None)
         with refusals(self._parts.zenoh, f"reply to {self.key!r}"):
             self.zenoh.reply_err(payload, encoding=content)
+
+    def _origin(self, way: Way, source: Source | None) -> Origin:
+        if source is None:
+            return self._parts.origin_of(way)
+        return Origin.of(source.id, source.sequence)
 
     def _reply_way(
         self,

@@ -48,7 +48,7 @@ class Reading:
             logger.exception("a message could not be read: %s", raw.key_expr)
             return None
         if context is not None and mark is None and (unique or context.may_come_again):
-            mark = copy_mark(raw) or context.identity
+            mark = copy_mark(raw, context.identity)
             if mark is not None and self._is_copy(mark):
                 return None
         return Sample(raw, None if context is None else context.place, context)

@@ -6,20 +6,21 @@ import threading
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import zenoh
-import zenoh.ext
-
 from zonal.runtime import Arrivals, CallbackThreads
 from zonal.session.asker import Asker
 from zonal.session.declarations import Declarations
 from zonal.session.edge import Edge
 from zonal.session.interest import CELLS_AN_AREA, Interest
+from zonal.session.past_messages import PastSubscriber
 from zonal.session.recovery import Recoverer
 from zonal.session.shorthand import Shorthands
 
 if TYPE_CHECKING:
+    import zenoh
+
     from zonal.keys import Encoding
     from zonal.session.announcements import Announcements
+    from zonal.session.past_messages import PastMessages
     from zonal.session.recovery import Recovery
 
 
@@ -52,7 +53,7 @@ class Receiving:
         self,
         topic: str,
         encodings: tuple[Encoding, ...],
-        history: zenoh.ext.HistoryConfig | None,
+        history: PastMessages | None,
         recovery: Recovery | None,
     ) -> Edge:
         """Subscribers of a topic and encodings share one; those with a memory have their own."""
@@ -70,7 +71,7 @@ class Receiving:
         self,
         topic: str,
         encodings: tuple[Encoding, ...],
-        history: zenoh.ext.HistoryConfig | None,
+        history: PastMessages | None,
         recovery: Recovery | None,
     ) -> Edge:
         # A subscriber with a history would ask for that of every key again. And Zenoh does not
@@ -91,7 +92,7 @@ class Receiving:
             Interest(topic, encodings, cells_an_area=self._cells_an_area()),
             declarations,
             self._announcements,
-            may_repeat=history is not None,
+            may_repeat=history is not None or recovery is not None,
             shorthands=Shorthands(self._session.declare_subscriber) if lasting else None,
             recoverer=recoverer,
         )
@@ -101,7 +102,7 @@ class Receiving:
 
     def _declare(
         self,
-        history: zenoh.ext.HistoryConfig | None,
+        history: PastMessages | None,
         edge: Edge,
         key: str,
         handler: zenoh.handlers.Callback[zenoh.Sample],
@@ -109,9 +110,7 @@ class Receiving:
         if history is None:
             subscriber: Any = self._session.declare_subscriber(key, handler)
         else:
-            subscriber = zenoh.ext.declare_advanced_subscriber(
-                self._session, key, handler, history=history, subscriber_detection=True
-            )
+            subscriber = PastSubscriber(self._session, key, handler, history)
         return edge.with_heartbeats(key, subscriber)
 
     def close_unused(self) -> None:

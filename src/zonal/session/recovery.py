@@ -39,7 +39,8 @@ class Recovery:
     """
 
     patience_s: float = 10.0
-    """After this time a missing message is given up, and those that waited for it are delivered."""
+    """After this time a missing message is given up, and those that waited for it are delivered;
+    should it come after all, it is delivered late."""
 
     def __post_init__(self) -> None:
         if not self.patience_s > 0:
@@ -118,6 +119,10 @@ class Recoverer:
             if asked:
                 source.is_reached = True
                 self.recovered += sequence.lacks(number)
+            if not asked and sequence.was_heard_lately(number):
+                # A copy, or somebody used the publisher's number: who reads it can tell.
+                ready.append(sample)
+                continue
             ready += sequence.hear(number, sample)
             if sequence.has_gap:
                 self._lacking.add(source)

@@ -16,7 +16,7 @@ from zonal.runtime import Incoming, Mailbox, Overflow, Recent
 from zonal.session.sample import Sample, context_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Hashable
 
     from zonal.geo import Area
     from zonal.session.geo_context import GeoContext
@@ -57,9 +57,10 @@ class Replies(Incoming[Sample]):
         self._open = gets
         self._threads = parts.threads
         self._position = parts.position
+        self._keyring = parts.keyring
         self._plain = plain
         self._lock = threading.Lock()
-        self._known: Recent[tuple[str, str]] = Recent(_CAPACITY)
+        self._known: Recent[Hashable] = Recent(_CAPACITY)
         self._enough = _CAPACITY
         self._wake: Callable[[], Any] | None = None
         self.failures: list[ReplyFailure] = []
@@ -108,26 +109,31 @@ class Replies(Incoming[Sample]):
             if self._is_double(reply.ok, context):
                 self.duplicates += 1
                 return None
-        return Sample(reply.ok, place, context)
+        sample = Sample(reply.ok, place, context)
+        return self._keyring.opened(sample) if self._keyring.is_used else sample
 
     def _is_wanted(self, context: GeoContext | None) -> bool:
         """Whether our area holds its place, and its fence holds our own."""
         if context is None:
             return True
-        area, place, own = self._area, context.place, self._position.last
+        area, place = self._area, context.place
         if area is not None and place is not None and not refine(area, place):
             return False
-        return context.fence is None or (own is not None and context.fence.contains(own))
+        return context.fence is None or self._position.is_in(
+            context.fence, attested=context.attested
+        )
 
     def _is_double(self, sample: zenoh.Sample, context: GeoContext | None) -> bool:
         """The same message twice, from two queryables that both hold it."""
+        name = None if context is None else context.identity
         if sample.timestamp is not None:
-            identity = (str(sample.key_expr), str(sample.timestamp))
-        elif context is not None and context.origin is not None:
-            identity = (str(context.origin), str(context.sequence))
+            identity: Hashable = (str(sample.key_expr), str(sample.timestamp))
+        elif name is not None:
+            identity = name
         else:
             return False
-        return self._known.check(identity)
+        # With its payload: nobody else's answer makes this one a double.
+        return self._known.check((identity, hash(sample.payload.to_bytes())))
 
     async def gather(
         self, most: int = _CAPACITY - 1, within_s: float | None = None

@@ -6,16 +6,17 @@ import json
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import zenoh
+
 from zonal.errors import AttachmentError, LocationKeyError, PayloadError
 from zonal.geo import Area, Cell, Point
 from zonal.keys import is_exact, is_plain, location_of, read_key, topic_of
 from zonal.session.geo_context import GeoContext
+from zonal.trust import SEALED_ENCODING
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
     from types import EllipsisType
-
-    import zenoh
 
     from zonal.keys import Place
 
@@ -90,14 +91,14 @@ class Sample:
     def text(self) -> str:
         """The payload as UTF-8; `PayloadError` if it is none."""
         try:
-            return self.zenoh.payload.to_bytes().decode()
+            return self.payload.to_bytes().decode()
         except UnicodeDecodeError as error:
             raise PayloadError(f"the payload of {self.key!r} is no text: {error}") from error
 
     def json(self) -> Any:
         """The payload read as JSON, whatever its content encoding; `PayloadError` if it is none."""
         try:
-            return json.loads(self.zenoh.payload.to_bytes())
+            return json.loads(self.payload.to_bytes())
         except (ValueError, RecursionError) as error:
             raise PayloadError(f"the payload of {self.key!r} is no JSON: {error}") from error
 
@@ -110,6 +111,11 @@ class Sample:
     def content_encoding(self) -> zenoh.Encoding:
         """What the payload is, by Zenoh's list of encodings."""
         return self.zenoh.encoding
+
+    @property
+    def is_sealed(self) -> bool:
+        """Whether the payload is sealed, and was not opened."""
+        return str(self.content_encoding) == SEALED_ENCODING
 
     @property
     def timestamp(self) -> zenoh.Timestamp | None:
@@ -135,7 +141,7 @@ class Sample:
         return None if attachment is None else attachment.to_bytes()
 
     def __repr__(self) -> str:
-        payload = self.zenoh.payload.to_bytes()
+        payload = self.payload.to_bytes()
         shown = payload[:_SHOWN].decode(errors="backslashreplace")
         if len(payload) > _SHOWN:
             shown = f"{shown}… ({len(payload):,} bytes)"
@@ -144,6 +150,27 @@ class Sample:
             f"Sample({str(self.kind).rpartition('.')[2]} {self.key!r} from {near}{self.location}: "
             f"{shown})"
         )
+
+
+class OpenedSample(Sample):
+    """A sealed message whose payload was opened."""
+
+    __slots__ = ("_encoding", "_payload")
+
+    def __init__(self, sealed: Sample, payload: bytes, encoding: str) -> None:
+        super().__init__(sealed.zenoh, sealed.place, sealed.context)
+        self._payload = zenoh.ZBytes(payload)
+        self._encoding = zenoh.Encoding(encoding)
+
+    @property
+    def payload(self) -> zenoh.ZBytes:
+        """What was sealed."""
+        return self._payload
+
+    @property
+    def content_encoding(self) -> zenoh.Encoding:
+        """What the opened payload is."""
+        return self._encoding
 
 
 class AdminSample(Sample):
@@ -180,16 +207,23 @@ def context_of(sample: zenoh.Sample) -> GeoContext | None:
     return None
 
 
-def copy_mark(sample: zenoh.Sample) -> Hashable | None:
+def copy_mark(sample: zenoh.Sample, identity: int | None = None) -> Hashable | None:
     """What all copies of a message have in common, and no other message has; None: not known.
 
-    All copies have the time stamp and the attachment of the message, which numbers it; a message
-    without an attachment says in its key who sent it.
+    That is the time stamp, without one the `identity` that the message claims (of a plain message
+    the number that Zenoh's publisher gave it); and in any case
+    the attachment (of a message without one the key, which says who sent it) and the payload: who
+    claims somebody else's stamp or number in advance has neither.
     """
-    stamp, attachment = sample.timestamp, sample.attachment
-    if stamp is None:
+    stamp, attachment, info = sample.timestamp, sample.attachment, sample.source_info
+    name: Hashable = identity if stamp is None else str(stamp)
+    if info is not None and is_plain(str(sample.key_expr)):
+        # A router stamps what comes to us, but not what a publisher's memory answers.
+        name = (str(info.source_id.zid), info.source_id.eid, info.source_sn)
+    if name is None:
         return None
-    return str(stamp), str(sample.key_expr) if attachment is None else attachment.to_bytes()
+    said = str(sample.key_expr) if attachment is None else attachment.to_bytes()
+    return name, said, hash(sample.payload.to_bytes())
 
 
 @lru_cache(maxsize=65_536)

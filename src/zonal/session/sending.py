@@ -31,6 +31,8 @@ class Whence(TypedDict, total=False):
     """How places are written into keys; by default as the session does."""
     precision_m: float | None
     """Nothing finer than a cell of that size leaves the device."""
+    attested: bool
+    """Only those inside the geofence hear the messages whose position somebody vouches for."""
 
 
 class Sending:
@@ -53,12 +55,16 @@ class Sending:
         geofence: GivenArea | None = None,
         encoding: str | None = None,
         precision_m: float | None = None,
+        attested: bool = False,
     ) -> Way:
         """The keys and what is attached, for one message."""
         parts = self._parts
         place = parts.place(location, precision_m)
         kind = parts.encoding_named(encoding)
-        return way_of(check_topic(key), place, area_given(geofence), kind, parts.announcements)
+        return way_of(
+            check_topic(key), place, area_given(geofence), kind, parts.announcements,
+            attested=attested,
+        )  # fmt: skip
 
     def publisher(
         self,
@@ -66,6 +72,7 @@ class Sending:
         delivery: DeliveryOptions,
         content_encoding: zenoh.Encoding | str | None,
         memory: Memory | None,
+        sealed: str | None,
         **whence: Unpack[Whence],
     ) -> Publisher:
         """A new publisher."""
@@ -76,6 +83,7 @@ class Sending:
                 delivery=delivery,
                 content_encoding=content_encoding,
                 memory=memory,
+                sealed=sealed,
                 stamps=self._stamps,
                 on_close=self._forget,
                 **whence,

@@ -11,6 +11,8 @@ NUMBERS = 1 << 32
 """How many there are before they begin anew."""
 
 _HALF = NUMBERS >> 1
+_LATELY = 16_384
+_GIVEN_UP_AT_MOST = 64
 
 
 class Sequence(Generic[T]):
@@ -32,6 +34,7 @@ class Sequence(Generic[T]):
         self._gap_ends: list[int] = []
         self._heard_end = 0
         self._end = 0
+        self._given_up: list[tuple[int, int]] = []
 
     @property
     def has_gap(self) -> bool:
@@ -49,7 +52,10 @@ class Sequence(Generic[T]):
         return len(self._held)
 
     def hear(self, number: int, message: T) -> list[T]:
-        """A message came; what is in order now."""
+        """A message came; what is in order now.
+
+        One that was given up and comes after all is late, not lost.
+        """
         if number == self._next and not self._gap_starts:  # as nearly always
             self._next = (number + 1) % NUMBERS
             self._position += 1
@@ -57,7 +63,9 @@ class Sequence(Generic[T]):
             self._end = max(self._end, self._position)
             return [message]
         at = self._at(number)
-        if at < self._position or at in self._held:
+        if at < self._position:
+            return [message] if self._takes_back(at) else []
+        if at in self._held:
             return []
         if at >= self._heard_end:
             if at > self._heard_end:
@@ -70,13 +78,29 @@ class Sequence(Generic[T]):
         self._held[at] = message
         return self._in_order()
 
+    def was_heard_lately(self, number: int) -> bool:
+        """Whether one of the last messages came with this number."""
+        at = self._at(number)
+        if at >= self._position:
+            return at in self._held
+        return at >= max(self._position - _LATELY, 0) and not self._was_given_up(at)
+
+    def _was_given_up(self, at: int) -> bool:
+        return any(start <= at < end for start, end in self._given_up)
+
+    def _takes_back(self, at: int) -> bool:
+        """Whether a message was given up; from now on it came."""
+        for index, (start, end) in enumerate(self._given_up):
+            if start <= at < end:
+                self._given_up[index : index + 1] = _without(at, start, end)
+                return True
+        return False
+
     def _fill(self, at: int) -> None:
         """One message of a gap came."""
         starts, ends = self._gap_starts, self._gap_ends
         gap = bisect_right(starts, at) - 1
-        start, end = starts[gap], ends[gap]
-        rest = [(start, at), (at + 1, end)]
-        rest = [(start, end) for start, end in rest if end > start]
+        rest = _without(at, starts[gap], ends[gap])
         starts[gap : gap + 1] = [start for start, _ in rest]
         ends[gap : gap + 1] = [end for _, end in rest]
 
@@ -117,6 +141,11 @@ class Sequence(Generic[T]):
 
     def give_up(self, count: int) -> list[T]:
         """Wait no longer for the first so many numbers of the first gap: what follows."""
+        start = self._position
+        if self._given_up and self._given_up[-1][1] == start:
+            start = self._given_up.pop()[0]
+        self._given_up.append((start, self._position + count))
+        del self._given_up[:-_GIVEN_UP_AT_MOST]
         self._position += count
         self._next = (self._next + count) % NUMBERS
         if self._gap_starts:
@@ -141,3 +170,8 @@ class Sequence(Generic[T]):
         """The position of a number: half of all numbers lie ahead, half behind."""
         ahead = (number - self._next + _HALF) % NUMBERS - _HALF
         return self._position + ahead
+
+
+def _without(at: int, start: int, end: int) -> list[tuple[int, int]]:
+    """What is left of a range without one of its numbers."""
+    return [(low, high) for low, high in ((start, at), (at + 1, end)) if high > low]

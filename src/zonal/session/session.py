@@ -7,16 +7,17 @@ import threading
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, Unpack
 
 import zenoh
-import zenoh.ext
 
 from zonal.errors import ClosedError
 from zonal.keys import Role, check_topic
 from zonal.runtime import DEFAULT_CAPACITY, Overflow, close_all
+from zonal.session.alias import Alias
 from zonal.session.announcements import Announcements
 from zonal.session.asking import Asking
 from zonal.session.content import as_payload
 from zonal.session.followers import Followers, Located
 from zonal.session.gathering import Gathering
+from zonal.session.keyring import Keyring
 from zonal.session.liveliness import Liveliness
 from zonal.session.parts import SessionParts, area_given
 from zonal.session.publisher import DeliveryOptions
@@ -26,6 +27,7 @@ from zonal.session.sample import origin_of
 from zonal.session.sending import Sending, Whence
 from zonal.session.subscriber import PullSubscriber, Subscriber, SubscriberOptions
 from zonal.session.unclosed import Closing
+from zonal.session.vouching import Vouched
 from zonal.session.watching import Watching
 from zonal.session.way import Origin
 
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
 
     from zonal.geo import GivenArea
     from zonal.keys import Encoding
+    from zonal.session.past_messages import PastMessages
     from zonal.session.position import Position
     from zonal.session.publisher import Memory, Publisher, Stamps
     from zonal.session.recovery import Recovery
@@ -45,7 +48,7 @@ SubscriberT = TypeVar("SubscriberT", bound=Subscriber)
 logger = logging.getLogger(__name__)
 
 
-class Session(Located, Asking, Watching, Closing):
+class Session(Located, Vouched, Asking, Watching, Closing):
     """A Zenoh session in which messages, subscriptions and queries have a place.
 
     The plain session is `session.zenoh`. Where neither a location is given nor a position known,
@@ -65,6 +68,7 @@ class Session(Located, Asking, Watching, Closing):
         announcements = Announcements(session)
         self._receiving = Receiving(session, announcements, datagrams=datagrams)
         super().__init__(position, Followers(position))
+        self.keyring = Keyring(session, position)
         self._parts = SessionParts(
             session,
             Origin(origin_of(str(session.zid()))),
@@ -73,6 +77,8 @@ class Session(Located, Asking, Watching, Closing):
             announcements,
             self._receiving.threads,
             self._followers,
+            self.keyring,
+            Alias(session),
         )
         self._sending = Sending(self._parts, stamps)
         self._lock = threading.RLock()
@@ -93,6 +99,7 @@ class Session(Located, Asking, Watching, Closing):
         express: bool | None = None,
         attachment: bytes | None = None,
         timestamp: zenoh.Timestamp | None = None,
+        sealed: str | None = None,
         **whence: Unpack[Whence],
     ) -> None:
         """Publish a message from a `location`, or from the session's position.
@@ -100,13 +107,16 @@ class Session(Located, Asking, Watching, Closing):
         The payload is bytes, a `str`, or a `dict` or `list` that is sent as JSON. `geofence`: only
         those inside it hear the message; a `Circle` without a centre is around its location.
         `precision_m`: nothing finer than a cell of that size leaves the device. `encoding`: how
-        its place is written into its key.
+        its place is written into its key. `attested`: the geofence is only for those whose position
+        somebody vouches for; `sealed`: only who has the keys of that zone can read it.
         """
         self._check_open()
         way = self._sending.way(key, **whence)
         data, timestamp = self._parts.seal(way, attachment, timestamp)
         delivery = DeliveryOptions(congestion_control, priority, express).of_put()
         payload, encoding = as_payload(payload, content_encoding)
+        if sealed is not None:
+            payload, encoding = self._parts.keyring.seal(sealed, payload, encoding, key, way)
         delivery |= {"encoding": encoding, "attachment": data, "timestamp": timestamp}
         try:
             for name in way.keys:
@@ -141,6 +151,7 @@ class Session(Located, Asking, Watching, Closing):
         reliability: zenoh.Reliability | None = None,
         allowed_destination: zenoh.Locality | None = None,
         memory: Memory | None = None,
+        sealed: str | None = None,
         **whence: Unpack[Whence],
     ) -> Publisher:
         """A publisher of one topic, from a `location` or wherever the session is (see `put`).
@@ -152,7 +163,9 @@ class Session(Located, Asking, Watching, Closing):
             congestion_control, priority, express, reliability, allowed_destination
         )
         with refusals(self.zenoh, f"declare a publisher of {key!r}"):
-            return self._sending.publisher(key, delivery, content_encoding, memory, **whence)
+            return self._sending.publisher(
+                key, delivery, content_encoding, memory, sealed, **whence
+            )
 
     # Subscribe
 
@@ -167,7 +180,7 @@ class Session(Located, Asking, Watching, Closing):
         margin_m: float | None = None,
         capacity: int = DEFAULT_CAPACITY,
         overflow: Overflow = Overflow.DROP_OLDEST,
-        history: zenoh.ext.HistoryConfig | None = None,
+        history: PastMessages | None = None,
         recovery: Recovery | None = None,
     ) -> Subscriber:
         """Receive the messages of a topic that come from an area.
@@ -234,6 +247,7 @@ class Session(Located, Asking, Watching, Closing):
                 options.scope(self._position.last),
                 self._receiving.edge(topic, options.encodings, options.history, options.recovery),
                 self._position,
+                self.keyring,
                 capacity=options.capacity,
                 overflow=options.overflow,
                 on_close=self._forget_subscriber,
@@ -283,7 +297,7 @@ class Session(Located, Asking, Watching, Closing):
             self._closed.set()
         try:
             parts = (self._followers, self._sending, self._receiving, self._parts.announcements)
-            close_all(part.close for part in parts)
+            close_all(part.close for part in (*parts, self.keyring))
         finally:
             self.zenoh.close()
 

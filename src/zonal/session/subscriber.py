@@ -15,13 +15,13 @@ from zonal.session.scope import Scope
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    import zenoh.ext
-
     from zonal.geo import Area, Point
     from zonal.runtime import Arrivals, CallbackThreads
     from zonal.session.edge import Edge
     from zonal.session.geo_context import GeoContext
     from zonal.session.interest import Wish
+    from zonal.session.keyring import Keyring
+    from zonal.session.past_messages import PastMessages
     from zonal.session.position import Position
 
 
@@ -62,7 +62,7 @@ class SubscriberOptions:
     margin_m: float | None
     capacity: int
     overflow: Overflow = Overflow.DROP_OLDEST
-    history: zenoh.ext.HistoryConfig | None = None
+    history: PastMessages | None = None
     recovery: Recovery | None = None
     role: Role = Role.SUBSCRIBER
 
@@ -93,6 +93,7 @@ class Subscriber(Incoming[Sample]):
         scope: Scope,
         edge: Edge,
         position: Position,
+        keyring: Keyring,
         *,
         capacity: int,
         overflow: Overflow,
@@ -102,6 +103,7 @@ class Subscriber(Incoming[Sample]):
         self._scope = scope
         self._edge = edge
         self._position = position
+        self._keyring = keyring
         self._on_close = on_close
         self._closed = False
         self.handler: Any = None
@@ -219,12 +221,13 @@ class Subscriber(Incoming[Sample]):
             return False
         if context.fence is None or self._scope.fenced:
             return True
-        own = self._position.last
-        return own is not None and context.fence.contains(own)
+        return self._position.is_in(context.fence, attested=context.attested)
 
     def deliver(self, samples: Sequence[Sample], *, at_once: bool = False) -> None:
         """To the callback, or into the mailbox."""
         self._accepted += len(samples)
+        if self._keyring.is_used:
+            samples = [self._keyring.opened(sample) for sample in samples]
         self._bring(samples, at_once=at_once)
 
 

@@ -7,8 +7,8 @@ import secrets
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from zonal.errors import PositionError
-from zonal.geo import Area, Cell, Point, cell_of, level_for_size
+from zonal.errors import GeometryError, PositionError
+from zonal.geo import Area, Cell, Point
 from zonal.keys import Encoding, location_of, message_keys
 from zonal.session.geo_context import SEQUENCE_AT, GeoContext, leb128
 
@@ -42,6 +42,7 @@ class Way:
     keys: tuple[str, ...]
     place: Place | None
     fence: Area | None
+    attested: bool = False
     _cached: tuple[bytes, bytes] | None = field(default=None, init=False, compare=False)
 
     @property
@@ -50,6 +51,16 @@ class Way:
         if len(self.keys) > 1 or isinstance(self.place, Cell):
             return True
         return bool(self.keys) and location_of(self.keys[0]).endswith("/**")
+
+    @property
+    def is_blurred(self) -> bool:
+        """Whether it comes from somewhere in a cell."""
+        return isinstance(self.place, Cell)
+
+    @property
+    def location(self) -> Point | None:
+        """Where the message comes from, as its receivers see it."""
+        return self.place.center if isinstance(self.place, Cell) else self.place
 
     def attachment(
         self, origin: Origin, user: bytes | None, *, stamped: bool = False
@@ -64,25 +75,21 @@ class Way:
             head, tail = self.parts(origin)
             return head + leb128(next(origin.numbers) & 0xFFFF_FFFF) + tail
         context = GeoContext(
-            origin.id, origin.next_sequence(), self.place, self.fence, None, self.copies, user
-        )
+            origin.id, origin.next_sequence(), self.place, self.fence, None, self.copies, user,
+            self.attested,
+        )  # fmt: skip
         return context.to_bytes(location_of(self.keys[0]), stamped=stamped)
 
     def parts(self, origin: Origin) -> tuple[bytes, bytes]:
         """What stands before and behind the number of the message, made once for the way."""
         if self._cached is None:
-            context = GeoContext(origin.id, 0, self.place, self.fence, None, self.copies, None)
+            context = GeoContext(
+                origin.id, 0, self.place, self.fence, None, self.copies, None, self.attested
+            )
             whole = context.to_bytes(location_of(self.keys[0]), stamped=True)
             object.__setattr__(self, "_cached", (whole[:SEQUENCE_AT], whole[SEQUENCE_AT + 1 :]))
         assert self._cached is not None
         return self._cached
-
-
-def blurred(place: Point, precision_m: float | None) -> Place:
-    """The place to give away: the point, or only the cell that is at least so wide."""
-    if precision_m is None:
-        return place
-    return cell_of(place, level_for_size(precision_m, step=2))
 
 
 def fence_around(place: Place | None, fence: Area | None) -> Area | None:
@@ -103,6 +110,8 @@ def way_of(
     fence: Area | None,
     encoding: Encoding,
     announcements: Announcements,
+    *,
+    attested: bool = False,
 ) -> Way:
     """The way of a message; it has no keys where nobody has announced an area that holds it.
 
@@ -110,7 +119,9 @@ def way_of(
     of its cell.
     """
     fence = fence_around(place, fence)
+    if attested and fence is None:
+        raise GeometryError("attested=True is for messages with a geofence")
     announced: tuple[str, ...] = ()
     if encoding.announces_areas and place is not None:
         announced = announcements.matching(topic, encoding, place)
-    return Way(message_keys(topic, place, fence, encoding, announced), place, fence)
+    return Way(message_keys(topic, place, fence, encoding, announced), place, fence, attested)

@@ -10,14 +10,13 @@ import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
-import zenoh.ext
 from zenoh import KeyExpr
 
 from zonal.errors import AttachmentError, StoreError, ZonalError
 from zonal.geo import GivenArea, Point, as_area
 from zonal.keys import check_topic, encodings
 from zonal.runtime import Overflow, close_all
-from zonal.session import Recovery, ntp64_of
+from zonal.session import PastMessages, Recovery, ntp64_of
 from zonal.store.nearest import Nearness, nearest_in
 from zonal.store.opening import open_table
 from zonal.store.others import Holding, OtherStores
@@ -132,7 +131,7 @@ class Store:
             fenced=True,
             capacity=_WAITING,
             overflow=Overflow.DROP_OLDEST,
-            history=zenoh.ext.HistoryConfig(detect_late_publishers=True),
+            history=PastMessages(),
             recovery=Recovery(),
         )
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -19,6 +20,8 @@ import zonal
 from zonal.errors import ZonalError
 from zonal.geo import Box
 from zonal.keys import encodings
+from zonal.runtime import CONTENT_TYPE
+from zonal.trust import Action
 from zonal.web.access import WebAccess
 from zonal.web.assets import SWAGGER, maplibre_folder, swagger_folder
 from zonal.web.exchange import Exchange
@@ -29,23 +32,28 @@ from zonal.web.openapi import document
 from zonal.web.overlay import cover_of, grid_of, routers
 from zonal.web.parameters import read_parameters
 from zonal.web.places import places_file, places_named
-from zonal.web.problem import Problem, problem_of
+from zonal.web.problem import Problem, note_refusal, problem_of
 from zonal.web.rest import Rest
 from zonal.web.tiles import MapTiles, TileArchive, about, tiles_of
+from zonal.web.visitors import Visitors
 from zonal.web.world import world_folder, world_in
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 
     from starlette.requests import Request
     from starlette.types import ASGIApp, Receive, Scope, Send
 
     from zonal.session import Session
+    from zonal.trust import Rules
     from zonal.web.connections import Connections
+    from zonal.web.grants import WebGrant
     from zonal.web.meter import Meter
     from zonal.web.options import WebOptions
     from zonal.web.parameters import Parameters
+    from zonal.web.visitors import Visitor
 
+_THREADS = 2
 PAGE = Path(__file__).parent / "page"
 RESERVED = "/-/"
 """Paths under this prefix are no keys."""
@@ -55,6 +63,12 @@ NO_KEYS = frozenset(
 """Nor are these."""
 
 
+_FREE = frozenset(
+    {"/", "/health", "/ready", "/docs", "/openapi.json", "/favicon.ico", "/robots.txt"}
+    | {"/-/docs", "/-/openapi.json"}
+)
+_FREE_FOLDERS = ("/-/page/", "/-/maplibre/", "/-/swagger/", "/-/tiles/")
+"""What says nothing about data: for these nobody needs a token."""
 _POLICY = "default-src 'self'; img-src 'self' data:; base-uri 'none'"
 _MAP_POLICY = (
     "default-src 'self'; img-src 'self' data: blob: {tiles}; connect-src 'self' {tiles}; "
@@ -70,12 +84,14 @@ class Application:
         self.options = options
         self.metrics = Metrics(options.limits.topics_in_metrics)
         self.access = WebAccess(options)
+        self.visitors = Visitors(options.limits, options.proxies)
         self._session = session
         self._meter = meter
         self._tiles = tiles_of(options.view.tiles, options.view.attribution)
         self.feeds = Feeds(session, options.limits, self.metrics, meter)
         events = options.view.events
         self._memory = EventMemory(session, events) if events else None
+        self._threads = ThreadPoolExecutor(_THREADS, "zonal-web-page")
         self.connections: Connections = {}
         """Those that the server has open, if it tells."""
         self._rest = Rest(
@@ -103,23 +119,43 @@ class Application:
         if scope["type"] != "http":
             await self._pages(scope, receive, send)
             return
-        path: str = scope["path"]
         request = Exchange(scope, receive, send)
-        if not (path.startswith(RESERVED) or path in NO_KEYS):
-            await self._rest.answer(request)
-            return
+        now = asyncio.get_running_loop().time()
+        visitor = self.visitors.of(scope, request.headers, now)
+        scope["visitor"] = visitor.name
+        most = self.options.limits.connections_per_address
         try:
-            self.access.check_host(request.headers)
+            with visitor.holding("requests", most):
+                visitor.pay(request.query, now)
+                await self._answer(request, visitor)
         except Problem as problem:
+            self.metrics.count("zonal_requests", request.method, str(problem.status))
             await request.respond_problem(problem)
-        else:
-            await self._pages(scope, receive, send)
+
+    async def _answer(self, request: Exchange, visitor: Visitor) -> None:
+        path: str = request.scope["path"]
+        if not (path.startswith(RESERVED) or path in NO_KEYS):
+            await self._rest.answer(request, visitor)
+            return
+        self.access.check_host(request.headers)
+        if path in _FREE or path.startswith(_FREE_FOLDERS):
+            await self._pages(*request.asgi)
+            return
+        request.scope["grant"] = self.access.grant(request.headers)
+        with visitor.holding("questions", self.options.limits.questions_per_address):
+            await self._pages(*request.asgi)
+
+    def use(self, tokens: Iterable[WebGrant], rules: Rules | None = None) -> None:
+        """Take other tokens and rules from now on; streams that they do not allow end."""
+        self.access.use(tokens, rules)
+        self.feeds.end(lambda grant: not self.access.knows(grant))
 
     @contextlib.asynccontextmanager
     async def _lifespan(self, _: Starlette) -> AsyncIterator[None]:
         self.feeds.start()
         yield
         await self.feeds.close()
+        self._threads.shutdown(wait=False, cancel_futures=True)
         if self._memory is not None:
             await asyncio.to_thread(self._memory.close)
 
@@ -156,10 +192,10 @@ class Application:
         policy = _MAP_POLICY.format(tiles=origin)
         return {"content-security-policy": policy, "cache-control": "no-cache"}
 
-    async def _metrics_page(self, _: Request) -> Response:
-        return Response(
-            self.metrics.to_text(), media_type="text/plain; version=0.0.4; charset=utf-8"
-        )
+    async def _metrics_page(self, request: Request) -> Response:
+        if not _grant(request).metrics:
+            raise Problem(403, "your token does not show the counters")
+        return Response(self.metrics.to_text(), media_type=CONTENT_TYPE)
 
     async def _health(self, _: Request) -> Response:
         return JSONResponse({"status": "ok", "version": zonal.__version__})
@@ -172,8 +208,8 @@ class Application:
             raise Problem(503, "no router or peer is connected")
         return JSONResponse({"status": "ready", "routers": len(routers), "peers": len(peers)})
 
-    async def _view(self, _: Request) -> Response:
-        view = self.options.view
+    async def _view(self, request: Request) -> Response:
+        view, grant = self.options.view, _grant(request)
         return JSONResponse(
             {
                 **asdict(view),
@@ -185,13 +221,18 @@ class Application:
                 "tiles": about(self._tiles),
                 "world": world_folder() is not None,
                 "places": places_file() is not None,
-                "may_write": self.access.may_write,
+                "may_write": self.access.may_write(grant),
+                "fenced": grant.fenced,
                 "needs_token": self.access.needs_token,
             }
         )
 
-    async def _events(self, _: Request) -> Response:
-        return JSONResponse([] if self._memory is None else self._memory.events())
+    async def _events(self, request: Request) -> Response:
+        if self._memory is None:
+            return JSONResponse([])
+        grant = _grant(request)
+        grant.narrowed(Action.SUBSCRIBE, self._memory.key, None, None)
+        return JSONResponse(self._memory.events(grant))
 
     def _overlay_parameters(self, request: Request) -> Parameters:
         return read_parameters(request.scope["query_string"], "overlay", self.options.limits)
@@ -204,10 +245,10 @@ class Application:
         return parameters.area, parameters.one_encoding or "s2"
 
     async def _grid(self, request: Request) -> Response:
-        return JSONResponse(await asyncio.to_thread(grid_of, *self._box(request)))
+        return await self._computed(grid_of, *self._box(request))
 
     async def _world(self, request: Request) -> Response:
-        return JSONResponse(await asyncio.to_thread(world_in, self._box(request)[0]))
+        return await self._computed(world_in, self._box(request)[0])
 
     async def _places(self, request: Request) -> Response:
         """Places by their name, for the search of the page."""
@@ -228,10 +269,17 @@ class Application:
         if parameters.area is None:
             raise Problem(400, "a cover needs an area: `shape` and its parameters")
         name = parameters.one_encoding or "s2"
-        return JSONResponse(await asyncio.to_thread(cover_of, parameters.area, name))
+        return await self._computed(cover_of, parameters.area, name)
 
-    async def _routers(self, _: Request) -> Response:
-        return JSONResponse(await asyncio.to_thread(routers, self._session))
+    async def _routers(self, request: Request) -> Response:
+        if not _grant(request).admin:
+            raise Problem(403, "routers are shown to administrators")
+        return await self._computed(routers, self._session)
+
+    async def _computed(self, work: Callable[..., Any], *given: Any) -> Response:
+        """What takes a while, in threads of its own: publishing and listening do not wait."""
+        loop = asyncio.get_running_loop()
+        return JSONResponse(await loop.run_in_executor(self._threads, work, *given))
 
     async def _layer(self, request: Request) -> Response:
         layers, number = self.options.view.layers, request.path_params["number"]
@@ -249,6 +297,11 @@ class Application:
         swagger_folder()  # says what to install where it is missing
         headers = {"content-security-policy": f"{_POLICY}; style-src 'self' 'unsafe-inline'"}
         return FileResponse(PAGE / "docs.html", headers=headers)
+
+
+def _grant(request: Request) -> WebGrant:
+    grant: WebGrant = request.scope["grant"]
+    return grant
 
 
 def _to(path: str) -> Callable[[Request], Awaitable[Response]]:
@@ -269,5 +322,6 @@ async def _show_refusal(request: Request, error: Exception) -> Response:
 async def _show_problem(request: Request, error: Exception) -> Response:
     problem = problem_of(error)
     assert problem is not None
+    note_refusal(request.scope, problem)
     body = problem.body(request.url.path)
     return Response(body, problem.status, media_type="application/problem+json")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from zonal.web.problem import Problem
+from zonal.web.problem import Problem, note_refusal
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable
@@ -26,6 +26,11 @@ class Exchange:
         self.method: str = scope["method"]
         self.query: bytes = scope["query_string"]
         self.headers: dict[bytes, bytes] = dict(scope["headers"])
+
+    @property
+    def asgi(self) -> tuple[Scope, Receive, Send]:
+        """What an ASGI application is called with."""
+        return self.scope, self._receive, self._send
 
     @property
     def accepts(self) -> bytes:
@@ -76,6 +81,7 @@ class Exchange:
 
     async def respond_problem(self, problem: Problem) -> None:
         """Answer with what is wrong."""
+        note_refusal(self.scope, problem)
         extra = list(problem.headers)
         if problem.status == 413:
             extra.append((b"connection", b"close"))  # the rest of the body is not wanted

@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from zonal.border import FenceEvent
 from zonal.errors import ClosedError
+from zonal.web.grants import ANYBODY
 from zonal.web.metrics import encoding_of_key, label_of_encodings
-from zonal.web.presentation import border_event, event, fence_to_dict, to_event
+from zonal.web.presentation import border_event, event, fence_to_dict, name_of_thing, to_event
 from zonal.web.problem import Problem
 from zonal.web.stream import HEARTBEAT, Stream, framed
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+
     from zonal.border import BorderPlan
     from zonal.geo import Area, Point
-    from zonal.session import Fence, Session, Subscriber
+    from zonal.session import Fence, Sample, Session, Subscriber
+    from zonal.web.grants import Asked, WebGrant
     from zonal.web.meter import Meter
     from zonal.web.metrics import Metrics
     from zonal.web.options import WebLimits
+    from zonal.web.visitors import Visitor
 
 logger = logging.getLogger(__name__)
 
@@ -38,11 +45,24 @@ class FeedSelection(NamedTuple):
     fenced: bool
     detect: BorderPlan | None = None
     """Events at the area's border instead of messages."""
+    grant: WebGrant = ANYBODY
+    """What its readers may see."""
+    asked: Asked | None = None
+    """What they asked for, where that matters for what they may see."""
+    thing: str = ""
+    """At a border, the member of JSON values by which things of one key are told apart."""
 
     @property
     def label(self) -> str:
         """The encodings that counters show."""
         return label_of_encodings(self.encodings, self.area)
+
+
+class Reader(NamedTuple):
+    """Who reads a stream: what it may, and from which address."""
+
+    grant: WebGrant
+    visitor: Visitor
 
 
 class Feed:
@@ -65,20 +85,32 @@ class Feed:
     async def _run(self) -> None:
         """Batches with a pause between them, so that a flood does not silence everyone else."""
         handed = 0
-        async for item in self.subscriber:
+        async for given in self.subscriber:
+            item = self._seen(given)
+            if item is None:
+                continue
             sample = item.sample if isinstance(item, FenceEvent) else item
             if sample is not None:
                 key = str(sample.zenoh.key_expr)
                 self._metrics.count_topic("zonal_matches", self.selection.key, encoding_of_key(key))
             self.events += 1
             data = border_event(item) if isinstance(item, FenceEvent) else to_event(item)
-            fence, chunk = None if sample is None else sample.geofence, framed(data)
+            chunk = framed(data)
             for stream in self.streams:
-                if stream.hears(fence):
+                if stream.hears(sample):
                     stream.offer(data, chunk)
             handed += 1
             if handed % _BATCH == 0:
                 await asyncio.sleep(0)
+
+    def _seen(self, item: FenceEvent | Sample) -> FenceEvent | Sample | None:
+        """What came, as the readers may see it."""
+        grant, asked = self.selection.grant, self.selection.asked
+        if asked is None:
+            return item
+        if isinstance(item, FenceEvent):
+            return grant.sees_event(asked, item)
+        return grant.sees(asked, item)
 
     def received_since(self) -> int:
         """What reached the session for this topic since the last call; other counts are kept."""
@@ -134,8 +166,35 @@ class Feeds:
         """Begin with heartbeats and the search for stalled readers."""
         self._ticker = asyncio.create_task(self._tick(), name="feeds")
 
-    async def open(self, selection: FeedSelection, own: Point | None, *, counters: bool) -> Stream:
-        """A stream of the selection; `own` is where its reader stands, for geofences."""
+    @contextlib.asynccontextmanager
+    async def open(
+        self,
+        selection: FeedSelection,
+        own: Point | None,
+        reader: Reader,
+        *,
+        counters: bool = False,
+        said: str = "",
+    ) -> AsyncIterator[Stream]:
+        """A stream of the selection; `own` is where its reader stands, for geofences.
+
+        What is `said` about the selection stands in its first event.
+        """
+        most = self._limits.streams_per_address
+        with reader.visitor.holding("streams", most), reader.visitor.selecting(selection):
+            feed, stream = await self._open(selection, own, reader)
+            try:
+                stream.offer(event("ready", _about(feed, said)))
+                if counters:
+                    self._wants_counters.add(stream)
+                    stream.offer(self._counters(feed, stream))
+                yield stream
+            finally:
+                await asyncio.shield(self._release(stream))
+
+    async def _open(
+        self, selection: FeedSelection, own: Point | None, reader: Reader
+    ) -> tuple[Feed, Stream]:
         if self._closed:
             raise Problem(503, "the server is shutting down")
         if self._opened >= self._limits.streams:
@@ -143,18 +202,15 @@ class Feeds:
             raise Problem(503, in_use, _LATER)
         self._opened += 1
         try:
-            feed = await self._feed(selection)
+            async with reader.visitor.turn:
+                feed = await self._feed(selection)
         except BaseException:
             self._opened -= 1
             raise
-        stream = Stream(self._limits.stream_events, own, asyncio.get_running_loop().time())
-        stream.offer(event("ready", _about(feed)))
-        stream.feed = feed
+        stream = Stream(self._limits, own, asyncio.get_running_loop().time())
+        stream.feed, stream.grant = feed, reader.grant
         feed.streams.add(stream)
-        if counters:
-            self._wants_counters.add(stream)
-            stream.offer(self._counters(feed, stream))
-        return stream
+        return feed, stream
 
     async def _feed(self, selection: FeedSelection) -> Feed:
         # A feed leaves the dictionary in the same step in which its last stream is gone, so one
@@ -183,6 +239,7 @@ class Feeds:
                 hysteresis_m=plan.hysteresis_m,
                 silence_s=plan.silence_s,
                 encoding=selection.encodings or None,
+                name_of=partial(name_of_thing, member=selection.thing) if selection.thing else None,
             )
         return self._session.declare_subscriber(
             selection.key,
@@ -191,7 +248,7 @@ class Feeds:
             fenced=selection.fenced,
         )
 
-    async def release(self, stream: Stream) -> None:
+    async def _release(self, stream: Stream) -> None:
         """Forget a reader that has gone; after the last one of a feed nothing is subscribed to."""
         self._opened -= 1
         self._wants_counters.discard(stream)
@@ -269,15 +326,21 @@ class Feeds:
         self._closed = True
         if self._ticker is not None:
             self._ticker.cancel()
+        self.end(lambda _: True)
+
+    def end(self, is_over: Callable[[WebGrant], bool]) -> None:
+        """End the streams whose readers' grants are over."""
         for feed in list(self._feeds.values()):
             for stream in list(feed.streams):
-                stream.close()
+                if is_over(stream.grant):
+                    stream.close()
 
 
-def _about(feed: Feed) -> dict[str, object]:
+def _about(feed: Feed, said: str) -> dict[str, object]:
     area = feed.selection.area
     return {
         "key": feed.selection.key,
         "area": None if area is None else fence_to_dict(area),
         "declared": list(feed.subscriber.declared_keys),
+        **({"narrowed": said} if said else {}),
     }

@@ -1,14 +1,15 @@
-"""Counters for Prometheus, in its text format (version 0.0.4)."""
+"""What a web server counts, for Prometheus."""
 
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from zonal.keys import read_key
+from zonal.runtime import Family, figures
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from zonal.geo import Area
 
@@ -17,30 +18,26 @@ PLAIN = "plain"
 OTHER = "other"
 
 
-class Family(NamedTuple):
-    """One metric: its kind, what it counts, and the names of its labels."""
-
-    kind: str
-    text: str
-    labels: tuple[str, ...] = ("topic", "encoding")
-
+_BY = ("topic", "encoding")
 
 FAMILIES = {
-    "zonal_published": Family("counter", "Messages published by way of this server."),
-    "zonal_messages": Family("counter", "Messages that reached this server, before any check."),
-    "zonal_matches": Family("counter", "Messages that a selection of this server wanted."),
+    "zonal_published": Family("counter", "Messages published by way of this server.", _BY),
+    "zonal_messages": Family("counter", "Messages that reached this server, unchecked.", _BY),
+    "zonal_matches": Family("counter", "Messages that a selection of this server wanted.", _BY),
     "zonal_edge_filtered": Family(
-        "counter", "Exact checks at the edge that said no: the routers' covers are a little wider."
+        "counter",
+        "Exact checks at the edge that said no: the routers' covers are a little wider.",
+        _BY,
     ),
-    "zonal_overflow": Family("counter", "Messages dropped because this server was too slow."),
-    "zonal_queries": Family("counter", "Queries of clients."),
-    "zonal_questions": Family("counter", "Queries put to the network; equal ones share one."),
-    "zonal_replies": Family("counter", "Replies received."),
-    "zonal_stream_events": Family("counter", "Events written to streams.", ()),
-    "zonal_stream_dropped": Family("counter", "Events dropped because a reader was slow.", ()),
-    "zonal_streams_stalled": Family("counter", "Readers disconnected: they took nothing.", ()),
-    "zonal_streams": Family("gauge", "Event streams that are open.", ()),
-    "zonal_feeds": Family("gauge", "Different selections behind the open streams.", ()),
+    "zonal_overflow": Family("counter", "Messages dropped because this server was too slow.", _BY),
+    "zonal_queries": Family("counter", "Queries of clients.", _BY),
+    "zonal_questions": Family("counter", "Queries put to the network; equal ones share one.", _BY),
+    "zonal_replies": Family("counter", "Replies received.", _BY),
+    "zonal_stream_events": Family("counter", "Events written to streams."),
+    "zonal_stream_dropped": Family("counter", "Events dropped because a reader was slow."),
+    "zonal_streams_stalled": Family("counter", "Readers disconnected: they took nothing."),
+    "zonal_streams": Family("gauge", "Event streams that are open."),
+    "zonal_feeds": Family("gauge", "Different selections behind the open streams."),
     "zonal_requests": Family("counter", "Requests by method and status.", ("method", "status")),
 }
 
@@ -75,28 +72,12 @@ class Metrics:
 
     def _lines(self) -> Iterator[str]:
         for name, family in FAMILIES.items():
-            shown = f"{name}_total" if family.kind == "counter" else name
-            yield f"# HELP {shown} {family.text}"
-            yield f"# TYPE {shown} {family.kind}"
+            values: Mapping[tuple[str, ...], float] = self._values[name]
             if name in self.gauges:
-                yield f"{shown} {self.gauges[name]():g}"
-                continue
-            values = self._values[name] or ({(): 0} if not family.labels else {})
-            for labels, value in sorted(values.items()):
-                yield f"{shown}{_labels(family.labels, labels)} {_number(value)}"
-
-
-def _labels(names: Iterable[str], values: Iterable[str]) -> str:
-    pairs = [f'{name}="{_escape(value)}"' for name, value in zip(names, values, strict=True)]
-    return f"{{{','.join(pairs)}}}" if pairs else ""
-
-
-def _escape(value: str) -> str:
-    return value.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
-
-
-def _number(value: float) -> str:
-    return str(int(value)) if value == int(value) else repr(value)
+                values = {(): self.gauges[name]()}
+            elif not values and not family.labels:
+                values = {(): 0}
+            yield from figures(name, family, values)
 
 
 def encoding_of_key(key: str) -> str:

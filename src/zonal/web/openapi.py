@@ -28,12 +28,14 @@ _OPERATIONS: dict[str, tuple[str, tuple[Operation, ...]]] = {
 _STATUSES = {
     "200": "done; GET: the replies, or the stream",
     "400": "something is wrong with the key or a parameter; `detail` says what would be right",
-    "401": "writing needs a token",
-    "403": "writing is not allowed here, or not to pages of this origin",
+    "401": "a token is missing or not known",
+    "403": "the token does not grant it, or pages of this origin may not write",
     "404": "GET of one key without an area: nobody has a value of it",
     "405": "the method has no meaning for a key",
     "413": "the body, area or geofence is over the limit",
+    "414": "the key is over the limit of bytes or chunks",
     "421": "the server does not answer to this host name",
+    "429": "this address asks too often, or has too much open",
     "503": "all streams are in use, or the server is shutting down",
 }
 _PAGES = {
@@ -114,7 +116,7 @@ def _operation(method: str, access: WebAccess) -> dict[str, Any]:
     if method in {"put", "post"}:
         any_body = {"schema": {"type": "string", "description": "the content type goes along"}}
         operation["requestBody"] = {"content": {"application/json": any_body, "*/*": any_body}}
-    if method != "get" and access.needs_token:
+    if access.needs_token:
         operation["security"] = [{"token": []}]
     return operation
 

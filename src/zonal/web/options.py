@@ -11,6 +11,9 @@ from zonal.runtime import is_loopback
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from zonal.trust import Rules
+    from zonal.web.grants import WebGrant
+
 MIB = 1024 * 1024
 DEFAULT_PORT = 8000
 """The port of Zenoh's own REST plug-in."""
@@ -21,6 +24,15 @@ class WebLimits:
     """How much of the server one client may take; beyond it a request is refused."""
 
     body_bytes: int = MIB
+    head_bytes: int = 98_304
+    """Of a request's address and headers: room for the longest shape."""
+    headers: int = 100
+    head_seconds: float = 10.0
+    """From a connection, or the first byte of a request, to the end of its headers."""
+    body_seconds: float = 30.0
+    key_bytes: int = 4_096
+    selector_characters: int = 4_096
+    """Of what is handed on to whoever answers a query."""
     vertices: int = 2_000
     """Of one area or geofence."""
     wkt_characters: int = 65_536
@@ -28,12 +40,25 @@ class WebLimits:
     """The longest time that a query may wait for replies."""
     replies: int = 100_000
     """Of one query; the rest is left out, and a header says so."""
+    connections: int = 4_096
+    """That may be open at the same time, of all addresses; fewer where files are fewer."""
+    connections_per_address: int = 256
+    requests_per_second: float = 1_000.0
+    """Of one address, in the long run; 0: any number."""
+    burst_of_requests: float = 2_000.0
+    """That an address may send at once."""
+    questions_per_address: int = 32
+    """Queries, and things to compute for the map, that may be under way."""
     streams: int = 2_000
     """Event streams that may be open at the same time."""
-    feeds: int = 256
+    streams_per_address: int = 200
+    feeds: int = 512
     """Different selections (key, area, encoding) that the streams may have."""
+    selections_per_address: int = 32
     stream_events: int = 1_024
     """Events that may wait for one reader; then the oldest are dropped, and counted."""
+    stream_bytes: int = MIB
+    """The same in bytes; a longer event waits alone."""
     stalled_seconds: float = 30.0
     """A reader that takes nothing for so long is disconnected."""
     stream_seconds: float = 0.0
@@ -84,12 +109,18 @@ class WebOptions:
     host: str = "127.0.0.1"
     port: int = DEFAULT_PORT
     """0 takes a free one."""
-    tokens: frozenset[str] = frozenset()
-    """Who has one of these may write; without any, everyone on this machine may."""
+    tokens: tuple[WebGrant, ...] = ()
+    """What tokens grant; without any, everyone on this machine may do everything."""
+    rules: Rules | None = None
+    """What users may; tokens name them, and who has none is anonymous."""
     read_only: bool = False
     cors_origins: tuple[str, ...] = ()
+    insecure: bool = False
+    """Serve anybody who comes from beyond this machine, without tokens."""
     hosts: tuple[str, ...] = ()
     """Further names under which this server is reached."""
+    proxies: tuple[str, ...] = ()
+    """Addresses of proxies, whose word for an address (`X-Forwarded-For`) is taken."""
     certificate: Path | None = None
     key: Path | None = None
     limits: WebLimits = field(default_factory=WebLimits)
@@ -101,8 +132,11 @@ class WebOptions:
         for path in (self.certificate, self.key, *(path for _, path in self.view.layers)):
             if path is not None and not path.is_file():
                 raise WebError(f"no such file: {path}")
-        if any(not token or token != token.strip() for token in self.tokens):
-            raise WebError("a token is a text without blanks around it")
+        if not (self.is_local or self.tokens or self.rules or self.insecure):
+            raise WebError(
+                f"without tokens only this machine is served, not {self.host}; give a token file, "
+                "or say that it is meant so (insecure)"
+            )
 
     @property
     def is_local(self) -> bool:

@@ -38,12 +38,16 @@ class Parameters:
     location: Point | None = None
     area: Area | None = None
     geofence: Area | None = None
+    attested: bool = False
+    """Whether the fence is only for those whose position somebody vouches for."""
     encodings: tuple[str, ...] = ()
     precision_m: float | None = None
     fenced: bool = False
     counters: bool = False
     detect: BorderPlan | None = None
     """Which events at the border of the area are wanted, instead of messages."""
+    thing: str = ""
+    """The member of JSON values by which things of one key are told apart, at a border."""
     nearest: int | None = None
     within_m: float | None = None
     timeout: float | None = None
@@ -82,17 +86,19 @@ def read_parameters(query: bytes, operation: Operation, limits: WebLimits) -> Pa
         location=location,
         area=_area(given, location, limits),
         geofence=_wkt(given["geofence"], "geofence", limits) if "geofence" in given else None,
+        attested=_flag(given, "attested"),
         encodings=_encodings(given, technique),
         precision_m=precision_m,
         fenced=_flag(given, "fenced"),
         counters=_flag(given, "counters"),
         detect=_detect(given),
+        thing=_thing(given),
         nearest=_nearest(given, location, limits),
         within_m=_positive(given, "within", math.inf, "metres"),
         timeout=_positive(given, "timeout", limits.query_seconds, "seconds"),
         raw=_flag(given, "_raw"),
         format=_format(given),
-        selector=_selector(given),
+        selector=_selector(given, limits),
     )
 
 
@@ -105,6 +111,12 @@ def _detect(given: Mapping[str, str]) -> BorderPlan | None:
         return BorderPlan.read(given["detect"])
     except FenceError as error:
         raise Problem(400, f"detect: {error}") from error
+
+
+def _thing(given: Mapping[str, str]) -> str:
+    if "thing" in given and "detect" not in given:
+        raise Problem(400, "parameter 'thing' needs `detect`: whose things are told apart?")
+    return given.get("thing", "")
 
 
 def _nearest(given: Mapping[str, str], location: Point | None, limits: WebLimits) -> int | None:
@@ -228,6 +240,10 @@ def _format(given: Mapping[str, str]) -> str:
     return text
 
 
-def _selector(given: Mapping[str, str]) -> str:
+def _selector(given: Mapping[str, str], limits: WebLimits) -> str:
     parts = [f"{name}={given[name]}" for name in HANDED_ON if name in given]
-    return ";".join(filter(None, [*parts, given.get("selector", "")]))
+    text = ";".join(filter(None, [*parts, given.get("selector", "")]))
+    if len(text) > limits.selector_characters:
+        most = limits.selector_characters
+        raise Problem(413, f"a selector of {len(text)} characters is over the limit of {most}")
+    return text

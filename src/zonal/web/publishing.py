@@ -41,13 +41,14 @@ class Publishing:
         payload: bytes,
         parameters: Parameters,
         content_encoding: zenoh.Encoding | None,
-        address: Hashable,
+        address: Hashable | None,
     ) -> None:
-        """Publish; `address` is equal for puts that differ in their payload alone."""
+        """Publish; `address` is equal for puts that differ in their payload alone, or None."""
         publisher = self._publishers.get(address)
         if publisher is None:
             options = {"content_encoding": content_encoding, **options_of(parameters)}
-            if not (is_routed(parameters.one_encoding) and self._seen.check(address)):
+            is_kept = address is not None and is_routed(parameters.one_encoding)
+            if not (is_kept and self._seen.check(address)):
                 self._session.put(key, payload, **options)
                 return
             publisher = self._publishers[address] = self._session.declare_publisher(key, **options)
@@ -62,6 +63,7 @@ def options_of(parameters: Parameters) -> dict[str, Any]:
     return {
         "location": parameters.location,
         "geofence": parameters.fence,
+        "attested": parameters.attested,
         "encoding": parameters.one_encoding,
         "precision_m": parameters.precision_m,
     }

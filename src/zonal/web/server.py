@@ -5,26 +5,31 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
+import ssl
 import threading
 import time
 from typing import TYPE_CHECKING, Any, Self
 
 import uvicorn
 import uvloop
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from zonal.errors import WebError
 from zonal.web.application import Application
-from zonal.web.connections import HttpConnection
+from zonal.web.doorway import Doorway
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from starlette.types import ASGIApp
 
     from zonal.session import Session
+    from zonal.trust import Rules
+    from zonal.web.grants import WebGrant
     from zonal.web.meter import Meter
     from zonal.web.options import WebOptions
 
 _GRACE_S = 3
+_BACKLOG = 4096
 _LOOK_S = 0.05
 """How often it is looked whether uvicorn has started, or is asked to end."""
 
@@ -36,10 +41,16 @@ class WebServer:
         self.options = options
         self.application = Application(session, options, meter)
         self._socket = _listen(options)
-        self._uvicorn = uvicorn.Server(self._config(self.application))
+        self._uvicorn = Doorway(
+            self._config(self.application),
+            options.limits,
+            self.application.visitors,
+            self.application.connections,
+        )
         self._thread: threading.Thread | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
 
-    def use(self, application: ASGIApp) -> None:
+    def serve_instead(self, application: ASGIApp) -> None:
         """Serve another application in the same way; for measurements, before the start."""
         self._uvicorn.config = self._config(application)
 
@@ -55,6 +66,22 @@ class WebServer:
         host = f"[{host}]" if ":" in host else host
         return f"{'https' if self.options.certificate else 'http'}://{host}:{self.port}"
 
+    def use(self, tokens: Iterable[WebGrant], rules: Rules | None = None) -> None:
+        """Take other tokens and rules from now on, from any thread; what they end, ends."""
+        if self._loop is None:
+            self.application.use(tokens, rules)
+        else:
+            self._loop.call_soon_threadsafe(self.application.use, tuple(tokens), rules)
+
+    def read_certificate(self) -> None:
+        """Show the certificate that is in the files now to whoever connects from now on."""
+        config = self._config(self.application)
+        try:
+            config.load()
+        except (OSError, ssl.SSLError) as error:
+            raise WebError(f"the certificate or its key cannot be used: {error}") from error
+        self._uvicorn.config.ssl = config.ssl
+
     def run(self) -> None:
         """Serve in this thread until it is interrupted."""
         # uvicorn ends in good order on Ctrl-C, and then raises it once more.
@@ -66,6 +93,7 @@ class WebServer:
             runner.run(self._serve())
 
     async def _serve(self) -> None:
+        self._loop = asyncio.get_running_loop()
         closing = asyncio.create_task(self._close_streams())
         try:
             await self._uvicorn.serve(sockets=[self._socket])
@@ -97,18 +125,16 @@ class WebServer:
         self._socket.close()
 
     def _config(self, application: ASGIApp) -> uvicorn.Config:
-        connections = self.application.connections
         settings: dict[str, Any] = {
-            "http": lambda **given: HttpConnection(HttpToolsProtocol(**given), connections),
             "ws": "none",
             "lifespan": "on",
-            "log_level": "warning",
+            "log_config": None,  # it joins our log
             "access_log": False,
             "server_header": False,
             "date_header": False,
             "proxy_headers": False,
             "timeout_graceful_shutdown": _GRACE_S,
-            "backlog": 4096,
+            "backlog": _BACKLOG,
         }
         if self.options.certificate is not None:
             settings["ssl_certfile"] = str(self.options.certificate)
@@ -128,6 +154,7 @@ def _listen(options: WebOptions) -> socket.socket:
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((options.host, options.port))
+        listener.listen(_BACKLOG)  # whoever comes now waits until it has started
     except OSError as error:
         listener.close()
         raise WebError(

@@ -7,14 +7,19 @@ import math
 from collections import deque
 from typing import TYPE_CHECKING, Self
 
+from zonal.web.grants import ANYBODY, is_for
 from zonal.web.presentation import event
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from zonal.geo import Area, Point
+    from zonal.geo import Point
+    from zonal.session import Sample
+    from zonal.web.options import WebLimits
 
 HEARTBEAT = b": alive\n\n"
+_AT_ONCE_BYTES = 65_536
+"""What is taken from the queue is copied for its reader, and waits with the connection."""
 
 
 class Stream:
@@ -25,9 +30,10 @@ class Stream:
     connection takes more, an event goes there at once, without waking a task for it.
     """
 
-    def __init__(self, capacity: int, own: Point | None, now: float) -> None:
+    def __init__(self, limits: WebLimits, own: Point | None, now: float) -> None:
         self._events: deque[bytes] = deque()
-        self._capacity = capacity
+        self._bytes = 0
+        self._limits = limits
         self._own = own
         self._wake: asyncio.Future[None] | None = None
         self._untold = 0
@@ -39,6 +45,8 @@ class Stream:
         self.closed = False
         self.feed: object = None
         """What it reads from."""
+        self.grant = ANYBODY
+        """What its reader may."""
         self.disconnect: Callable[[], object] = lambda: None
         """Ends the connection at once."""
         self.write: Callable[[bytes], bool] = lambda _: False
@@ -50,9 +58,12 @@ class Stream:
     def __len__(self) -> int:
         return len(self._events)
 
-    def hears(self, fence: Area | None) -> bool:
-        """The third check of the geo-context: a fenced message is for those inside the fence."""
-        if fence is None or self._own is None or fence.contains(self._own):
+    def hears(self, sample: Sample | None) -> bool:
+        """The third check of the geo-context: a fenced message is for those inside the fence.
+
+        Where the fence wants somebody to vouch for that, what the reader says is not enough.
+        """
+        if sample is None or self._own is None or is_for(sample, self._own):
             return True
         self.fenced_out += 1
         return False
@@ -62,11 +73,15 @@ class Stream:
         if self._waits and self.write(framed(data) if chunk is None else chunk):
             self.written += 1
             return
-        if len(self._events) >= self._capacity:
-            self._events.popleft()
+        while self._events and (
+            len(self._events) >= self._limits.stream_events
+            or self._bytes + len(data) > self._limits.stream_bytes
+        ):
+            self._bytes -= len(self._events.popleft())
             self.dropped += 1
             self._untold += 1
         self._events.append(data)
+        self._bytes += len(data)
         self._rouse()
 
     @property
@@ -87,7 +102,7 @@ class Stream:
         raise StopAsyncIteration
 
     async def take(self) -> bytes:
-        """All events that wait, waiting for the first; empty when the stream was closed."""
+        """Events that wait, up to a bound of bytes; empty when the stream was closed."""
         while not self._events and not self.closed:
             self._wake = asyncio.get_running_loop().create_future()
             self.read_at = math.inf
@@ -96,13 +111,17 @@ class Stream:
             finally:
                 self._wake = None
         self.read_at = asyncio.get_running_loop().time()
-        if self._untold:
-            self._events.append(event("overflow", {"dropped": self._untold}))
+        taken: list[bytes] = []
+        size = 0
+        while self._events and (not taken or size + len(self._events[0]) <= _AT_ONCE_BYTES):
+            taken.append(self._events.popleft())
+            size += len(taken[-1])
+        self._bytes -= size
+        if self._untold and not self._events:
+            taken.append(event("overflow", {"dropped": self._untold}))
             self._untold = 0
-        self.written += len(self._events)
-        data = self._events.popleft() if len(self._events) == 1 else b"".join(self._events)
-        self._events.clear()
-        return data
+        self.written += len(taken)
+        return taken[0] if len(taken) == 1 else b"".join(taken)
 
     def quiet_for(self, now: float) -> float:
         """For how long nothing was written, to the second in which one looks."""
@@ -120,6 +139,7 @@ class Stream:
     def abort(self) -> None:
         """End at once: the reader is stalled, and the task that writes to it is held up."""
         self._events.clear()
+        self._bytes = 0
         self.close()
         self.disconnect()
 

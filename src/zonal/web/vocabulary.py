@@ -52,6 +52,9 @@ PARAMETERS: dict[str, Meaning] = {
     "geofence": Meaning(
         "string", "whom a message is for: well-known text", "CIRCLE (9.19 45.46, 500)", _MESSAGE
     ),
+    "attested": Meaning(
+        "boolean", "the fence is for those whose position somebody vouches for", True, _MESSAGE
+    ),
     "encoding": Meaning("string", "how places are written into keys; several: s2,mgrs", "s2"),
     "precision": Meaning(
         "string",
@@ -66,6 +69,12 @@ PARAMETERS: dict[str, Meaning] = {
         "events at the border of the shape instead of messages: enter, leave, cross, dwell:60s, "
         "silence:120s, hysteresis:25m",
         "enter,leave,hysteresis:25m",
+        _STREAM,
+    ),
+    "thing": Meaning(
+        "string",
+        "of `detect`: the member of JSON values that tells a key's things apart",
+        "id",
         _STREAM,
     ),
     "nearest": Meaning("integer", "so many of the nearest to lat and long, sorted", 10, _QUERY),

@@ -73,7 +73,7 @@ def test_the_border_of_an_area_tells_who_comes_and_goes(page: Page, stage: Stage
             place = destination(CENTRE, 45, metres)
             walker.put("town/live/walker", {"id": "w1", "kind": "phone"}, location=place)
 
-        for wanted, metres in (("came in", 500), ("left", 2000), ("came in", 500)):
+        for wanted, metres in (("came in", 500), ("left", 1020), ("came in", 500)):
             count = events.get_by_text(f"w1 {wanted}").count()
             for _ in range(200):
                 step(metres)

@@ -8,7 +8,7 @@ from playwright.sync_api import Browser, Page, expect
 from browser import Watched, screenshot
 from network import client
 from town import FIGURES, WAIT_MS, Stage, draw_circle
-from zonal.web import WebOptions, WebServer
+from zonal.web import WebOptions, WebServer, grant_for
 
 
 def test_a_lost_connection_is_told_and_comes_back(chrome: Browser, stage: Stage) -> None:
@@ -31,6 +31,36 @@ def test_a_lost_connection_is_told_and_comes_back(chrome: Browser, stage: Stage)
         finally:
             context.close()
             server.stop()
+
+
+def test_the_page_asks_for_a_token_and_sends_it_in_a_header(chrome: Browser, stage: Stage) -> None:
+    keys = ("town/**",)
+    grant = grant_for("secret", "anna", read=keys, events=keys, write=keys, fenced=True)
+    view = stage.server.options.view
+    with (
+        client(stage.router) as session,
+        WebServer(session, WebOptions(port=0, view=view, tokens=(grant,))) as server,
+    ):
+        context = chrome.new_context()
+        page = context.new_page()
+        addresses: list[str] = []
+        page.on("request", lambda request: addresses.append(request.url))
+        page.goto(server.url)
+        for token, state in (("wrong", "not known"), ("secret", "")):
+            expect(page.locator("#token-dialog")).to_be_visible(timeout=WAIT_MS)
+            page.locator("#token").fill(token)
+            page.locator("#token").press("Enter")
+            if state:
+                expect(page.locator("#token-state")).to_contain_text(state, timeout=WAIT_MS)
+        expect(page.locator("#link")).to_have_text("live", timeout=WAIT_MS)
+        expect(page.locator("#shown")).not_to_have_text("0", timeout=WAIT_MS)
+        page.reload()
+        expect(page.locator("#link")).to_have_text("live", timeout=WAIT_MS)
+        assert not any("secret" in address for address in addresses)
+        assert not any("secret" in cookie["value"] for cookie in context.cookies())
+        server.use(())
+        expect(page.locator("#token-dialog")).to_be_visible(timeout=WAIT_MS)
+        context.close()
 
 
 def test_what_the_page_shows_is_in_its_address(page: Page) -> None:

@@ -53,7 +53,7 @@ class CaptureRole(EndRole):
             self._end = zenoh.open(config)
             self._end.declare_subscriber(TOPIC, self._hear)
         else:
-            self._end = zonal.open(config, position=AT, encoding=encoding)
+            self._end = zonal.open(config, position=AT, encoding=encoding, insecure=True)
             area = Circle(AT, radius_m=REACH_M)
             self._end.declare_subscriber(TOPIC, self._hear, area=area)
         return {}
@@ -78,7 +78,7 @@ class CaptureRole(EndRole):
             self._end = zenoh.open(config)
             self._put = self._end.declare_publisher(TOPIC).put
         else:
-            self._end = zonal.open(config, position=AT, encoding=chosen.encoding)
+            self._end = zonal.open(config, position=AT, encoding=chosen.encoding, insecure=True)
             self._put = self._end.declare_publisher(TOPIC, location=AT).put
         return {}
 

@@ -41,7 +41,9 @@ class DiscoveryRole(EndRole):
         return {}
 
     def _start_beacon(self, config: dict[str, Any]) -> dict[str, Any]:
-        session = zonal.open(zenoh.Config.from_json5(json.dumps(config)), position=AT)
+        session = zonal.open(
+            zenoh.Config.from_json5(json.dumps(config)), position=AT, insecure=True
+        )
         publisher = session.declare_publisher(TOPIC, location=AT)
         self._end = session
 
@@ -57,7 +59,9 @@ class DiscoveryRole(EndRole):
     def _discover(self, config: dict[str, Any], patience_s: float) -> dict[str, Any]:
         """From nothing to the first message: open, declare an area, wait."""
         begun = time.monotonic()
-        session = zonal.open(zenoh.Config.from_json5(json.dumps(config)), position=AT)
+        session = zonal.open(
+            zenoh.Config.from_json5(json.dumps(config)), position=AT, insecure=True
+        )
         opened = time.monotonic()
         subscriber = session.declare_subscriber(TOPIC, area=Circle(AT, radius_m=2000))
         sample = subscriber.recv(patience_s)

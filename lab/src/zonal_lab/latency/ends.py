@@ -95,7 +95,7 @@ class SessionEnd:
         back: str,
         at: Point,
     ) -> None:
-        self._session = zonal.open(config, position=at)
+        self._session = zonal.open(config, position=at, insecure=True)
         self._publisher = self._session.declare_publisher(to, location=at, **_guarantees(chosen))
         self._session.declare_subscriber(
             back,

@@ -186,7 +186,7 @@ class LocationAware:
 
     def open(self, config: zenoh.Config) -> zonal.Session:
         """A location-aware session."""
-        return zonal.open(config, encoding=self.encoding)
+        return zonal.open(config, encoding=self.encoding, insecure=True)
 
     def plain(self, session: zonal.Session) -> zenoh.Session:
         """The plain session underneath."""

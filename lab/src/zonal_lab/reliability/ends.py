@@ -29,7 +29,7 @@ class ReliabilityEnd:
         if stack == "zenoh":
             self._session = self._plain = zenoh.open(config)
         else:
-            self._session = zonal.open(config, position=_AT)
+            self._session = zonal.open(config, position=_AT, insecure=True)
             self._plain = self._session.zenoh
 
     def data_outlet(self, *, reliable: bool, block: bool, cache: int) -> Callable[[bytes], None]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import zonal
 from zonal.errors import DeclarationError
+from zonal.session import check_mode
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 NETWORK_OPTIONS = {
     "connect": "endpoints of routers, separated by commas, such as tcp/127.0.0.1:7447",
     "mode": "client or peer",
+    "config": "a zonal.toml, whose section [zenoh] has endpoints, certificates and credentials",
 }
 
 
@@ -32,5 +34,8 @@ def known_options(given: Mapping[str, str], known: Mapping[str, str], what: str)
 def open_session(options: Mapping[str, str]) -> Session:
     """A session with the network that the options name."""
     endpoints = [one.strip() for one in options.get("connect", "").split(",") if one.strip()]
-    mode = options.get("mode", "client" if endpoints else "peer")
-    return zonal.open(zonal.config("client" if mode == "client" else "peer", connect=endpoints))
+    mode = options.get("mode", "client" if endpoints else None)
+    file = options.get("config")
+    return zonal.open(
+        zonal.config(None if mode is None else check_mode(mode), connect=endpoints, file=file)
+    )

@@ -43,6 +43,8 @@ class DemoOptions:
 
     data: Path = field(default_factory=lambda: Path("out/demo"))
     host: str = "127.0.0.1"
+    insecure: bool = False
+    """Show it to anybody who comes from beyond this machine."""
     port: int = DEFAULT_PORT
     """Of the map; where it is taken, a free one is used."""
     router_port: int = _ROUTER_PORT
@@ -224,7 +226,8 @@ class Demo:
             history=self._past is not None,
         )
         host = self.options.host
-        options = WebOptions(host=host, port=port_or_any(self.options.port, host), view=view)
+        port = port_or_any(self.options.port, host)
+        options = WebOptions(host=host, port=port, insecure=self.options.insecure, view=view)
         self.server = self._stack.enter_context(WebServer(session, options, self._meter))
 
     def _wait_for_first_message(self) -> None:

@@ -1,5 +1,9 @@
 // The server's REST interface, as the page uses it.
 
+import { authorized } from "/-/page/token.js";
+
+const AGAIN_MS = 3000;
+
 const path = (key) => "/" + key.split("/").map(encodeURIComponent).join("/").replaceAll("%2A", "*");
 
 function address(key, parameters = {}) {
@@ -16,30 +20,58 @@ async function checked(response) {
 /** JSON from one of the server's own pages (`view`, `cover`, …). */
 export async function page(name, parameters = {}) {
   const query = new URLSearchParams(parameters).toString();
-  return (await checked(await fetch(`/-/${name}${query ? `?${query}` : ""}`))).json();
+  return (await checked(await authorized(`/-/${name}${query ? `?${query}` : ""}`))).json();
 }
 
 /** Replies to a query. */
 export async function get(key, parameters) {
   const options = { headers: { accept: "application/json" } };
-  return (await checked(await fetch(address(key, parameters), options))).json();
+  return (await checked(await authorized(address(key, parameters), options))).json();
 }
 
 /** Publish a JSON value. */
-export async function put(key, value, parameters, token) {
+export async function put(key, value, parameters) {
   const headers = { "content-type": "application/json" };
-  if (token) headers.authorization = `Bearer ${token}`;
-  await checked(await fetch(address(key, parameters), { method: "PUT", headers, body: JSON.stringify(value) }));
+  await checked(await authorized(address(key, parameters), { method: "PUT", headers, body: JSON.stringify(value) }));
 }
 
-/** Subscribe; `on` has functions by the names of events. Returns what ends the stream. */
+/**
+ * Subscribe; `on` has functions by the names of events, and `error` is called whenever the stream
+ * breaks off: it is opened again after a while. Returns what ends it. An `EventSource` would do,
+ * if it could send a token without showing it in the address.
+ */
 export function subscribe(key, parameters, on) {
-  const source = new EventSource(address(key, parameters));
-  for (const [name, handle] of Object.entries(on)) {
-    if (name === "error") source.onerror = () => handle(source.readyState);
-    else source.addEventListener(name, (event) => handle(JSON.parse(event.data)));
+  const control = new AbortController();
+  const { signal } = control;
+  const options = { headers: { accept: "text/event-stream" }, cache: "no-store", signal };
+  const listen = async () => {
+    while (!signal.aborted) {
+      try {
+        await read(await checked(await authorized(address(key, parameters), options)), on);
+      } catch { /* the connection is lost, or refused for now */ }
+      if (signal.aborted) return;
+      on.error?.();
+      await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
+    }
+  };
+  listen();
+  return () => control.abort();
+}
+
+/** Events as they come (the form of the HTML standard, 9.2.6), until the stream ends. */
+async function read(response, on) {
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  for (;;) {
+    const { value, done } = await reader.read();
+    if (done) return;
+    const parts = (rest + value).split("\n\n");
+    rest = parts.pop();
+    for (const part of parts) {
+      const [, name, data] = /^event: (.*)\ndata: (.*)$/.exec(part) ?? [];
+      if (name in on) on[name](JSON.parse(data));
+    }
   }
-  return () => source.close();
 }
 
 /** The value of a sample: JSON as it is, and Base64 of what is JSON without saying so. */

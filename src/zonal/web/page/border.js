@@ -3,6 +3,7 @@
 import { subscribe } from "/-/page/api.js";
 
 const MOST = 50;
+const SILENT_S = 120; // who is not heard of for so long has left
 const KINDS = { enter: "came in", leave: "left", dwell: "has stayed", silence: "fell silent" };
 const $ = (id) => document.getElementById(id);
 
@@ -28,19 +29,19 @@ export class Border {
     this.tell();
     if (!area || !this.isOn) return;
     const seconds = Math.max(1, Number($("dwell").value) || 60);
-    const asked = { ...parameters, detect: `enter,leave,dwell:${seconds}s` };
+    const asked = { ...parameters, detect: `enter,leave,dwell:${seconds}s,silence:${Math.max(SILENT_S, 2 * seconds)}s`, thing: "id" };
     const on = Object.fromEntries(Object.keys(KINDS).map((kind) => [kind, (event) => this.take(event)]));
     this.ends = this.view.topics.map((topic) => subscribe(topic, asked, on));
   }
 
   take(event) {
-    const { event: kind, thing, at, since, location, sample } = event;
+    const { event: kind, thing, at, since, location } = event;
     const item = document.createElement("li");
     const button = Object.assign(document.createElement("button"), { type: "button", className: kind });
     const small = document.createElement("small");
     const stayed = kind === "dwell" && since ? ` since ${timeOf(since)}` : "";
     small.textContent = timeOf(at);
-    button.append(`${sample?.value?.id ?? thing} ${KINDS[kind]}${stayed}`, small);
+    button.append(`${thing.split("/").at(-1)} ${KINDS[kind]}${stayed}`, small);
     if (location) button.addEventListener("click", () => this.onPlace([location.long, location.lat]));
     item.append(button);
     $("border-events").prepend(item);

@@ -34,6 +34,7 @@ function theme() {
 function describe(view) {
   document.title = view.title;
   $("title").textContent = view.title;
+  $("counters").hidden = view.needs_token; // a link sends none
   $("version").textContent = `Zonal ${view.version}`;
   for (const name of view.encodings) $("encoding").add(new Option(name));
   if (!view.value) return;

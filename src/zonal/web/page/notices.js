@@ -23,11 +23,10 @@ export class Notices {
     this.target = new Sheet(map, "target", "areas", looks({ "line-dasharray": [2, 1.6] }));
     this.forget();
     $("notice").addEventListener("submit", (event) => this.send(event));
-    $("token-row").hidden = !view.needs_token;
     layers.onZones = () => this.show(this.moment);
     if (!view.events) return;
     // What the server remembers comes after each (new) beginning of the stream.
-    subscribe(view.events, { fenced: true }, {
+    subscribe(view.events, { fenced: view.fenced }, {
       ready: () => this.recall(),
       PUT: (sample) => this.hear(sample),
     });
@@ -147,7 +146,7 @@ export class Notices {
     const [lat, lon] = middle(this.area);
     const value = { id: crypto.randomUUID?.() ?? String(Math.random()), text: form.text.value };
     try {
-      await put(this.view.notices, value, { lat, long: lon, geofence: wkt(this.area) }, form.token.value);
+      await put(this.view.notices, value, { lat, long: lon, geofence: wkt(this.area) });
       $("notice-state").textContent = "Sent.";
       this.target.show([]);
     } catch (error) {

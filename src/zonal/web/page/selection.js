@@ -6,7 +6,6 @@ import { describe, geometryOf, middle, moved, parameters } from "/-/page/shapes.
 
 const SETTLE_MS = 150;
 const KEY_STEP_PX = 20;
-const AGAIN_MS = 3000;
 const $ = (id) => document.getElementById(id);
 
 export class Selection {
@@ -57,7 +56,7 @@ export class Selection {
     this.received = 0;
     this.dropped = 0;
     this.metered = null;
-    const asked = { ...this.parameters, fenced: true, counters: Boolean(this.view.meter) };
+    const asked = { ...this.parameters, fenced: this.view.fenced, counters: Boolean(this.view.meter) };
     const number = (this.number = (this.number ?? 0) + 1);
     const mine = (handle) => (data) => number === this.number && handle(data);
     this.ends = this.view.topics.map((topic) => subscribe(topic, asked, {
@@ -69,10 +68,7 @@ export class Selection {
       DELETE: mine((sample) => this.take(sample, "DELETE")),
       counters: mine(({ published }) => this.meter(published)),
       overflow: mine(({ dropped }) => (this.dropped += dropped)),
-      error: (state) => {
-        this.onLink("lost");
-        if (state === EventSource.CLOSED) setTimeout(mine(() => this.listen()), AGAIN_MS);
-      },
+      error: mine(() => this.onLink("lost")),
     }));
     setTimeout(() => this.askStores(mine));
   }
