@@ -252,8 +252,7 @@ class Application:
 
     async def _places(self, request: Request) -> Response:
         """Places by their name, for the search of the page."""
-        found = await asyncio.to_thread(places_named, request.query_params.get("name", "")[:100])
-        return JSONResponse([place._asdict() for place in found])
+        return await self._computed(places_named, request.query_params.get("name", "")[:100])
 
     async def _tile(self, request: Request) -> Response:
         if not isinstance(self._tiles, TileArchive):

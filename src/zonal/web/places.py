@@ -8,7 +8,7 @@ from bisect import bisect_left
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -63,8 +63,8 @@ def places_in(view: Box, most: int = _IN_VIEW) -> list[NamedPlace]:
     return [known.places[number] for number in np.flatnonzero(inside)[:most]]
 
 
-def places_named(text: str, most: int = _FOUND) -> list[NamedPlace]:
-    """The largest places whose names are or begin with a text; accents and case do not count."""
+def places_named(text: str, most: int = _FOUND) -> list[dict[str, Any]]:
+    """The largest places whose names are or begin with a text, for JSON, whatever its accents."""
     path, wanted = places_file(), _plain(text)
     if path is None or not wanted:
         return []
@@ -76,7 +76,7 @@ def places_named(text: str, most: int = _FOUND) -> list[NamedPlace]:
             break
         (exact if name == wanted else longer).add(number)
     numbers = [*sorted(exact), *sorted(longer - exact)]
-    return [known.places[number] for number in numbers[:most]]
+    return [known.places[number]._asdict() for number in numbers[:most]]
 
 
 def _plain(text: str) -> str:

@@ -3,7 +3,7 @@
 const { Map: GlMap, NavigationControl, ScaleControl, AttributionControl, LngLatBounds } = window.maplibregl ?? {};
 
 /** From the ground up; what is added to a place lies under everything that is named after it. */
-const ORDER = ["world", "tiles", "lines", "names", "zones", "grid", "cover", "heat", "trails", "areas", "things", "marks"];
+const ORDER = ["world", "tiles", "lines", "zones", "names", "grid", "cover", "heat", "trails", "areas", "things", "marks"];
 
 /** A colour of the page's theme. */
 export const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
