@@ -60,7 +60,7 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
 
 @pytest.fixture
 def page(chrome: Browser, stage: Stage) -> Iterator[Page]:
-    context = chrome.new_context(viewport={"width": 1280, "height": 800})
+    context = chrome.new_context(viewport={"width": 1024, "height": 640})
     opened = context.new_page()
     watched = Watched(opened, stage.server.url)
     opened.goto(stage.server.url)

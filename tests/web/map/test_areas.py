@@ -26,7 +26,7 @@ def test_a_drawn_circle_shows_only_what_is_inside_and_counts_what_was_spared(pag
     )
     spared = page.locator("#spared").inner_text()
     assert 40 <= int(spared.removesuffix(" %")) <= 60
-    assert page.evaluate("zonal.layers.coverCount") >= 1
+    page.wait_for_function("() => zonal.layers.coverCount >= 1", timeout=WAIT_MS)
     screenshot(page, FIGURES / "web-circle.png")
     page.get_by_role("button", name="Clear").click()
     expect(page.locator("#shown")).to_have_text("20", timeout=WAIT_MS)

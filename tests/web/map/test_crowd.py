@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import count
+
 import pytest
 from playwright.sync_api import Page, expect
 
-from network import client
+from network import client, eventually
 from town import CENTRE, WAIT_MS, Stage, draw_circle, pixel
 from zonal.geo import destination
 
@@ -14,6 +16,8 @@ CLUSTERED = """() => {
     return map.queryRenderedFeatures({ layers: [things.crowd.clusters.ids[0]] })
         .reduce((sum, { properties }) => sum + (properties.point_count ?? 1), 0);
 }"""
+
+TRAIL = "zonal.things.crowd.trails.features[0]?.geometry.coordinates ?? []"
 
 
 def test_from_afar_clusters_stand_for_things_and_a_click_goes_nearer(page: Page) -> None:
@@ -47,13 +51,15 @@ def test_heat_is_drawn_and_taken_away(page: Page, key: str) -> None:
 def test_a_thing_that_moves_has_a_trail_and_a_heading(page: Page, stage: Stage) -> None:
     page.keyboard.press("l")
     bus = {"id": "bus", "kind": "vehicle", "heading": 90}
+    metres = count(0, 5)
     with client(stage.router) as driver:
-        for metres in range(0, 20_000, 50):
-            driver.put("town/live/bus", bus, location=destination(CENTRE, 90, metres))
-            trails = page.evaluate("zonal.things.crowd.trails.features.map((t) => t.geometry)")
-            if trails and len(trails[0]["coordinates"]) > 2:
-                break
-    east = [lon for lon, _ in trails[0]["coordinates"]]
+
+        def drawn() -> list[list[float]]:
+            driver.put("town/live/bus", bus, location=destination(CENTRE, 90, next(metres)))
+            found: list[list[float]] = page.evaluate(TRAIL)
+            return found if len(found) > 2 else []
+
+        east = [lon for lon, _ in eventually(drawn)]
     assert east == sorted(east)
     heading = "[...zonal.things.things.values()].find((thing) => thing.value.id === 'bus').heading"
     assert page.evaluate(heading) == 90

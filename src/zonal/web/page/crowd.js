@@ -98,7 +98,8 @@ export class Crowd {
     const [found] = this.map.queryRenderedFeatures(point, { layers: [this.clusters.ids[0]] });
     if (!found) return true;
     const go = (zoom) => this.map.easeTo({ center: found.geometry.coordinates, zoom });
-    if (found.properties.cluster) this.clusters.source.getClusterExpansionZoom(found.properties.cluster_id).then(go, () => {});
+    const nearer = () => go(this.map.getZoom() + 2); // the clusters have changed meanwhile
+    if (found.properties.cluster) this.clusters.source.getClusterExpansionZoom(found.properties.cluster_id).then(go, nearer);
     else go(FAR + 2);
     return true;
   }

@@ -56,6 +56,7 @@ export class Selection {
     this.received = 0;
     this.dropped = 0;
     this.metered = null;
+    this.tell();
     const asked = { ...this.parameters, fenced: this.view.fenced, counters: Boolean(this.view.meter) };
     const number = (this.number = (this.number ?? 0) + 1);
     const mine = (handle) => (data) => number === this.number && handle(data);
@@ -140,7 +141,10 @@ export class Selection {
     $("received").textContent = received.toLocaleString("en");
     $("dropped").hidden = this.dropped === 0;
     $("dropped").textContent = `${this.dropped} messages were dropped: this page is too slow.`;
-    if (!this.metered) return;
+    if (!this.metered) {
+      for (const id of ["published", "spared"]) $(id).textContent = "–"; // counted anew
+      return;
+    }
     // The server's meter hears through a session of its own, which may be behind this stream.
     const published = Math.max(this.metered.published - from.published, received);
     const spared = this.area ? published - received : 0;
