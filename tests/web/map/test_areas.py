@@ -19,13 +19,13 @@ def test_a_drawn_circle_shows_only_what_is_inside_and_counts_what_was_spared(pag
     draw_circle(page, 1500)
     expect(page.locator("#area-title")).to_contain_text("Circle of 1.5 km")
     expect(page.locator("#shown")).to_have_text("10", timeout=WAIT_MS)
-    # Half of the things are inside, so the network keeps about half of the messages away.
+    # Half of the things are inside, so the network keeps about half of the messages away; the
+    # server's meter may be some messages behind or ahead, which matters less with each second.
+    number = "(id) => Number(document.getElementById(id).textContent.replace(/\\D/g, ''))"
     page.wait_for_function(
-        "() => Number(document.getElementById('published').textContent.replace(/\\D/g, '')) > 100",
+        f"() => ({number})('published') > 100 && Math.abs(({number})('spared') - 50) <= 10",
         timeout=WAIT_MS,
     )
-    spared = page.locator("#spared").inner_text()
-    assert 40 <= int(spared.removesuffix(" %")) <= 60
     page.wait_for_function("() => zonal.layers.coverCount >= 1", timeout=WAIT_MS)
     screenshot(page, FIGURES / "web-circle.png")
     page.get_by_role("button", name="Clear").click()
