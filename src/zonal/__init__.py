@@ -11,6 +11,7 @@ with zonal.open(position=(45.4642, 9.19)) as session:
 from zonal.border import FenceEvent
 from zonal.errors import (
     AttachmentError,
+    AttestationError,
     ClosedError,
     ConfigurationError,
     ContentEncodingError,
@@ -21,8 +22,10 @@ from zonal.errors import (
     NetworkError,
     PayloadError,
     PositionError,
+    SealError,
     StoreError,
     TopicError,
+    TrustError,
     ZonalError,
 )
 from zonal.geo import Area, Box, Circle, Everywhere, MultiPolygon, Point, Polygon
@@ -47,6 +50,7 @@ __version__ = "0.2.0"
 __all__ = [
     "Area",
     "AttachmentError",
+    "AttestationError",
     "BloomDomain",
     "BloomEncoding",
     "Box",
@@ -72,12 +76,14 @@ __all__ = [
     "Recovery",
     "Router",
     "Sample",
+    "SealError",
     "Security",
     "Session",
     "Store",
     "StoreError",
     "Subscriber",
     "TopicError",
+    "TrustError",
     "ZonalError",
     "__version__",
     "config",

@@ -424,3 +424,14 @@ def test_a_precision_that_is_no_distance_is_refused() -> None:
     client = Bench().client()
     client.send(mqtt5.ConnectPacket("c", user_properties=[("precision", "coarse")]))
     assert client.refused_with() == 0x83
+
+
+def test_an_area_with_a_place_of_its_own_stays_there_whoever_asks() -> None:
+    here, there = Point(52.52, 13.405), Point(45.4642, 9.19)
+    placed, following = Circle(there, radius_m=1000), Circle(radius_m=1000)
+    assert geocontext.holds(placed, there, here)
+    assert not geocontext.holds(placed, here, here)
+    assert geocontext.holds(following, here, here)
+    assert not geocontext.holds(following, there, here)
+    assert not geocontext.holds(following, here, None)
+    assert not geocontext.holds(placed, None, here)

@@ -105,7 +105,7 @@ def test_whatever_passes_the_checks_is_declared(
     assert len(declared) <= max(budget, 2 + 2 * len(encodings()))
     message = Message("t/x", b"")
     message.location, message.geofence = location, fence
-    if any(subscription.passes_geo(message) for subscription in left):
+    if any(subscription.passes_geo(message, 0.0) for subscription in left):
         expressions = [zenoh.KeyExpr(key) for key in declared]
         assert any(
             expression.intersects(zenoh.KeyExpr(key))

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import mqtt5
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from broker_bench import Bench, Client
 from zonal.broker.access import OpenAccess, RemoteEnd, User
 from zonal.broker.changed_rules import change_rules
-from zonal.broker.geocontext import read_location
+from zonal.broker.geocontext import middle_of, read_location
 from zonal.broker.recovery import recover
 from zonal.broker.service import Options, access
 from zonal.broker.settings import Settings
 from zonal.broker.store import StoredJournal
+from zonal.broker.topics import matches
 from zonal.errors import BrokerError
-from zonal.geo import Point
-from zonal.trust import Rules, parse_rules
+from zonal.geo import Area, Box, Circle, Point, area_from_wkt
+from zonal.trust import Action, Rule, Rules, Who, parse_rules
 
 MILANO = "POLYGON ((9.04 45.38, 9.28 45.38, 9.28 45.54, 9.04 45.54, 9.04 45.38))"
 DUOMO, NAVIGLI, BERLIN = "45.4642,9.19", "45.452,9.175", "52.52,13.405"
@@ -320,3 +323,67 @@ def test_a_stored_subscription_is_held_to_the_rules_of_the_day(
         again.connect("m", username="milanese", clean=False, expiry=1000)
         assert again.payloads()[-len(wanted) :] == wanted
         store.close()
+
+
+# Against the rules themselves: whatever the index and the narrowed areas are, each message reaches
+# exactly those who may have it and asked for its place as they are told it.
+
+_CORNERS = st.tuples(st.integers(0, 5), st.integers(0, 5), st.integers(1, 4), st.integers(1, 4))
+_AREAS = st.one_of(
+    st.none(),
+    _CORNERS.map(lambda c: area_from_wkt(Box(c[0], c[1], c[0] + c[2], c[1] + c[3]).to_wkt())),
+    _CORNERS.map(lambda c: Circle(Point(c[0], c[1]), radius_m=60_000.0 * c[2])),
+)
+_PLACES = st.one_of(st.none(), st.builds(Point, st.floats(0, 8), st.floats(0, 8)))
+_RULES = st.builds(
+    Rule,
+    name=st.just("r"),
+    who=st.just(Who(names=frozenset({"hearer"}))),
+    allows=st.sampled_from([True, True, False]),
+    actions=st.just(frozenset({Action.SUBSCRIBE})),
+    topics=st.lists(st.sampled_from(["#", "a/#", "a/b", "+/b"]), min_size=1).map(tuple),
+    area=_AREAS,
+    origin=st.one_of(st.none(), _AREAS),
+    precision_m=st.sampled_from([None, None, 5_000.0, 80_000.0]),
+)
+_MESSAGES = st.lists(st.tuples(st.sampled_from(["a", "a/b", "c/b"]), _PLACES), max_size=8)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(_RULES, max_size=4),
+    st.lists(st.tuples(st.sampled_from(["#", "a/#", "a/b", "+/b"]), _AREAS), max_size=3),
+    _MESSAGES,
+    _PLACES,
+)
+def test_a_client_gets_exactly_what_rules_and_its_areas_allow(
+    rules: list[Rule], wanted: list[tuple[str, Area | None]],
+    messages: list[tuple[str, Point | None]], position: Point | None,
+) -> None:  # fmt: skip
+    may = Rule(name="free", who=Who(names=frozenset({"reporter"})), allows=True,
+               actions=frozenset(Action))  # fmt: skip
+    held = Rules((may, *rules))
+    bench = Bench(access=Named(held))
+    at = None if position is None else f"{position.lat!r},{position.lon!r}"
+    hearer, reporter = client_of(bench, "hearer", at), client_of(bench, "reporter")
+    subscribed: dict[str, Area | None] = {}
+    for pattern, area in wanted:
+        properties = None if area is None else [("geofence", area.to_wkt())]
+        code = int(hearer.subscribe(pattern, properties=properties).reason_codes[0])
+        allowed = held.may_hear("hearer", pattern, area, position=position).allowed
+        assert (code == 0) == allowed
+        if allowed:
+            subscribed[pattern] = area
+    expected = []
+    for number, (topic, place) in enumerate(messages):
+        publish(reporter, topic, b"%d" % number, None if place is None else
+                f"{place.lat!r},{place.lon!r}")  # fmt: skip
+        verdict = held.may_receive("hearer", topic, place, position=position)
+        told = None if place is None else middle_of(place, verdict.precision_m)
+        reached = any(
+            matches(pattern, topic) and (area is None or (told is not None and area.contains(told)))
+            for pattern, area in subscribed.items()
+        )
+        if verdict.allowed and reached:
+            expected.append(b"%d" % number)
+    assert hearer.payloads() == expected

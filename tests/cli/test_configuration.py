@@ -107,6 +107,20 @@ def test_a_file_that_is_no_toml_says_where(tmp_path: Path) -> None:
     assert "cannot read" in run("pub", "t", "x", "--config", "none.toml").stderr
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('[zenoh]\nuser = "anna"\n', "line 1, [zenoh]: a user needs a password"),
+        ('[zenoh]\nca = "none.pem"\n', "line 1, [zenoh]: no such file"),
+        ('[zenoh]\nconnect = ["7447"]\n', "line 1, [zenoh]: an endpoint is protocol/address"),
+        ('[web]\n[router]\nlisten = ["tcp/0.0.0.0:1"]\n', "line 2, [router]: tcp/0.0.0.0:1 would"),
+    ],
+)
+def test_parts_that_do_not_belong_together_are_told(tmp_path: Path, text: str, said: str) -> None:
+    (line,) = check(tmp_path, text)
+    assert said in line
+
+
 def test_a_file_without_mistakes_is_right(tmp_path: Path) -> None:
     assert (
         check(tmp_path, "[broker]\nport = 0\n[recorder]\nlog = 'log'\n[mesh]\nperiod = 2\n") == []

@@ -29,12 +29,18 @@ from zonal.session import Router
 
 ROOT: Any = typer.main.get_command(app)
 SAYS_NOTHING = {
+    "attest issue",
+    "attest key",
+    "attest serve",
+    "keys secret",
+    "keys serve",
     "broker bridge",
     "broker kick",
     "broker passwd",
     "completion",
     "demo",
     "export",
+    "mesh key",
     "mesh pub",
     "pipeline submit",
     "pub",
@@ -162,13 +168,25 @@ ARGUMENTS = {
     "history": ["history", "--log", "LOG"],
     "feed": ["feed", "gtfs", "x.pb"],
     "replay": ["replay", "LOG"],
+    "attest": ["attest", "key", "K"],
+    "keys": ["keys", "serve", "x.pb", "--key", "x.pb", "--issuers", "x.pb"],
     "token": ["token", "FILE", "anna", "--read", "**"],
 }
 
 
 @pytest.mark.parametrize("command", EXTRAS)
 def test_a_command_without_its_packages_says_what_to_install(command: str, tmp_path: Path) -> None:
-    names = {"mqtt5", "uvloop", "uvicorn", "starlette", "pyarrow", "pyspark", "google", "httpx"}
+    names = {
+        "cryptography",
+        "mqtt5",
+        "uvloop",
+        "uvicorn",
+        "starlette",
+        "pyarrow",
+        "pyspark",
+        "google",
+        "httpx",
+    }
     (tmp_path / "x.pb").touch()
     (tmp_path / "sitecustomize.py").write_text(NOT_THERE.format(names=names))
     done = run_zonal(*ARGUMENTS.get(command, [command]), paths=[tmp_path], cwd=tmp_path)

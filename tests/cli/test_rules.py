@@ -76,6 +76,8 @@ def test_compile_prints_what_a_router_reads(rules: Path) -> None:
     config = zenoh.Config()
     config.insert_json5("access_control", json.dumps(document["access_control"]))
     assert "times its area" in done.stderr
+    line = CliRunner().invoke(app, ["compile", str(rules), "--user", "guest", "--json"])
+    assert json.loads(line.stdout)["access_control"] == document["access_control"]
 
 
 def test_a_router_takes_rules_and_takes_them_anew(rules: Path, tmp_path: Path) -> None:

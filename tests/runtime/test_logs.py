@@ -10,6 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from zonal.errors import ConfigurationError
+from zonal.geo import Point
+from zonal.keys import encoding_named, place_key
 from zonal.runtime import SparingLog, configure_logging
 from zonal.runtime.logs import JsonLines, TextLines, discreet
 
@@ -40,12 +42,21 @@ def test_no_place_is_finer_than_a_kilometre(lat: float, lon: float, between: str
     line = TextLines("%(message)s").format(record(f"he is at {lat:.5f}{between}{lon:.5f}."))
     assert line == f"he is at {float(f'{lat:.5f}'):.2f}{between}{float(f'{lon:.5f}'):.2f}."
     assert discreet("45.46425,9.2") == "45.46,9.2"
+    assert discreet(f"{Point(45.46425, 9.19437)!r}") == "Point(lat=45.46, lon=9.19)"
+    assert discreet('{"latitude": 45.46425, "longitude": 9.19437}').count("5.46425") == 0
     assert discreet(f"[{lat:.1f}, {lon:.4f}]") == f"[{lat:.1f}, {float(f'{lon:.4f}'):.2f}]"
 
 
 @pytest.mark.parametrize("text", ["192.168.1.168, 10.100.2.3", "took 0.123 s", "1.234.567, 8.901"])
 def test_what_is_no_place_stays(text: str) -> None:
     assert discreet(text) == text
+
+
+@pytest.mark.parametrize("encoding", ["s2", "mgrs", "bloom", "json"])
+def test_a_location_key_says_its_topic_alone(encoding: str) -> None:
+    key = place_key("city/air", Point(45.46427, 9.19), encoding_named(encoding))
+    assert discreet(f"dropped {key!r}: why") == f"dropped 'city/air/@{encoding}/…': why"
+    assert discreet("@/1234/router and @zonal/x") == "@/1234/router and @zonal/x"
 
 
 def test_passwords_in_addresses_are_not_shown() -> None:

@@ -54,9 +54,16 @@ def topic(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture(autouse=True)
 def no_thread_is_left() -> Iterator[None]:
+    before = set(threading.enumerate())  # what another test left behind is that test's fault
     yield
     eventually(
-        lambda: not [t for t in threading.enumerate() if t.name.startswith("zonal-")],
+        lambda: (
+            not [
+                thread
+                for thread in threading.enumerate()
+                if thread.name.startswith("zonal-") and thread not in before
+            ]
+        ),
         timeout=10,
         what="all threads of closed sessions end",
     )

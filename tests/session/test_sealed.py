@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 import zenoh
 
 from network import collect, eventually, plain_client, texts, wait_for_answerer, wait_until_declared
 from zonal.errors import AttestationError, GeometryError, SealError
-from zonal.geo import Circle, Point
+from zonal.geo import Circle, MultiPolygon, Point, Polygon
 from zonal.session import AttestationService, KeyService, Router, Session
 from zonal.trust import AttestationRequest, Attester, Holder, TrustedIssuers, Zone
 
@@ -136,6 +137,16 @@ def test_who_is_located_gets_a_token_and_then_the_key(
         eventually(lambda: len(spied) >= 2)
         assert all(b"plan" not in s.payload.to_bytes() for s in spied)
         assert all(b"from a publisher" not in s.payload.to_bytes() for s in spied)
+        ring = Polygon([(45.46, 9.18), (45.46, 9.2), (45.47, 9.2), (45.47, 9.18)])
+        wheres: list[Any] = [
+            {"location": DUOMO, "precision_m": 1000},
+            {"location": Point(45.46421234567, 9.19001234567), "encoding": "mgrs"},
+            {"location": DUOMO, "geofence": ring},
+            {"geofence": MultiPolygon((ring, Polygon([(45, 9), (45, 9.1), (45.1, 9.1)])))},
+        ]
+        for where in wheres:
+            near.put(topic, b"anyhow", **{"geofence": FENCE, "sealed": "duomo", **where})
+            assert texts(collect(subscriber, 1)) == ["anyhow"], where
         # A payload that is put under another topic, or with a wider fence, does not open.
         spy.put(str(spied[0].key_expr).replace(topic, f"{topic}/publisher"), spied[0].payload,
                 encoding=spied[0].encoding, attachment=spied[0].attachment)  # fmt: skip
@@ -143,6 +154,30 @@ def test_who_is_located_gets_a_token_and_then_the_key(
         assert moved.is_sealed
         assert far.keyring.unopened_count == 1
         publisher.undeclare()
+
+
+def test_an_attested_position_is_kept_by_asking_again(
+    near: Session, far: Session, routers: list[Router]
+) -> None:
+    codes = iter(range(100))
+    asked: list[bytes] = []
+
+    def locate(request: AttestationRequest) -> Point:
+        asked.append(request.evidence)
+        return DUOMO
+
+    with (
+        AttestationService(near, ATTESTER, locate, name="quick", lifetime_s=1),
+        plain_client(routers[-1]) as plain,
+    ):
+        wait_for_answerer(plain, "@zonal/attest/quick")
+        far.trust(TRUSTED)
+        far.request_attestation("quick", lambda: str(next(codes)).encode(), keep=True)
+        eventually(lambda: len(asked) >= 3)
+        assert asked[:3] == [b"0", b"1", b"2"]
+        eventually(lambda: far.attestation is not None)
+        far.stop_requesting()
+        eventually(lambda: far.attestation is None)
 
 
 def test_no_key_for_whoever_is_outside_lies_or_listens(

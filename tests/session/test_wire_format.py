@@ -25,6 +25,7 @@ from zonal.keys import (
     refine,
 )
 from zonal.session import GeoContext
+from zonal.trust import TrustedIssuers, Zone, open_payload, written_places
 
 STORED: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
 ORIGIN = int(STORED["origin"], 16)
@@ -59,6 +60,7 @@ def test_attachments_are_read(vector: dict[str, Any]) -> None:
         area_of(vector["area"]),
         vector["copies"],
         None if vector["user"] is None else bytes.fromhex(vector["user"]),
+        vector["attested"],
     )
 
 
@@ -105,3 +107,26 @@ def test_every_point_in_an_area_has_a_key_that_meets_one_of_its_keys(encoding: s
                 keys = [LocationKey(e, Role.SUBSCRIBER) for e in each["expressions"][encoding]]
                 assert any(match(key, other) for other in keys)
     assert met > len(STORED["points"])
+
+
+def test_tokens_are_read() -> None:
+    for each in STORED["tokens"]:
+        trusted = TrustedIssuers([bytes.fromhex(each["public_key"])])
+        token = bytes.fromhex(each["token"])
+        found = trusted.verify(token, now=each["issued"] + 1, subject=each["subject"])
+        assert found.cell == Cell.from_token(each["cell"])
+        assert (found.issued, found.lifetime_s) == (each["issued"], each["lifetime_s"])
+        assert found.holder == bytes.fromhex(each["holder"])
+
+
+def test_sealed_payloads_are_opened() -> None:
+    for each in STORED["sealed"]:
+        fence, place = area_of(each["fence"]), place_of(each["place"])
+        assert fence is not None
+        assert isinstance(place, Point)
+        zone = Zone(each["zone"], fence, bytes.fromhex(each["secret"]), each["epoch_s"])
+        opened = open_payload(
+            bytes.fromhex(each["payload"]), each["topic"], written_places(place, fence),
+            lambda _, epoch, zone=zone: zone.key_of(epoch).key,
+        )  # fmt: skip
+        assert opened == (each["plain"].encode(), each["content_encoding"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -52,6 +53,11 @@ class City:
     web_port: int
     variables: dict[str, str]
     """The environment of its commands."""
+
+    @classmethod
+    def of(cls, folder: Path) -> City:
+        """The city whose files are in a folder."""
+        return cls(folder, *json.loads((folder / "ports.json").read_text()), variables={})
 
     @property
     def url(self) -> str:
@@ -194,6 +200,7 @@ def built(folder: Path) -> Iterator[City]:
         start(0, router)()
         for wait in [start(*each) for each in enumerate(others, 1)]:
             wait()
+        (folder / "ports.json").write_text(json.dumps([*ports[:2], other, ports[2]]))
         yield City(folder, ports[0], ports[1], other, ports[2], variables)
 
 

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
+import struct
 from pathlib import Path
 from typing import Any
+
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from zonal.geo import (
     Area,
@@ -104,7 +111,56 @@ def vectors() -> dict[str, Any]:
             for area in AREAS
             for role in (Role.SUBSCRIBER, Role.QUERYABLE)
         ],
+        "tokens": [_token()],
+        "sealed": [_sealed()],
         "malformed": MALFORMED,
+    }
+
+
+def _token() -> dict[str, Any]:
+    """A token as the page says it, with nothing of ours but the cell."""
+    key = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
+    public = key.public_key().public_bytes_raw()
+    issuer = hashlib.sha256(public).digest()[:8]
+    holder = bytes(range(32, 64))
+    cell = cell_of(MILANO, 22)
+    said = (
+        struct.pack(">B8sQIH32sB", 0xA1, issuer, cell.id, 1_800_000_000, 60, holder, 5) + b"bus-7"
+    )
+    token = said + key.sign(b"zonal attested position\0" + said)
+    return {
+        "public_key": public.hex(),
+        "subject": "bus-7",
+        "cell": cell.token,
+        "issued": 1_800_000_000,
+        "lifetime_s": 60,
+        "holder": holder.hex(),
+        "token": token.hex(),
+    }
+
+
+def _sealed() -> dict[str, Any]:
+    """A sealed payload as the page says it, with nothing of ours but the shape."""
+    secret, epoch = b"a secret of this zone", 30_000_000
+    info = f"zonal zone duomo 60 {epoch}".encode()
+    key = HKDF(hashes.SHA256(), 32, None, info).derive(secret)
+    fence = Circle(MILANO, radius_m=500.0)
+    head = b"\0ZS\1" + bytes((5,)) + b"duomo" + struct.pack(">I", epoch)
+    topic = TOPIC.encode()
+    place = b"+" + struct.pack(">dd", MILANO.lat, MILANO.lon)
+    associated = head + struct.pack(">I", len(topic)) + topic + place + fence.to_bytes()
+    nonce, plain = bytes(range(12)), bytes((10,)) + b"text/plain" + b"the plan"
+    return {
+        "zone": "duomo",
+        "secret": secret.hex(),
+        "epoch_s": 60,
+        "epoch": epoch,
+        "topic": TOPIC,
+        "place": _place(MILANO),
+        "fence": fence.to_dict(),
+        "content_encoding": "text/plain",
+        "plain": "the plan",
+        "payload": (head + nonce + AESGCM(key).encrypt(nonce, plain, associated)).hex(),
     }
 
 
@@ -159,6 +215,7 @@ def _contexts() -> list[dict[str, Any]]:
         {"context": here._replace(fence=fence, copies=True), "expression": near, "stamped": True},
         {"context": here._replace(fence=Everywhere(), user=b"mine"), "expression": near},
         {"context": here._replace(user=b""), "expression": near},
+        {"context": here._replace(fence=fence, attested=True), "expression": near},
         {"context": GeoContext(ORIGIN, 1, area=HOLED)},
         {"context": GeoContext(ORIGIN, 1, None, fence, Box(45.0, 9.0, 45.5, 9.5))},
     ]
@@ -176,6 +233,7 @@ def _attachment(
         "fence": None if context.fence is None else context.fence.to_dict(),
         "area": None if context.area is None else context.area.to_dict(),
         "copies": context.copies,
+        "attested": context.attested,
         "user": None if context.user is None else context.user.hex(),
         "attachment": context.to_bytes(expression, stamped=stamped).hex(),
     }

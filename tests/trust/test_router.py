@@ -14,7 +14,7 @@ import zonal
 from network import AT_ONCE, LOOPBACK, eventually
 from zonal.geo import Circle, Point, cell_of
 from zonal.keys import encoding_named, message_keys
-from zonal.session import Router
+from zonal.session import Memory, PastMessages, Router
 from zonal.trust import compile_rules, parse_rules
 
 MILANO = "POLYGON ((9.04 45.38, 9.28 45.38, 9.28 45.54, 9.04 45.54, 9.04 45.38))"
@@ -169,11 +169,13 @@ def test_whoever_may_publish_in_milano_reaches_nobody_from_berlin(
             milanese.put(key, "milanese")
         arrived(milanese, control)
         assert control.heard("milanese") == set(allowed)
+        fenced = milanese.declare_publisher(message_keys("city/air", DUOMO, near, S2)[0])
         for key in (forbidden[0], allowed[0]):
             publisher = milanese.declare_publisher(key)
             if key == allowed[0]:  # it is told that somebody listens
                 eventually(lambda publisher=publisher: publisher.matching_status.matching)
             publisher.put("declared")
+        assert not fenced.matching_status.matching  # but not that somebody is there
         arrived(milanese, control)
         assert control.heard("declared") == {allowed[0]}
 
@@ -260,12 +262,61 @@ def test_who_is_there_is_told_of_milano_only(
         token.undeclare()
 
 
-def test_location_aware_sessions_work_within_their_rules(router: Router) -> None:
-    def open_as(user: str) -> zonal.Session:
-        options = {"connect": router.endpoints, "settings": settings_of(user)}
-        return zonal.open(zonal.config("client", **options), position=DUOMO)
+def open_as(router: Router, user: str) -> zonal.Session:
+    options = {"connect": router.endpoints, "settings": settings_of(user)}
+    return zonal.open(zonal.config("client", **options), position=DUOMO)
 
-    with open_as("milanese") as milanese, open_as("admin") as admin:
+
+@pytest.mark.parametrize("user", ["admin", "milanese"])
+@pytest.mark.parametrize("encoding", ["s2", "mgrs", "bloom", "json"])
+def test_sessions_put_hear_ask_and_find_each_other(
+    router: Router, encoding: str, user: str
+) -> None:
+    if user == "milanese" and encoding not in {"s2", "mgrs"}:
+        return  # keys that do not say a place cannot be allowed by area
+    near = Circle(DUOMO, radius_m=1000)
+    topic = f"all/{encoding}/{user}"
+    with open_as(router, user) as here, open_as(router, user) as there:
+        heard: list[str] = []
+        there.declare_subscriber(
+            topic, lambda sample: heard.append(sample.text), area=near, encoding=encoding
+        )
+
+        def sent() -> bool:
+            here.put(topic, "open", location=DUOMO, encoding=encoding)
+            here.put(topic, "fenced", location=DUOMO, encoding=encoding, geofence=near)
+            return {*heard} == {"open", "fenced"}
+
+        eventually(sent)
+        here.declare_queryable(
+            topic, lambda query: query.reply(topic, "yes", location=DUOMO, encoding=encoding),
+            area=near, encoding=encoding,
+        )  # fmt: skip
+        asked = eventually(lambda: list(there.get(topic, area=near, encoding=encoding)))
+        assert [sample.text for sample in asked] == ["yes"]
+        token = here.liveliness().declare_token(topic, location=DUOMO, encoding=encoding)
+        eventually(lambda: there.liveliness().get(topic, area=near, encoding=encoding))
+        token.undeclare()
+
+
+def test_a_late_subscriber_gets_what_a_memory_holds_of_its_area(router: Router) -> None:
+    with open_as(router, "admin") as admin, open_as(router, "milanese") as milanese:
+        publishers = [
+            admin.declare_publisher("late", location=place, memory=Memory(10))
+            for place in (BERLIN, DUOMO)
+        ]
+        for publisher, name in zip(publishers, ("Berlin", "Milano"), strict=True):
+            publisher.put(name)
+        heard: list[str] = []
+        milanese.declare_subscriber(
+            "late", lambda sample: heard.append(sample.text), history=PastMessages()
+        )
+        eventually(lambda: "Milano" in heard)
+        assert set(heard) == {"Milano"}
+
+
+def test_location_aware_sessions_work_within_their_rules(router: Router) -> None:
+    with open_as(router, "milanese") as milanese, open_as(router, "admin") as admin:
         heard: list[str] = []
         own: list[str] = []
         milanese.declare_subscriber(

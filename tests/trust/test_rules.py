@@ -77,6 +77,7 @@ def test_a_subscriber_gets_what_its_area_has_in_common_with_what_it_may_hear() -
     rules = Rules((allow(area=MILANO),))
     everything = rules.may_hear("alice", "t")
     assert everything.narrowed
+    assert everything.reason.endswith("between 45.3800,9.0400 and 45.5400,9.2800")
     assert everything.area == MILANO
     north = rules.may_hear("alice", "t", Box(45.5, 9.0, 46.0, 9.3))
     assert north.narrowed

@@ -54,7 +54,9 @@ def test_tokens_and_certificates_are_read_anew(tmp_path: Path) -> None:
     authority = Authority(tmp_path)
     certificate, key = authority.issue("web")
     tokens = tmp_path / "tokens.toml"
-    anna, bruno = (add_token(tokens, name, {"read": ["**"]}) for name in ("anna", "bruno"))
+    anna, bruno = (
+        add_token(tokens, name, {"read": ["**"], "events": ["**"]}) for name in ("anna", "bruno")
+    )
     with (
         router_row(1) as (router,),
         serving(
@@ -80,6 +82,10 @@ def test_tokens_and_certificates_are_read_anew(tmp_path: Path) -> None:
             return record
 
         assert status(anna) == status(bruno) == 200
+        events = {"authorization": f"Bearer {anna}", "accept": "text/event-stream"}
+        with httpx.stream("GET", f"https://localhost:{port}/a/*", headers=events, verify=trusted):
+            assert told("came")["user"] == "anna"
+        assert told("left")["address"] == "127.0.0.1"
         before = shown()
         authority.issue("web")
         tokens.write_text(tokens.read_text().partition("[bruno]")[0])

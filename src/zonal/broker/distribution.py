@@ -67,7 +67,7 @@ class Distributor:
         self, message: Message, now: float, only: Collection[ClientSession] | None = None
     ) -> int:
         """Hands a message to everyone who wants it, or of these sessions; returns how many."""
-        if only is None and not message.is_for_attested:
+        if only is None and message.attested_fence is None:
             found = self._receivers(message)
         else:
             wanting = self._matching.find(message.topic, message.location, message.geofence)
@@ -76,7 +76,7 @@ class Distributor:
                 for each in wanting
                 if (only is None or each.session in only)
                 and _may_have(each, message)
-                and each.session.is_let_in(message, now)
+                and message.lets_in(each.session.attestation, now)
             ]
             found = receivers_of(mine, message.source)
         copies, groups = found.copies, found.groups
@@ -199,7 +199,7 @@ class Distributor:
                 if other.shared_as == share
                 and other.session is not session
                 and _may_have(other, message)
-                and other.session.is_let_in(message, now)
+                and message.lets_in(other.session.attestation, now)
             ]
             if members:
                 self._deliver_shared(members, Encodings(message, now))

@@ -175,7 +175,7 @@ class Federation:
             message.payload,
             location=message.location,
             geofence=message.geofence,
-            attested=message.is_for_attested,
+            attested=message.attested_fence is not None,
             content_encoding=encoding_of(message),
             attachment=seal(message, self._id, number, self._server.clock(), self._secret),
             congestion_control=(

@@ -19,7 +19,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from zonal.errors import GeometryError
-from zonal.geo import Area, Circle, Point, area_from_wkt, point_from_wkt
+from zonal.geo import Area, Cell, Circle, Point, area_from_wkt, point_from_wkt
+from zonal.keys import blurred
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,8 +50,6 @@ class Context(NamedTuple):
     """Why a property called `location` is taken for an ordinary one."""
     hint: str = ""
     """What the client may have meant by a property that looks like one of ours."""
-    attested: bool = False
-    """Whether the geofence is for clients with an attested position alone."""
 
 
 NOWHERE = Context()
@@ -84,7 +83,7 @@ def read(
             hint = hint or _hint(name[:LONGEST_NAME])
     if location is None and geofence is None and not unread and not hint:
         return NOWHERE
-    return Context(location, geofence, unread, hint, ATTESTED in properties)
+    return Context(location, geofence, unread, hint)
 
 
 @lru_cache(maxsize=1024)
@@ -187,3 +186,16 @@ def with_location(
 def location_text(location: Point) -> str:
     """A location as `lat,lon`."""
     return f"{location.lat!r},{location.lon!r}"
+
+
+def holds(area: Area, place: Point | None, here: Point | None) -> bool:
+    """Whether the area of somebody who is here holds a place; neither need be known."""
+    if area.is_ego_centric:
+        return place is not None and here is not None and area.at(here).contains(place)
+    return place is not None and area.contains(place)
+
+
+def middle_of(place: Point, precision_m: float | None) -> Point:
+    """A place as finely as it may be known: the middle of the cell around it."""
+    told = blurred(place, precision_m)
+    return told.center if isinstance(told, Cell) else told

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from zonal.geo import Area, Point
+    from zonal.trust import Attestation
 
 
 OVERHEAD = 300
@@ -77,9 +78,14 @@ class Message:
         return message
 
     @property
-    def is_for_attested(self) -> bool:
-        """Whether its geofence is for clients alone whose position somebody vouches for."""
-        return self.geofence is not None and ATTESTED in self.user_properties
+    def attested_fence(self) -> Area | None:
+        """Its geofence, where that is for clients alone whose position somebody vouches for."""
+        return self.geofence if ATTESTED in self.user_properties else None
+
+    def lets_in(self, attestation: Attestation | None, now: float) -> bool:
+        """Whether an attested position is not asked for, or this one is inside the geofence."""
+        fence = self.attested_fence
+        return fence is None or (attestation is not None and attestation.holds_in(fence, now))
 
     @cached_property
     def size(self) -> int:

@@ -6,10 +6,9 @@ import copy
 from typing import TYPE_CHECKING
 
 from zonal.broker import reason_codes
-from zonal.broker.geocontext import LOCATION, location_text
+from zonal.broker.geocontext import LOCATION, holds, location_text, middle_of
 from zonal.broker.message import Encodings
 from zonal.broker.reason_codes import Refused
-from zonal.broker.session import middle_of
 
 if TYPE_CHECKING:
     from zonal.broker.message import Message
@@ -55,13 +54,8 @@ def admits(subscription: ClientSubscription, message: Message) -> bool:
     area = subscription.asked
     if not verdict.allowed or area is None:
         return verdict.allowed
-    if place is None:
-        return False
-    if area.is_ego_centric:
-        if session.location is None:
-            return False
-        area = area.at(session.location)
-    return area.contains(middle_of(place, verdict.precision_m))
+    told = None if place is None else middle_of(place, verdict.precision_m)
+    return holds(area, told, session.location)
 
 
 class Tellings:

@@ -10,7 +10,6 @@ from zonal.broker import geocontext, reason_codes
 from zonal.broker.message import Message, is_text
 from zonal.broker.permission import check_publication
 from zonal.broker.reason_codes import Refused, malformed, protocol_error
-from zonal.broker.session import middle_of
 from zonal.broker.topics import GEO, OWN_PREFIXES, valid_topic
 from zonal.broker.watch import follow
 from zonal.errors import AttestationError, GeometryError, MqttError
@@ -161,7 +160,7 @@ def _place_of(
         _move(broker, session, found.location, now)
         given = None  # it is the client's own place now
     told = given or session.told_location
-    return told if told is None else middle_of(told, precision_m)
+    return told if told is None else geocontext.middle_of(told, precision_m)
 
 
 def _move(broker: BrokerState, session: ClientSession, location: Point, now: float) -> None:

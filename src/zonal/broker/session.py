@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import mqtt5
 
+from zonal.broker.geocontext import holds, middle_of
 from zonal.broker.message import Encodings
 from zonal.broker.outgoing import QUEUED, RELEASED, SENT, Outgoing, OutgoingJournal
-from zonal.geo import Cell, Circle
-from zonal.keys import blurred
 
 if TYPE_CHECKING:
     from zonal.broker.access import User
@@ -27,12 +26,6 @@ if TYPE_CHECKING:
 
 NOTHING: deque[Outgoing] = deque(maxlen=0)
 """The queue of all sessions that have none: an empty one takes 760 bytes."""
-
-
-def middle_of(place: Point, precision_m: float | None) -> Point:
-    """A place as finely as it may be known: the middle of the cell around it."""
-    told = blurred(place, precision_m)
-    return told.center if isinstance(told, Cell) else told
 
 
 class Copy(NamedTuple):
@@ -88,18 +81,13 @@ class ClientSubscription:
 
     def passes_geo(self, message: Message, now: float) -> bool:
         """Consumer and producer geo check, for a message that was retained."""
-        area, here = self.area, self.session.location
-        if area is not None:
-            if isinstance(area, Circle) and area.is_ego_centric:
-                if here is None:
-                    return False
-                area = area.at(here)
-            if message.location is None or not area.contains(message.location):
-                return False
+        here = self.session.location
+        if self.area is not None and not holds(self.area, message.location, here):
+            return False
         if message.geofence is None:
             return True
         is_inside = here is not None and message.geofence.contains(here)
-        return is_inside and self.session.is_let_in(message, now)
+        return is_inside and message.lets_in(self.session.attestation, now)
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -127,7 +115,6 @@ class ClientSession:
     """Reason codes of QoS 2 messages received and not yet released, by packet identifier."""
     location: Point | None = None
     attestation: Attestation | None = None
-    """What somebody whom the operator trusts says of where it is."""
     precision_m: float | None = None
     """How finely its location is told to others; None: as it is known."""
     will: Will | None = None
@@ -139,19 +126,6 @@ class ClientSession:
     _resend: deque[Outgoing] = field(default_factory=lambda: NOTHING)
     _next_packet_id: int = 0
     _next_number: int = 0
-
-    @property
-    def subject(self) -> str:
-        """Whom its attested positions must name: the user who logged in, else the client."""
-        return self.user_name or self.client_id
-
-    def is_let_in(self, message: Message, now: float) -> bool:
-        """Whether it may get a message of whose geofence only those are let in who are attested."""
-        if not message.is_for_attested:
-            return True
-        found = self.attestation
-        assert message.geofence is not None
-        return found is not None and found.is_current(now) and found.is_inside(message.geofence)
 
     @property
     def told_location(self) -> Point | None:

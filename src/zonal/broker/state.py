@@ -284,15 +284,14 @@ class BrokerState:
     ) -> None:
         """Takes the attested position that a client presents, if it does.
 
-        `AttestationError` where it is no good. A client that never said where it is is from now on
-        in the middle of the cell.
+        `AttestationError` where it is no good: it must name the user who logged in, else the
+        client. A client that never said where it is is from now on in the middle of the cell.
         """
         text = next((text for name, text in properties if name == geocontext.ATTESTATION), None)
         if text is None or self.settings.issuers is None:
             return
-        found = self.settings.issuers.verify(
-            token_from_text(text), now=now, subject=session.subject
-        )
+        subject = session.user_name or session.client_id
+        found = self.settings.issuers.verify(token_from_text(text), now=now, subject=subject)
         session.attestation = found
         if session.location is None:
             self.matching.locate(session, found.cell.center)

@@ -127,6 +127,18 @@ def _sql() -> Any:
     return sql
 
 
+def _attest() -> Any:
+    from zonal.cli.attest import app
+
+    return app
+
+
+def _keys() -> Any:
+    from zonal.cli.keys import app
+
+    return app
+
+
 def _mesh() -> Any:
     from zonal.cli.mesh import app
 
@@ -188,6 +200,8 @@ COMMANDS: dict[str, Callable[[], Any]] = {
     "feed": _feed,
     "export": _export,
     "sql": _sql,
+    "attest": _attest,
+    "keys": _keys,
     "mesh": _mesh,
     "demo": _demo,
     "config": _config,
@@ -206,6 +220,8 @@ EXTRAS = {
     "history": "pipeline",
     "replay": "pipeline",
     "feed": "feeds",
+    "attest": "trust",
+    "keys": "trust",
     "demo": "demo",
 }
 """The extra of our distribution that a command needs."""

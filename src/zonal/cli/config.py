@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
+import zonal
 from zonal.cli.configuration import SectionReader, keys_of, known_sections, wrong_sections
 from zonal.cli.connection import JsonLines  # noqa: TC001 - typer reads the hints
 from zonal.cli.shared import shared
-from zonal.errors import CommandError
+from zonal.errors import CommandError, ConfigurationError
 from zonal.runtime import SettingsFile, without_passwords
+from zonal.session import ZENOH_PATHS, Security, refuse_open_listeners
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,7 +46,14 @@ def check(
     found = SettingsFile(file) if file is not None else shared().file
     if found is None:
         raise CommandError("there is no configuration file: give one, or set ZONAL_CONFIG")
-    wrong = sorted(set(_mistakes(context.find_root(), found)), key=_line)
+    mistakes = set(_mistakes(context.find_root(), found))
+    for section, look in (("zenoh", _check_zenoh), ("router", _check_router)):
+        if not any(f"[{section}]" in each for each in mistakes):
+            try:
+                look(found)
+            except ConfigurationError as error:
+                mistakes.add(str(found.mistake((section,), str(error))))
+    wrong = sorted(mistakes, key=_line)
     if json_lines:
         typer.echo(json.dumps({"file": str(found.path), "wrong": wrong}))
     elif not wrong:
@@ -53,6 +62,24 @@ def check(
         typer.secho(line, fg=typer.colors.RED, err=True)
     if wrong:
         raise typer.Exit(1)
+
+
+def _check_zenoh(file: SettingsFile) -> None:
+    """Raises `ConfigurationError` for parts of `[zenoh]` that do not belong together."""
+    if file.section("zenoh"):
+        zonal.config(file=file.path)
+
+
+def _check_router(file: SettingsFile) -> None:
+    """Raises `ConfigurationError` for a router that could not start so, or for anybody."""
+    told = file.section("router")
+    if told:
+        given = {key: told[key] for key in Security.__slots__ if key in told}
+        paths = {key: file.resolved(given[key]) for key in given if key in ZENOH_PATHS}
+        security = Security(**(given | paths))
+        made = zonal.config("router", listen=told.get("listen", ()), security=security)
+        if not told.get("insecure", False):
+            refuse_open_listeners(made)
 
 
 def _line(mistake: str) -> int:

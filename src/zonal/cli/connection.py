@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import zonal
+from zonal.cli.key_files import read_zone
 from zonal.cli.notation import AREA_HELP, given, parse_point
 from zonal.cli.shared import shared
+from zonal.errors import TrustError
 from zonal.runtime import MetricsDoor, MetricsServer
 from zonal.session import DEFAULT_ENDPOINT, check_mode
 
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from zonal.session import Session
+    from zonal.trust import Zone
 
 Connect = Annotated[
     list[str],
@@ -65,6 +68,12 @@ Most = Annotated[
 Seconds = Annotated[
     float | None, typer.Option("--seconds", "-s", min=0.0, help="Stop after so long.")
 ]
+Secrets = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--secret", help="The secret of a zone, NAME=FILE; repeatable. It opens what is sealed."
+    ),
+]
 LOCAL_ROUTER = [DEFAULT_ENDPOINT]
 """Where `zonal router` listens unless told otherwise."""
 
@@ -87,6 +96,7 @@ def connected(
     encoding: str = "s2",
     position: str | None = None,
     settings: dict[str, Any] | None = None,
+    secrets: list[str] | None = None,
 ) -> Session:
     """Open a session (with further `settings` of Zenoh's), or say clearly why not.
 
@@ -109,7 +119,18 @@ def connected(
         config = make(connect=[] if connect == LOCAL_ROUTER else endpoints)
         if config.get_json("mode") == "null":
             config.insert_json5("mode", json.dumps(check_mode(mode)))
-    return zonal.open(config, encoding=encoding, position=given(position, parse_point))
+    zones = [_zone(text) for text in secrets or ()]
+    session = zonal.open(config, encoding=encoding, position=given(position, parse_point))
+    for zone in zones:
+        session.keyring.add_secret(zone)
+    return session
+
+
+def _zone(text: str) -> Zone:
+    name, equals, path = text.partition("=")
+    if not equals:
+        raise TrustError(f"a secret is NAME=FILE such as duomo=duomo.secret, not {text!r}")
+    return read_zone(name, Path(path))
 
 
 def metrics_door(

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _PORTS = {7447: "zonal router", 1883: "zonal broker", 8000: "zonal serve"}
-_EXTRAS = ("broker", "web", "pipeline", "sql", "feeds")
+_EXTRAS = ("broker", "trust", "web", "pipeline", "sql", "feeds")
 _PATIENCE_MS = 2_000
 _COLOURS = {"ok": typer.colors.GREEN, "note": typer.colors.YELLOW, "fail": typer.colors.RED}
 

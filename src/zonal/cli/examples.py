@@ -11,10 +11,12 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "pub": (
         "zonal pub city/air '{\"pm10\": 21}' --at 45.4642,9.19",
         "zonal pub city/alert 'stay inside' --at 45.46,9.19 --geofence circle:45.46,9.19,500m",
+        "zonal pub city/plan x -g circle:45.46,9.19,500m --sealed duomo --secret duomo=duomo.key",
     ),
     "sub": (
         "zonal sub 'city/**' --area circle:45.46,9.19,2km",
         "zonal sub city/air --json --position 45.46,9.19 --area around:500m",
+        "zonal sub city/plan --zone duomo --attester gate --evidence 4711 --issuers trusted.pem",
     ),
     "get": (
         "zonal get 'city/**?_time=[now(-1h)..]' --area box:45.4,9.1,45.5,9.3",
@@ -76,7 +78,17 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     ),
     "export": ("zonal export out/lake -o centre.parquet --area circle:45.46,9.19,2km",),
     "sql": ("zonal sql 'select zone, max(mean) from windows group by zone' out/lake",),
-    "mesh node": ("zonal mesh node --position 45.46,9.19 --insecure",),
+    "attest key": ("zonal attest key attester.pem",),
+    "attest issue": ("zonal attest issue bus-7 45.4642,9.19 --key attester.pem",),
+    "attest show": ('zonal attest show "$TOKEN" --issuers attester.pem.pub',),
+    "attest serve": ("zonal attest serve --key attester.pem --locator ./where-is",),
+    "keys secret": ("zonal keys secret duomo.secret",),
+    "keys serve": ("zonal keys serve zones.toml --key keys.pem --issuers attester.pem.pub",),
+    "mesh node": (
+        "zonal mesh node --position 45.46,9.19 --insecure",
+        "zonal mesh node --position 45.46,9.19 --key-file mesh.key",
+    ),
+    "mesh key": ("zonal mesh key mesh.key",),
     "mesh sub": ("zonal mesh sub 'street/**' --area circle:45.46,9.19,500m",),
     "mesh pub": ("zonal mesh pub street/a/noise loud",),
     "mesh status": ("zonal mesh status --watch",),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import secrets
 import threading
 import time
 from math import inf
@@ -26,6 +27,7 @@ from zonal.cli.connection import (
     Position,
     connected,
 )
+from zonal.cli.key_files import read_mesh_key, write_private
 from zonal.cli.mesh_picture import live_picture, status_lines
 from zonal.cli.notation import given, parse_area, parse_point
 from zonal.cli.output import json_of, line_of, payload_text
@@ -67,6 +69,15 @@ Period = Annotated[float, typer.Option(help="Seconds between beacons, the same i
 Rest = Annotated[
     int, typer.Option(min=1, help="Periods between beacons, at most, while nothing changes.")
 ]
+KeyFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--key-file",
+        exists=True,
+        dir_okay=False,
+        help="The key of the mesh, the same at all nodes: nobody else is heard.",
+    ),
+]
 DoorPath = Annotated[
     Path | None,
     typer.Option("--socket", help="Unix socket of the node; else one for each user."),
@@ -87,6 +98,7 @@ def node(
     acknowledged: Acknowledged = True,
     period: Period = _PERIOD_S,
     rest: Rest = 1,
+    key_file: KeyFile = None,
     insecure: Insecure = False,
     json_lines: JsonLines = False,
 ) -> None:
@@ -100,6 +112,7 @@ def node(
             position=given(position, parse_point),
             config=_paced(period, rest, acknowledged=acknowledged),
             discovery=_discovery(interface, peer, group_port, period),
+            key=given(key_file, read_mesh_key),
             insecure=insecure,
         ) as own,
         mesh.Door(own, socket or mesh.default_door()) as door,
@@ -111,6 +124,15 @@ def node(
         deadline = time.monotonic() + seconds if seconds else inf
         while not stop.wait(0.2) and time.monotonic() < deadline:
             own.check_runs()
+
+
+@app.command("key")
+def key(
+    path: Annotated[Path, typer.Argument(help="Where the key of the mesh goes.")],
+) -> None:
+    """Make a key of a mesh; all its nodes need the same (--key-file)."""
+    write_private(path, secrets.token_hex(32).encode() + b"\n")
+    typer.echo(f"{path} is for the nodes of the mesh")
 
 
 @app.command()
@@ -182,6 +204,7 @@ def gateway(
     acknowledged: Acknowledged = True,
     period: Period = _PERIOD_S,
     rest: Rest = 1,
+    key_file: KeyFile = None,
     insecure: Insecure = False,
     json_lines: JsonLines = False,
 ) -> None:
@@ -198,6 +221,7 @@ def gateway(
             peers=_table(peer),
             config=config,
             discovery=found,
+            key=given(key_file, read_mesh_key),
             insecure=insecure,
         ) as own,
         connected(connect, "peer", settings=_PATIENT) as session,

@@ -17,6 +17,7 @@ from zonal.cli.connection import (
     Message,
     Mode,
     Precision,
+    Secrets,
     connected,
 )
 from zonal.cli.notation import given, parse_area, parse_length, parse_point
@@ -32,6 +33,13 @@ def pub(
         str | None, typer.Option("--at", help="Where the message comes from: lat,lon.")
     ] = None,
     geofence: Geofence = None,
+    attested: Annotated[
+        bool, typer.Option("--attested", help="Only attested positions are inside the geofence.")
+    ] = False,
+    sealed: Annotated[
+        str | None, typer.Option(help="The zone whose keys open it; needs its --secret.")
+    ] = None,
+    secret: Secrets = None,
     precision: Precision = None,
     content: Annotated[
         str | None, typer.Option("--content", help="What the payload is, such as application/json.")
@@ -46,11 +54,13 @@ def pub(
 ) -> None:
     """Publish a message (or the lines of standard input) from a place."""
     place, fence = given(at, parse_point), given(geofence, parse_area)
-    with connected(connect, mode, encoding) as session:
+    with connected(connect, mode, encoding, secrets=secret) as session:
         publisher = session.declare_publisher(
             key,
             location=place,
             geofence=fence,
+            attested=attested,
+            sealed=sealed,
             precision_m=given(precision, parse_length),
             content_encoding=content,
             congestion_control=zenoh.CongestionControl.BLOCK,

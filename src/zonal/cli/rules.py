@@ -54,17 +54,24 @@ def compile_(
         list[str] | None,
         typer.Option(help="Encodings to allow by area; repeatable. By default s2 and mgrs."),
     ] = None,
+    json_lines: JsonLines = False,
 ) -> None:
-    """Print the access control of a stock Zenoh router (JSON) that does what rules say.
+    """Print the access control of a stock Zenoh router that does what rules say.
 
-    What a router cannot do is told on standard error.
+    It is JSON, as routers read it; what they cannot do is told on standard error. With --json it
+    is one line, and has what they cannot do as well.
     """
     known = [*(user or ()), *(() if users is None else read_users(users))]
     rules = read_rules(file)
     kinds = tuple(encoding or ("s2", "mgrs"))
     compiled = compile_rules(rules, known, max_cells=cells, encodings_of_areas=kinds)
-    typer.echo(json.dumps({"access_control": compiled.access_control}, indent=2))
-    for note in [*compiled.notes, *_margins(rules, cells)]:
+    notes = [*compiled.notes, *_margins(rules, cells)]
+    document = {"access_control": compiled.access_control}
+    if json_lines:
+        typer.echo(json.dumps({**document, "notes": notes}))
+        return
+    typer.echo(json.dumps(document, indent=2))
+    for note in notes:
         typer.echo(note, err=True)
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path  # noqa: TC003 - typer reads the annotations
+from typing import Annotated
 
 import typer
 
@@ -18,8 +20,10 @@ from zonal.cli.connection import (
     Pattern,
     Position,
     Seconds,
+    Secrets,
     connected,
 )
+from zonal.cli.key_files import read_issuers
 from zonal.cli.notation import given, parse_area
 from zonal.cli.output import show
 from zonal.cli.stopping import stop_event
@@ -33,6 +37,22 @@ def sub(
     count: Most = None,
     seconds: Seconds = None,
     position: Position = None,
+    secret: Secrets = None,
+    zone: Annotated[
+        str | None, typer.Option(help="The zone whose sealed messages to open, from inside.")
+    ] = None,
+    attester: Annotated[
+        str | None, typer.Option(help="Who vouches for our position: its name (zonal attest).")
+    ] = None,
+    evidence: Annotated[str, typer.Option(help="What the attester asks for.")] = "",
+    issuers: Annotated[
+        Path | None,
+        typer.Option(
+            exists=True,
+            dir_okay=False,
+            help="Public keys (PEM) of the attester and the key service.",
+        ),
+    ] = None,
     connect: Connect = LOCAL_ROUTER,
     mode: Mode = "client",
     encoding: Encoding = "s2",
@@ -42,7 +62,13 @@ def sub(
     wanted = given(area, parse_area)
     stop = stop_event()
     deadline = None if seconds is None else time.monotonic() + seconds
-    with connected(connect, mode, encoding, position) as session:
+    with connected(connect, mode, encoding, position, secrets=secret) as session:
+        if issuers is not None:
+            session.trust(read_issuers(issuers))
+        if attester is not None:
+            session.request_attestation(attester, evidence.encode(), keep=True)
+        if zone is not None:
+            session.keyring.join(zone)
         subscriber = session.declare_subscriber(
             key, area=wanted, fenced=fenced, encoding=None if wanted is None else encoding
         )

@@ -17,6 +17,7 @@ from zonal.keys.bloom import BloomDomain, BloomEncoding, filters_match
 from zonal.keys.compact_point import (
     POINT_SIZES,
     PointForm,
+    checked_cell,
     pack_point,
     unpack_point,
 )
@@ -83,6 +84,7 @@ __all__ = [
     "blurred",
     "cell_keys",
     "check_topic",
+    "checked_cell",
     "encode_area",
     "encode_place",
     "encoding_key",

@@ -14,12 +14,13 @@ more of their place and source.
 from __future__ import annotations
 
 import base64
+import math
 import struct
 from enum import IntEnum
 from functools import lru_cache
 
 from zonal.errors import LocationKeyError
-from zonal.geo import Point
+from zonal.geo import Cell, Point
 from zonal.keys.marks import EXACT_MARK
 from zonal.keys.registry import encoding_of_expression
 
@@ -30,6 +31,10 @@ _RANGE = 1 << _LOW_BITS
 _NEAR_BYTES = 3
 # Half the range, less what two implementations may disagree about the key's middle (5 m).
 _REACH = _RANGE // 2 - 512
+_BY_CELLS = ("@s2/", "@mgrs/")
+"""Location parts that say where a place is to within a cell."""
+_FARTHEST = 5_000
+"""How far a point is from the middle of its key's cell at most, in 1e-7 degrees: 55 m."""
 
 
 class PointForm(IntEnum):
@@ -67,18 +72,51 @@ def pack_point(point: Point, expression: str) -> tuple[PointForm, bytes]:
 
 
 def unpack_point(form: PointForm, data: bytes, expression: str) -> Point:
-    """The point that `pack_point` wrote for a key with the same location part."""
+    """The point that `pack_point` wrote for a key with the same location part.
+
+    A `LocationKeyError` for one that is not where the key says: routers decide by the key who may
+    publish where, and to whom it goes.
+    """
+    middle = _middle(expression)
     if form is PointForm.DOUBLES:
-        return Point(*_DOUBLES.unpack(data))
+        return _near(Point(*_DOUBLES.unpack(data)), middle)
     if form is PointForm.E7:
         lat, lon = _E7.unpack(data)
-        return Point(lat / 1e7, lon / 1e7)
-    middle = _middle(expression)
+        return _near(Point(lat / 1e7, lon / 1e7), middle)
     if middle is None or len(data) != _NEAR_BYTES:
         raise LocationKeyError(f"three bytes of a point need a key of cells, not {expression!r}")
     low = int.from_bytes(data, "little")
     lat, lon = _nearest(low >> _LOW_BITS, middle[0]), _nearest(low % _RANGE, middle[1])
     return Point(lat / 1e7, lon / 1e7)
+
+
+def _near(point: Point, middle: tuple[int, int] | None) -> Point:
+    if middle is None:
+        return point
+    lat, lon = abs(point.lat * 1e7 - middle[0]), abs(point.lon * 1e7 - middle[1])
+    across = min(lon, 3.6e9 - lon) * math.cos(math.radians(point.lat))
+    if lat > _FARTHEST or across > _FARTHEST:
+        raise LocationKeyError("a point that is not where its key says")
+    return point
+
+
+def checked_cell(cell: Cell, expression: str) -> Cell:
+    """The cell of a blurred place, if a key with this location part is its own or a wider one."""
+    if not _can_be_of(cell, expression):
+        raise LocationKeyError("a cell that is not where its key says")
+    return cell
+
+
+@lru_cache(maxsize=4_096)
+def _can_be_of(cell: Cell, expression: str) -> bool:
+    if not expression.startswith(_BY_CELLS):
+        return True
+    try:
+        own = encoding_of_expression(expression).place_expressions(cell)
+    except LocationKeyError:
+        return False
+    is_wide = expression.endswith("/**")
+    return any(each == expression or (is_wide and each.startswith(expression[:-2])) for each in own)
 
 
 def exact_chunk(point: Point, origin: int, expression: str) -> str:

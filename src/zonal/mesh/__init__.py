@@ -49,6 +49,7 @@ from zonal.mesh.graphs import (
 from zonal.mesh.layout import Layout, lay_out
 from zonal.mesh.legitimate import faults, is_legitimate, used_graph
 from zonal.mesh.links import Neighbour
+from zonal.mesh.lock import LOCK_OCTETS, PacketLock
 from zonal.mesh.node import MeshNode
 from zonal.mesh.packets import (
     Ack,
@@ -92,6 +93,8 @@ __all__ = [  # noqa: RUF022 - in the order in which one meets them
     "MeshStatus",
     "LinkStatus",
     "MeshSubscriber",
+    "LOCK_OCTETS",
+    "PacketLock",
     "default_door",
     "open",
     "parse_peer",

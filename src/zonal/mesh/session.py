@@ -19,6 +19,7 @@ from zonal.geo import Area, Circle, Point
 from zonal.mesh.config import MeshConfig
 from zonal.mesh.envelope import MeshEnvelope
 from zonal.mesh.fragments import Reassembly, fragments_of, is_fragment
+from zonal.mesh.lock import PacketLock
 from zonal.mesh.node import MeshNode
 from zonal.mesh.status import MeshStatus, status_of
 from zonal.mesh.subscriber import MeshSample, MeshSubscriber
@@ -59,8 +60,9 @@ class MeshSession:
         config: the same for all nodes of a mesh; by default with acknowledgement.
         discovery: where to look for neighbours by multicast, beside those that are named; None:
             nowhere. It is closed with the session.
-        insecure: take packets of anybody in reach from beyond this machine; else that is refused
-            with `MeshError`.
+        key: 16 octets or more that all nodes of the mesh know: then nobody else is heard.
+        insecure: take packets of anybody in reach from beyond this machine; without it and
+            without a key that is refused with `MeshError`.
     """
 
     def __init__(
@@ -72,20 +74,24 @@ class MeshSession:
         position: PositionSource = None,
         config: MeshConfig | None = None,
         discovery: Discovery | None = None,
+        key: bytes | None = None,
         insecure: bool = False,
     ) -> None:
-        if not (insecure or _is_local(listen, discovery)):
+        if key is None and not (insecure or _is_local(listen, discovery)):
             if discovery is not None:
                 discovery.close()
             raise MeshError(
-                "anybody in reach could speak to this node: say that it is meant so (insecure), or "
-                "stay on this machine"
+                "anybody in reach could speak to this node: give all nodes a key, stay on this "
+                "machine, or say that it is meant so (insecure)"
             )
         self.config = config or MeshConfig(acknowledged=True, write_back=6)
         if node_id is None:
             node_id = secrets.randbelow(MAX_NUMBER)
         node = MeshNode(node_id, self.config, seed=secrets.randbits(31), now=time.monotonic())
-        self._driver = UdpDriver(node, address=listen, deliver=self._delivered, discovery=discovery)
+        self._driver = UdpDriver(
+            node, address=listen, deliver=self._delivered, discovery=discovery,
+            lock=None if key is None else PacketLock(key),
+        )  # fmt: skip
         self._driver.set_peers(peers or {})
         self._position = position
         self._own = self._locate()

@@ -52,6 +52,7 @@ def status_of(driver: UdpDriver) -> MeshStatus:
     )
     sockets = {"sent": driver.sent, "lost": driver.lost, "unknown": driver.unknown}
     sockets |= {"impostors": driver.impostors, "unsendable": driver.unsendable}
+    sockets |= {"forged": driver.forged, "replayed": driver.replayed}
     return MeshStatus(
         node.id,
         links,

@@ -10,6 +10,7 @@ import time
 from typing import TYPE_CHECKING, Protocol
 
 from zonal.errors import MeshError, PacketError
+from zonal.mesh.lock import Unlocked
 from zonal.mesh.packets import ON_AIR_LEVELS, Beacon, Deliver, Effect, LinkReport, Send, View
 from zonal.mesh.wire import MAX_NUMBER, WIRE
 
@@ -18,7 +19,9 @@ if TYPE_CHECKING:
 
     from zonal.mesh.config import MeshConfig
     from zonal.mesh.discovery import Discovery, Source
+    from zonal.mesh.lock import PacketLock
     from zonal.mesh.node import MeshNode
+    from zonal.mesh.packets import Packet
 
 Address = tuple[str, int]
 
@@ -86,7 +89,8 @@ class UdpDriver:
     With `discovery` those whose beacons are heard on a link are in reach as well; the driver closes
     it with itself.
     It drops and counts what comes from nowhere in that table (`unknown`) and what names another
-    sender than the one who listens there (`impostors`).
+    sender than the one who listens there (`impostors`). With a `lock` it also drops what was not
+    sent with the mesh's key (`forged`) and what came before (`replayed`).
     """
 
     def __init__(
@@ -96,17 +100,21 @@ class UdpDriver:
         address: Address = ("127.0.0.1", 0),
         deliver: Callable[[Deliver], None] | None = None,
         discovery: Discovery | None = None,
+        lock: PacketLock | None = None,
     ) -> None:
         _check_beacon(node.config)
         self.node = node
         self.deliver = deliver
         self.discovery = discovery
+        self._lock = lock
         self.peers: dict[int, Address] = {}
         self._owners: dict[Address, int] = {}
         self.sent = 0
         self.lost = 0
         self.unknown = 0
         self.impostors = 0
+        self.forged = 0
+        self.replayed = 0
         self.unsendable = 0
         self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
@@ -165,11 +173,15 @@ class UdpDriver:
     def _take_found(self, data: bytes, source: Source, sock: socket.socket) -> None:
         """Hand a packet to the node that came over a link where neighbours find each other."""
         discovery, now = self.discovery, time.monotonic()
-        packet = self.node.decode(data)
-        if packet is None or discovery is None or packet.sender == self.node.id:
+        unlocked = self._unlocked(data)
+        packet = unlocked and self.node.decode(unlocked.data)
+        if not unlocked or not packet or discovery is None or packet.sender == self.node.id:
+            return
+        # What came before teaches nothing; what is not admitted may come again by another way.
+        if not self._is_fresh(packet.sender, unlocked):
             return
         if discovery.admits(packet, source, now, to_group=discovery.is_group(sock)):
-            self.carry_out(self.node.receive(packet, now))
+            self._hand_over(packet, unlocked)
         else:
             self.impostors += 1
 
@@ -179,12 +191,31 @@ class UdpDriver:
         if owner is None:
             self.unknown += 1
             return
-        packet = self.node.decode(data)
-        if packet is None:
+        unlocked = self._unlocked(data)
+        packet = unlocked and self.node.decode(unlocked.data)
+        if not unlocked or not packet:
             return
         if packet.sender != owner:
             self.impostors += 1
-            return
+        elif self._is_fresh(owner, unlocked):
+            self._hand_over(packet, unlocked)
+
+    def _unlocked(self, data: bytes) -> Unlocked | None:
+        """A packet of somebody who has the mesh's key; without a lock any packet."""
+        if self._lock is None:
+            return Unlocked(data, 0)
+        unlocked = self._lock.unlock(data)
+        self.forged += unlocked is None
+        return unlocked
+
+    def _is_fresh(self, sender: int, packet: Unlocked) -> bool:
+        fresh = self._lock is None or self._lock.is_fresh(sender, packet)
+        self.replayed += not fresh
+        return fresh
+
+    def _hand_over(self, packet: Packet, unlocked: Unlocked) -> None:
+        if self._lock is not None:
+            self._lock.take(packet.sender, unlocked)
         self.carry_out(self.node.receive(packet, time.monotonic()))
 
     def carry_out(self, effects: Iterable[Effect]) -> None:
@@ -205,6 +236,8 @@ class UdpDriver:
             self.unsendable += 1
             logger.exception("mesh node %d cannot send a packet", self.node.id)
             return
+        if self._lock is not None:
+            data = self._lock.lock(data)
         for node in self.peers if effect.to is None else (effect.to,):
             if node in self.peers:
                 self.transmit(node, data)

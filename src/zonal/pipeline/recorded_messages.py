@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from zonal.pipeline.recorded_numbers import LAST_NUMBER
 
@@ -12,26 +11,13 @@ if TYPE_CHECKING:
 
     from zonal.pipeline.recorded_numbers import RecordedNumbers
 
-REMEMBERED = 131_072
-"""Messages of which more is known than the number."""
-CLAIMS = 8
-"""Different messages of one number that are told apart."""
+REMEMBERED = 65_536
+"""Messages of which more is known than the number; at most twice as many."""
+MOST_CLAIMS = 8
+"""Different messages of one number that are told apart, beside the first."""
 
-StampedNumber = tuple[str, int, str]
-"""A message's source, its number there, and its time stamp."""
-
-
-class RecordedClaim(NamedTuple):
-    """One of the messages that claimed a number."""
-
-    stamp: str | None
-    content: int | None
-
-    def is_same(self, stamp: str | None, content: int) -> bool:
-        """Whether this is the same message, as far as is known."""
-        if self.stamp is not None and stamp is not None and self.stamp != stamp:
-            return False
-        return self.content is None or self.content == content
+Claim = tuple[str | None, int | None]
+"""A message's time stamp and what it says, in a number; None: not known."""
 
 
 class RecordedMessages:
@@ -40,13 +26,22 @@ class RecordedMessages:
     Anybody can claim another's source and its next numbers. So a number that is known makes a
     message a double only if stamp and content are those of the message that was recorded with it;
     where neither is remembered any more, the number decides.
+
+    Args:
+        numbers: what was recorded, and is told what will be.
+        stamped: sources, numbers and time stamps of what was recorded last.
     """
 
-    def __init__(self, numbers: RecordedNumbers, stamped: Iterable[StampedNumber] = ()) -> None:
+    def __init__(
+        self, numbers: RecordedNumbers, stamped: Iterable[tuple[str, int, str]] = ()
+    ) -> None:
         self._numbers = numbers
-        self._claims: OrderedDict[int, tuple[RecordedClaim, ...]] = OrderedDict()
+        # Two generations: forgetting one by one would cost more than remembering.
+        self._first: dict[int, Claim] = {}
+        self._older: dict[int, Claim] = {}
+        self._further: dict[int, list[Claim]] = {}
         for source, sequence, stamp in stamped:
-            self._remember(hash((source, sequence)), RecordedClaim(stamp, None))
+            self._remember(hash((source, sequence)), (stamp, None))
 
     def add(self, source: str, sequence: int, stamp: str | None, content: int) -> bool:
         """Remember a message; False where it is there already.
@@ -55,16 +50,28 @@ class RecordedMessages:
         """
         if sequence > LAST_NUMBER:
             return True
-        name = hash((source, sequence))
-        claims = self._claims.get(name, ())
-        is_new = self._numbers.add(source, sequence) or (
-            bool(claims) and not any(claim.is_same(stamp, content) for claim in claims)
-        )
-        if is_new:
-            self._remember(name, RecordedClaim(stamp, content))
-        return is_new
+        name, claim = hash((source, sequence)), (stamp, content)
+        if self._numbers.add(source, sequence):
+            self._remember(name, claim)
+            return True
+        first = self._first.get(name) or self._older.get(name)
+        further = self._further.get(name, ())
+        if first is None or any(_is_same(known, claim) for known in (first, *further)):
+            return False
+        self._further[name] = [*further, claim][-MOST_CLAIMS:]
+        return True
 
-    def _remember(self, name: int, claim: RecordedClaim) -> None:
-        self._claims[name] = (*self._claims.get(name, ())[1 - CLAIMS :], claim)
-        if len(self._claims) > REMEMBERED:
-            self._claims.popitem(last=False)
+    def _remember(self, name: int, claim: Claim) -> None:
+        self._first[name] = claim
+        if len(self._first) >= REMEMBERED:
+            self._older, self._first = self._first, {}
+            self._further = {
+                name: claims for name, claims in self._further.items() if name in self._older
+            }
+
+
+def _is_same(known: Claim, claim: Claim) -> bool:
+    """Whether two claims are of the same message, as far as is known."""
+    if known[0] is not None and claim[0] is not None and known[0] != claim[0]:
+        return False
+    return known[1] is None or known[1] == claim[1]

@@ -17,6 +17,9 @@ _TEXT = "%(asctime)s %(levelname)s %(message)s"
 _DEGREES = r"(?<![\d.])(-?\d{1,3}(?:\.\d+)?)(?!\d|\.\d)"
 _PLACE = re.compile(rf"{_DEGREES}(,? ?){_DEGREES}")
 """Two numbers beside each other, as degrees of a place are written."""
+_NAMED = re.compile(r"""(\bl(?:at|on)[a-z]*["']?\s*[=:]\s*)(-?\d{1,3}\.\d+)""")
+_PLACE_KEY = re.compile(r"(/@\w+/)[^\s'\",;:)]+")
+"""What a key says of a place: all that follows the name of an encoding."""
 _A_SECOND, _AT_ONCE = 20.0, 200.0
 """Lines of a sparing log a second, and at once."""
 _CREDENTIALS = re.compile(r"(?<=://)([^/@\s:]*):[^/@\s]*(?=@)")
@@ -43,11 +46,10 @@ def configure_logging(level: str = "info", format: str = "text") -> None:  # noq
 
 
 def discreet(text: str) -> str:
-    """The text without passwords in addresses, and places only to about a kilometre."""
-    return _PLACE.sub(
-        lambda found: f"{_rounded(found[1])}{found[2]}{_rounded(found[3])}",
-        without_passwords(text),
-    )
+    """The text without passwords in addresses; places only to about a kilometre, in keys not."""
+    text = _PLACE_KEY.sub(r"\1…", without_passwords(text))
+    text = _NAMED.sub(lambda found: f"{found[1]}{_rounded(found[2])}", text)
+    return _PLACE.sub(lambda found: f"{_rounded(found[1])}{found[2]}{_rounded(found[3])}", text)
 
 
 def _rounded(degrees: str) -> str:

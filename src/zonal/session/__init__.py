@@ -33,7 +33,7 @@ from zonal.session.replies import Replies, ReplyFailure
 from zonal.session.router import DEFAULT_ENDPOINT, Router
 from zonal.session.sample import Sample, Source
 from zonal.session.scope import Scope
-from zonal.session.security import Security, read_users
+from zonal.session.security import Security, read_users, refuse_open_listeners
 from zonal.session.services import AttestationService, KeyService
 from zonal.session.session import Session
 from zonal.session.stamps import micros_of_stamp, ntp64_of, stamp_from_parts, stamp_parts
@@ -87,6 +87,7 @@ __all__ = [
     "ntp64_of",
     "open",
     "read_users",
+    "refuse_open_listeners",
     "rfc3339",
     "stamp_from_parts",
     "stamp_parts",

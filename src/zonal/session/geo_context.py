@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from zonal.errors import AttachmentError, GeometryError
 from zonal.geo import Area, Cell, Point, area_from_bytes
-from zonal.keys import POINT_SIZES, PointForm, pack_point, unpack_point
+from zonal.keys import POINT_SIZES, PointForm, checked_cell, pack_point, unpack_point
 
 if TYPE_CHECKING:
     from zonal.keys import Place
@@ -224,7 +224,8 @@ def _read_place(
     data: bytes, form: PointForm, flags: int, offset: int, expression: str
 ) -> tuple[Place | None, int]:
     if flags & _CELL:
-        return Cell(*_CELL_ID.unpack_from(data, offset)), offset + _CELL_ID.size
+        cell = Cell(*_CELL_ID.unpack_from(data, offset))
+        return checked_cell(cell, expression), offset + _CELL_ID.size
     if form is PointForm.NONE:
         return None, offset
     end = offset + POINT_SIZES[form]

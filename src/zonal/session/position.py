@@ -94,7 +94,7 @@ class Position:
         if not attested:
             return True
         found = self.attestation
-        return found is not None and found.is_current(time.time()) and found.is_inside(fence)
+        return found is not None and found.holds_in(fence, time.time())
 
     def current(self, *, renew: bool = False) -> Point:
         """The position, asked anew when its lifetime is over (or when `renew` says so)."""

@@ -297,7 +297,8 @@ class Session(Located, Vouched, Asking, Watching, Closing):
             self._closed.set()
         try:
             parts = (self._followers, self._sending, self._receiving, self._parts.announcements)
-            close_all(part.close for part in (*parts, self.keyring))
+            closings = (part.close for part in (*parts, self.keyring))
+            close_all((self.stop_requesting, *closings))
         finally:
             self.zenoh.close()
 

@@ -2,25 +2,60 @@
 
 from __future__ import annotations
 
+import logging
+import threading
 import time
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import zenoh
 
-from zonal.errors import AttestationError
+from zonal.errors import AttestationError, ZonalError
 from zonal.trust import Attestation, AttestationRequest, Holder, TrustedIssuers, check_zone
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from zonal.session.followers import Followers
     from zonal.session.keyring import Keyring
     from zonal.session.position import Position
 
+logger = logging.getLogger(__name__)
+
 ATTEST = "@zonal/attest"
 """Under it, by name, attesters are asked."""
 ANSWER_WITHIN_S = 5.0
+_RENEW_AFTER = 2 / 3
+_ASK_AGAIN_S = 2.0
+
+
+class AttestationKeeper:
+    """A thread that renews an attested position before it expires."""
+
+    def __init__(self, request: Callable[[], Attestation], first: Attestation) -> None:
+        self._request = request
+        self._lifetime_s = first.lifetime_s
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="zonal-attest", daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        pause_s = self._lifetime_s * _RENEW_AFTER
+        while not self._ended.wait(pause_s):
+            try:
+                self._lifetime_s = self._request().lifetime_s
+                pause_s = self._lifetime_s * _RENEW_AFTER
+            except (ZonalError, zenoh.ZError) as error:
+                logger.warning("the attested position was not renewed: %s", error)
+                pause_s = min(_ASK_AGAIN_S, pause_s)
+            except Exception:  # whatever the user's evidence raises
+                logger.exception("the attested position was not renewed")
+                pause_s = min(_ASK_AGAIN_S, pause_s)
+
+    def close(self) -> None:
+        """End the thread."""
+        self._ended.set()
+        self._thread.join(2 * ANSWER_WITHIN_S)
 
 
 class Vouched:
@@ -28,6 +63,7 @@ class Vouched:
 
     zenoh: zenoh.Session
     keyring: Keyring
+    _keeper: AttestationKeeper | None = None
     _position: Position
     _followers: Followers
 
@@ -66,9 +102,36 @@ class Vouched:
         return found
 
     def request_attestation(
-        self, attester: str, evidence: bytes = b"", *, timeout: float = ANSWER_WITHIN_S
+        self,
+        attester: str,
+        evidence: bytes | Callable[[], bytes] = b"",
+        *,
+        keep: bool = False,
+        timeout: float = ANSWER_WITHIN_S,
     ) -> Attestation:
-        """Ask an attester on the network (`zonal attest serve`) for a token, and present it."""
+        """Ask an attester on the network (`zonal attest serve`) for a token, and present it.
+
+        With `keep` it is asked again, with new evidence where that is a function, when two thirds
+        of a token's lifetime are over; `AttestationError` only if the first is refused.
+        """
+
+        def request() -> Attestation:
+            given = evidence() if callable(evidence) else evidence
+            return self._request(attester, given, timeout)
+
+        found = request()
+        if keep:
+            self.stop_requesting()
+            self._keeper = AttestationKeeper(request, found)
+        return found
+
+    def stop_requesting(self) -> None:
+        """Ask for no more tokens."""
+        if self._keeper is not None:
+            self._keeper.close()
+            self._keeper = None
+
+    def _request(self, attester: str, evidence: bytes, timeout: float) -> Attestation:
         request = AttestationRequest(self.subject, self.holder.public_key, evidence)
         replies = self.zenoh.get(
             f"{ATTEST}/{check_zone(attester)}", payload=request.to_bytes(), timeout=timeout,

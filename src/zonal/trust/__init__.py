@@ -3,7 +3,8 @@
 `rules` decides (with `patterns` for topics and `who` for users), `rules_file` reads `rules.toml`,
 `plausibility` judges how positions change, `router_rules` makes a Zenoh router's access control of
 rules (with sets of cells from `cell_ranges`); `shared_secret` and `replay` are what those who know
-a secret recognise each other by.
+a secret recognise each other by; `attestation` signs and verifies positions, `zone_keys` derives
+the keys of zones and hands them over, `seal` encrypts payloads.
 """
 
 from zonal.trust.attestation import (
@@ -13,6 +14,7 @@ from zonal.trust.attestation import (
     Attester,
     TrustedIssuers,
     new_private_pem,
+    read_token,
     token_from_text,
     token_to_text,
 )
@@ -85,6 +87,7 @@ __all__ = [
     "read_places",
     "read_question",
     "read_rules",
+    "read_token",
     "seal_bytes",
     "seal_payload",
     "sealed_head",

@@ -83,6 +83,10 @@ class Attestation(NamedTuple):
         """Whether the whole cell lies in the area."""
         return holds_cell(area, self.cell)
 
+    def holds_in(self, area: Area, now: float) -> bool:
+        """Whether the subject is attested to be in the area now."""
+        return self.is_current(now) and self.is_inside(area)
+
 
 class AttestationRequest(NamedTuple):
     """What somebody who wants to be attested tells: byte 0xA4, holder (32), subject (1, n), rest.
@@ -282,7 +286,7 @@ def private_key(pem: bytes) -> Any:
     try:
         key = serialization.load_pem_private_key(pem, None)
     except (ValueError, TypeError) as error:
-        raise TrustError(f"this is no private key in PEM: {error}") from error
+        raise TrustError("this is no private key in PEM; `zonal attest key` makes one") from error
     if not isinstance(key, ed25519.Ed25519PrivateKey):
         raise TrustError("this is no Ed25519 key; `zonal attest key` makes one")
     return key

@@ -26,15 +26,23 @@ class ReplayGuard(Generic[S]):
         self._mask = (1 << window) - 1
         self._seen: OrderedDict[S, tuple[int, int]] = OrderedDict()
 
+    def is_fresh(self, sender: S, number: int) -> bool:
+        """Whether `is_news` would say yes; nothing is noted."""
+        if sender not in self._seen:
+            return True
+        highest, bits = self._seen[sender]
+        behind = highest - number
+        return behind < 0 or (behind < self._window and not bits >> behind & 1)
+
     def is_news(self, sender: S, number: int) -> bool:
         """Whether this number of the sender was not taken before; from now on it was."""
+        if not self.is_fresh(sender, number):
+            return False
         highest, bits = self._seen.get(sender, (number - 1, 0))
         ahead = number - highest
         if ahead > 0:
             bits = (bits << ahead | 1) & self._mask if ahead < self._window else 1
             highest = number
-        elif -ahead >= self._window or bits >> -ahead & 1:
-            return False
         else:
             bits |= 1 << -ahead
         self._seen[sender] = (highest, bits)

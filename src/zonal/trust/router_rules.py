@@ -22,8 +22,8 @@ from zonal.keys import (
     EVERY_FENCE,
     Encoding,
     Role,
+    announcements_key,
     check_topic,
-    encoding_key,
     encoding_named,
     encodings,
     fences_at,
@@ -41,7 +41,6 @@ _FENCE_CELLS = 16
 _SAME = {"+": ONE, "#": MANY}
 _RECOVERY = "@adv/**"
 """Behind a key: what Zenoh's advanced publishers answer for and tell there."""
-_ANNOUNCED = "@by/*"
 _INGRESS, _EGRESS = "ingress", "egress"
 _ANYBODY = "anonymous"
 
@@ -178,6 +177,8 @@ class _Compiling:
         made = _Made(f"{name} may {action}", "allow", action)
         made.add_messages(_unique(key for reach in kept for key in self._keys(reach)))
         made.add_topics(_unique(key for topic in topics for key in _whole_topic(topic)))
+        free = [reach.topic for reach in kept if reach.places.is_everywhere]
+        made.add_announcements(_unique(key for topic in free for key in _announced(topic)))
         if not partly:
             return made.rules
         self.notes.append(
@@ -303,10 +304,12 @@ def _whole_topic(topic: str) -> list[str]:
     """The key expressions of all that can be declared or asked for a topic."""
     located = [topic, *_everywhere(topic)]
     keys = [*located, *(join(key, EVERY_FENCE) for key in located)]
-    announced = [
-        join(encoding_key(topic, kind), _ANNOUNCED) for kind in encodings() if kind.announces_areas
-    ]
-    return [*keys, *announced, *(join(key, _RECOVERY) for key in keys)]
+    return [*keys, *(join(key, _RECOVERY) for key in keys)]
+
+
+def _announced(topic: str) -> list[str]:
+    """The key expressions of tokens by which areas are announced that routers cannot match."""
+    return [announcements_key(topic, kind) for kind in encodings() if kind.announces_areas]
 
 
 def _unique(keys: Iterable[str]) -> list[str]:
@@ -352,6 +355,14 @@ class _Made:
             case Action.QUERY:
                 self._add(_INGRESS, ["query"], keys)
                 self._add(_EGRESS, ["declare_queryable"], keys)
+
+    def add_announcements(self, keys: list[str]) -> None:
+        """Rules for those who hear or answer in an area of theirs, and those who send to such."""
+        if self.action is not Action.QUERY:
+            self._add(_INGRESS, ["liveliness_token"], keys)
+        if self.action is not Action.SUBSCRIBE:
+            self._add(_INGRESS, ["liveliness_query", "declare_liveliness_subscriber"], keys)
+            self._add(_EGRESS, ["liveliness_token"], keys)
 
     def _add(self, flow: str, messages: list[str], keys: list[str]) -> None:
         if keys:

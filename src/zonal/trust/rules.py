@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from zonal.geo import (
     Area,
+    Box,
     Cell,
     Circle,
     Everywhere,
@@ -285,11 +286,18 @@ class Rules:
         whole = given is None or any(
             rule.area is None or _within(asked, rule.area) for rule in found
         )
-        reason = "" if whole else f"only a part of what you asked for is allowed (by {names})"
+        reason = "" if whole else f"only a part of what you asked for is allowed{_where(given)}"
         return HearingVerdict(
             allowed=True, rule=names, reason=reason, precision_m=_finest(found), area=given,
             narrowed=not whole,
         )  # fmt: skip
+
+
+def _where(area: Area | None) -> str:
+    if area is None or area.is_ego_centric:
+        return ""
+    south, west, north, east = (getattr(area.bounds, name) for name in Box.__slots__)
+    return f", between {south:.4f},{west:.4f} and {north:.4f},{east:.4f}"
 
 
 def _part_of(rule: Rule, asked: Area) -> Area | None:

@@ -15,8 +15,8 @@ The modules, in the order of a request's way:
    grants (`tokens`, `grants`), `parameters` reads the query string in the words of `vocabulary`.
 4. PUT and DELETE go to `publishing`, GET to `shared_queries`, event streams to `feed`, which has a
    `stream` for each reader.
-5. `presentation` writes samples as JSON, `problem` what went wrong; `metrics` counts what this
-   server does, `meter` what others publish.
+5. `presentation` writes samples as JSON, `problem` what went wrong; `guest_book` logs who came and
+   was refused, `metrics` counts what this server does, `meter` what others publish.
 
 `demo` is a city to look at.
 """

@@ -26,16 +26,17 @@ from zonal.web.access import WebAccess
 from zonal.web.assets import SWAGGER, maplibre_folder, swagger_folder
 from zonal.web.exchange import Exchange
 from zonal.web.feed import Feeds
+from zonal.web.guest_book import note_refusal
 from zonal.web.memory import EventMemory
 from zonal.web.metrics import Metrics
 from zonal.web.openapi import document
 from zonal.web.overlay import cover_of, grid_of, routers
 from zonal.web.parameters import read_parameters
 from zonal.web.places import places_file, places_named
-from zonal.web.problem import Problem, note_refusal, problem_of
+from zonal.web.problem import Problem, problem_of
 from zonal.web.rest import Rest
 from zonal.web.tiles import MapTiles, TileArchive, about, tiles_of
-from zonal.web.visitors import Visitors
+from zonal.web.visitors import Visitors, cost_of
 from zonal.web.world import world_folder, world_in
 
 if TYPE_CHECKING:
@@ -126,7 +127,7 @@ class Application:
         most = self.options.limits.connections_per_address
         try:
             with visitor.holding("requests", most):
-                visitor.pay(request.query, now)
+                visitor.pay(cost_of(request.query), now)
                 await self._answer(request, visitor)
         except Problem as problem:
             self.metrics.count("zonal_requests", request.method, str(problem.status))

@@ -13,6 +13,7 @@ import uvicorn
 
 from zonal.web.connections import HttpConnection
 from zonal.web.problem import Problem
+from zonal.web.visitors import CONNECTION_COST, HANDSHAKE_COST
 
 if TYPE_CHECKING:
     from zonal.web.connections import Connections
@@ -113,7 +114,10 @@ class Doorway(uvicorn.Server):
             raise Problem(503, f"all {self._most} connections of this server are in use")
         with contextlib.ExitStack() as stack:
             if not self._visitors.is_proxy(host):
-                visitor = self._visitors.at(host, asyncio.get_running_loop().time())
+                now = asyncio.get_running_loop().time()
+                visitor = self._visitors.at(host, now)
+                cost = CONNECTION_COST if self.config.ssl is None else HANDSHAKE_COST
+                visitor.pay(cost, now, and_keep=1.0)  # for what it is going to ask
                 most = self._limits.connections_per_address
                 stack.enter_context(visitor.holding("connections", most))
             self._inside += 1

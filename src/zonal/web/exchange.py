@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from zonal.web.problem import Problem, note_refusal
+from zonal.web.guest_book import note_refusal
+from zonal.web.problem import Problem
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable

@@ -4,20 +4,10 @@ from __future__ import annotations
 
 import http
 import json
-import logging
-import time
-from typing import TYPE_CHECKING
 
 import zenoh
 
 from zonal.errors import ClosedError, NetworkError, WebError, ZonalError
-from zonal.runtime import SparingLog
-
-if TYPE_CHECKING:
-    from starlette.types import Scope
-
-_log = SparingLog(logging.getLogger("zonal.web"))
-_REFUSALS = frozenset({401, 403, 421, 429})
 
 
 class Problem(WebError):  # noqa: N818  (the word of RFC 9457)
@@ -58,17 +48,3 @@ def problem_of(error: Exception) -> Problem | None:
             # Zenoh's messages end in the place in its source code.
             return Problem(400, str(error).split(" at ")[0])
     return None
-
-
-def note_refusal(scope: Scope, problem: Problem) -> None:
-    """Log who was refused, and why; not what was asked for, which may say where somebody is."""
-    if problem.status in _REFUSALS:
-        told = {
-            "event": "refused",
-            "address": scope.get("visitor"),
-            "method": scope.get("method"),
-            "status": problem.status,
-            "reason": problem.detail,
-        }
-        shown = "%(method)s from %(address)s is refused: %(status)s %(reason)s"
-        _log.write(logging.WARNING, shown, told, time.monotonic())

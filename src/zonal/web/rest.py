@@ -17,6 +17,7 @@ from zonal.session import DEFAULT_TIMEOUT_S, NearSample, Sample, is_admin
 from zonal.trust import Action
 from zonal.web.feed import FeedSelection, Reader
 from zonal.web.grants import ANYBODY, Asked
+from zonal.web.guest_book import noted_stream
 from zonal.web.metrics import PLAIN, label_of_encodings
 from zonal.web.parameters import Parameters, read_parameters
 from zonal.web.presentation import to_geojson, to_html, to_json
@@ -285,7 +286,8 @@ class Rest:
             watch = asyncio.create_task(request.wait_until_gone())
             watch.add_done_callback(lambda _: stream.close())
             try:
-                await request.respond_piecewise(_STREAM_HEADERS, stream)
+                with noted_stream(reader.visitor.name, grant.name):
+                    await request.respond_piecewise(_STREAM_HEADERS, stream)
             finally:
                 watch.cancel()
 

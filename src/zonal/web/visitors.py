@@ -21,6 +21,13 @@ if TYPE_CHECKING:
 _LATER = ((b"retry-after", b"1"), (b"connection", b"close"))
 _BYTES_A_REQUEST = 256
 """So many bytes of a query string cost as much as a request: reading long shapes takes time."""
+CONNECTION_COST, HANDSHAKE_COST = 1.0, 5.0
+"""Requests that a connection, and one over TLS, costs as much as."""
+
+
+def cost_of(query: bytes) -> float:
+    """How many requests a request with this query string costs as much as."""
+    return 1.0 + len(query) / _BYTES_A_REQUEST
 
 
 class Visitor:
@@ -45,13 +52,12 @@ class Visitor:
         open_here = any(self.held.values()) or self.selections
         return not open_here and self._allowance >= self._limits.burst_of_requests
 
-    def pay(self, query: bytes, now: float) -> None:
-        """Take a request from the allowance, or refuse it."""
+    def pay(self, cost: float, now: float, *, and_keep: float = 0.0) -> None:
+        """Take what so many requests cost from the allowance, and leave so much, or refuse."""
         if not self._limits.requests_per_second:
             return
         self._earn(now)
-        cost = 1.0 + len(query) / _BYTES_A_REQUEST
-        if self._allowance < cost:
+        if self._allowance < cost + and_keep:
             rate = self._limits.requests_per_second
             raise Problem(429, f"more than {rate:g} requests a second from {self.name}", _LATER)
         self._allowance -= cost
