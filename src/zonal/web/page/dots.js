@@ -75,7 +75,7 @@ function shapesTexture(gl) {
     gl.TEXTURE_2D_ARRAY, 0, 0, 0, layer, picture.width, picture.width, 1, gl.RGBA, gl.UNSIGNED_BYTE, picture,
   ));
   gl.generateMipmap(gl.TEXTURE_2D_ARRAY);
-  gl.texParameteri(gl.TEXTURE_2D_ARRAY, gl.TEXTURE_MIN_FILTER, gl.LINEAR_MIPMAP_LINEAR);
+  gl.texParameteri(gl.TEXTURE_2D_ARRAY, gl.TEXTURE_MIN_FILTER, gl.LINEAR_MIPMAP_NEAREST);
   for (const edge of [gl.TEXTURE_WRAP_S, gl.TEXTURE_WRAP_T]) gl.texParameteri(gl.TEXTURE_2D_ARRAY, edge, gl.CLAMP_TO_EDGE);
   return texture;
 }
