@@ -36,7 +36,7 @@ def opened(chrome: Browser, url: str, **options: object) -> Page:
 def pixel(page: Page, east_m: float) -> tuple[float, float]:
     """Where a place east of the centre is on the screen."""
     lon = CENTRE.lon + east_m / 78_000
-    at = page.evaluate("(p) => zonal.map.latLngToContainerPoint(p)", [CENTRE.lat, lon])
+    at = page.evaluate("(p) => zonal.map.project(p)", [lon, CENTRE.lat])
     return at["x"], at["y"]
 
 
@@ -72,7 +72,7 @@ def main(folder: Path) -> None:
             page.wait_for_timeout(2_000)
             screenshot(page, folder / "web-past.png")
             page.evaluate("zonal.history.live()")
-            page.evaluate("zonal.map.setView([45, 10], 5, { animate: false })")
+            page.evaluate("zonal.map.jumpTo({ center: [10, 45], zoom: 4 })")
             page.wait_for_timeout(3_000)
             screenshot(page, folder / "web-world.png")
             left = opened(chrome, demo.server.url, **desk)

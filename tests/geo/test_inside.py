@@ -32,6 +32,13 @@ def test_boxes_at_the_antimeridian_lie_within_each_other() -> None:
     assert not is_within(Box(-10, 178, 10, -176), Box(-11, 177, 11, -177))
 
 
+def test_the_antimeridian_is_one_line_from_both_sides() -> None:
+    west, east = Box(-80, -180, 0, 0), Box(-80, -179.5, 0, 180)
+    common = common_part(west, east)
+    assert common is not None
+    assert common.contains(Point(-80, -180))
+
+
 def test_only_everywhere_holds_everywhere() -> None:
     assert is_within(Everywhere(), Everywhere())
     assert not is_within(Everywhere(), Box(-90, -180, 90, 180))

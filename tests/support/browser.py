@@ -13,7 +13,8 @@ from playwright.sync_api import Browser, ConsoleMessage, Page, Request, sync_pla
 FLAGS = [
     "--headless",
     "--no-sandbox",
-    "--disable-gpu",
+    "--use-angle=swiftshader",  # WebGL by the processor
+    "--enable-unsafe-swiftshader",
     "--disable-quic",
     "--no-first-run",
     "--disable-background-networking",

@@ -18,7 +18,7 @@ from command_line import line_with, run_zonal, running_zonal
 from events import Event, EventReader
 from network import eventually, wait_for_match
 from served import Web
-from zonal.geo import Circle, Point, area_from_geojson, distance_m, planar_of
+from zonal.geo import Circle, Point, area_from_geojson, destination, distance_m, planar_of
 from zonal.web.demo import Demo, DemoOptions, topics
 from zonal.web.demo.city import (
     ALERT_ABOVE,
@@ -47,6 +47,13 @@ def test_nobody_jumps() -> None:
     for mover in (*city.cars, *city.walkers):
         for second in range(0, 900, 7):
             assert distance_m(mover.place(second), mover.place(second + 1)) < 20
+
+
+def test_cars_drive_where_they_head_to() -> None:
+    for car in make_city().cars:
+        for second in range(0, 900, 70):
+            ahead = destination(car.place(second), car.heading(second), 0.5)
+            assert distance_m(ahead, car.place(second + 0.5 / abs(car.speed_ms))) < 0.1
 
 
 def test_the_cloud_crosses_the_city_and_leaves() -> None:

@@ -46,6 +46,20 @@ def test_a_stream_tells_who_comes_and_goes(web: Web) -> None:
     assert set(leave.data["previous"]) == {"lat", "long"}
 
 
+def test_things_of_one_key_are_told_apart_by_a_member_of_their_values(web: Web) -> None:
+    detect = "shape=circle&r=500&detect=enter,leave&thing=id"
+    with EventReader(f"{web.url}/city/car?{NEAR}&{detect}") as reader:
+        for key in reader.next().data["declared"]:
+            wait_for_match(web.sensor.zenoh, key)
+        for name, metres in (("a", 100), ("b", 510), ("b", 200), ("a", 510)):
+            place = destination(DUOMO, 90, metres)
+            web.sensor.put("city/car", {"id": name}, location=place)
+        web.sensor.put("city/car", "no JSON", location=DUOMO)
+        told = [(each.name, each.data["thing"]) for each in (reader.next() for _ in range(4))]
+    things = ("city/car/a", "city/car/b", "city/car/a", "city/car")
+    assert told == list(zip(("enter", "enter", "leave", "enter"), things, strict=True))
+
+
 @pytest.mark.parametrize(
     ("query", "accept", "wrong"),
     [
@@ -54,6 +68,7 @@ def test_a_stream_tells_who_comes_and_goes(web: Web) -> None:
         (f"within=3&{NEAR}", "*/*", "nearest"),
         (f"nearest=3&{NEAR}&shape=circle&r=5", "*/*", "shape"),
         ("detect=enter", "text/event-stream", "shape"),
+        (f"{NEAR}&shape=circle&r=5&thing=id", "text/event-stream", "detect"),
         (f"{NEAR}&shape=circle&r=5&detect=arrive", "text/event-stream", "arrive"),
         (f"{NEAR}&shape=circle&r=5&detect=dwell:60", "text/event-stream", "dwell:60s"),
         (f"{NEAR}&shape=circle&r=5&detect=enter,dwell", "text/event-stream", "belong together"),

@@ -54,5 +54,5 @@ def test_the_whole_world_is_small_enough_to_send(web: Web) -> None:
     answer = web.http.get(url)
     assert len(answer.content) < 1_000_000
     kinds = {feature["properties"]["kind"] for feature in answer.json()["features"]}
-    assert kinds == {"land", "lake", "border"}
+    assert kinds - {"place"} == {"land", "lake", "border"}
     assert web.http.get("/-/world").status_code == 400

@@ -42,7 +42,9 @@ def serve(
     layer: Annotated[
         list[Path] | None, typer.Option(help="GeoJSON file to show; repeatable.")
     ] = None,
-    tiles: Annotated[str, typer.Option(help="Address of map tiles; none: works offline.")] = "",
+    tiles: Annotated[
+        str, typer.Option(help="Map tiles: an address, or a PMTiles file; none: works offline.")
+    ] = "",
     token_file: Annotated[
         Path | None, typer.Option(help="Tokens and what they grant, from `zonal token`.")
     ] = None,

@@ -65,6 +65,14 @@ def _is_polar(bounds: Box) -> bool:
     return max(abs(bounds.min_lat), abs(bounds.max_lat)) == 90.0 or bounds.width_deg >= 360.0
 
 
+def _is_at_seam(bounds: Box) -> bool:
+    touches = (
+        min(bounds.min_lon, bounds.max_lon) <= -180.0
+        or max(bounds.min_lon, bounds.max_lon) >= 180.0
+    )
+    return bounds.crosses_antimeridian or touches or _is_polar(bounds)
+
+
 def _spans(outer: Box, inner: Box) -> bool:
     """Whether a box that goes all around holds one that does, or that holds a pole."""
     return (
@@ -91,7 +99,7 @@ def common_part(a: Area, b: Area) -> Area | None:
     if is_within(b, a):
         return b
     if isinstance(a, PlanarArea) and isinstance(b, PlanarArea):
-        seam = any(box.crosses_antimeridian or _is_polar(box) for box in (a.bounds, b.bounds))
+        seam = any(map(_is_at_seam, (a.bounds, b.bounds)))
         figure = shapely.intersection(a.planar, b.planar)
         polygons = [part for part in shapely.get_parts(figure) if part.area > 0]
         if not seam and polygons:

@@ -24,6 +24,8 @@ _UNWEIGHED = 256
 _BATCH = 1_024
 _LANE_BATCH = 512
 """So few that the objects made of them do not set the garbage collector to work (from 700 on)."""
+_LANE_LOOKS = 8
+"""So often at most a lane is read before the queue gets its turn."""
 _BACKLOG = 16
 _NAP_S = 0.0005
 """A reader with a backlog sleeps so long between two looks: whoever brings items then gets the
@@ -132,14 +134,9 @@ class Arrivals:
         me, get, waiting = threading.current_thread(), self._queue.get, self._queue.qsize
         while self._reader is me:
             if self._lanes:
-                there = waiting()
-                busy = self._read_lanes()
-                if self._reader is not me:
+                if not self._read_lanes_and_queue():
                     return
-                if not there:
-                    if not busy:
-                        time.sleep(_NAP_S)
-                    continue
+                continue
             first = get()
             more = waiting()
             if not more and first is not None:
@@ -150,23 +147,46 @@ class Arrivals:
                 self._waiting_bytes = 0
             if not self._hand_over(batch):
                 return
-            if more > _BACKLOG and not self._lanes:
+            if more > _BACKLOG:
                 time.sleep(_NAP_S)
 
-    def _read_lanes(self) -> bool:
-        """Look once into each lane; whether there was anything. Ends early with the reader."""
-        me, busy = self._reader, False
+    def _read_lanes_and_queue(self) -> bool:
+        """Look into all lanes, then read what waited in the queue before; whether to go on.
+
+        What came by a lane before something in the queue is so read before it.
+        """
+        me, get = threading.current_thread(), self._queue.get
+        there = self._queue.qsize()
+        busy = self._read_lanes(wholly=there > 0)
+        if self._reader is not me:
+            return False
+        if there:
+            self._waiting_bytes = 0 if there <= _BATCH else self._waiting_bytes
+            return self._hand_over([get() for _ in range(min(there, _BATCH))])
+        if not busy:
+            time.sleep(_NAP_S)
+        return True
+
+    def _read_lanes(self, *, wholly: bool) -> bool:
+        """Take from each lane, once or all it has; whether there was anything.
+
+        Ends early where another reader has taken over.
+        """
+        me, busy = threading.current_thread(), False
         for lane in self._lanes:
             receiver, take = lane
-            items = take(_LANE_BATCH)
+            for _ in range(_LANE_LOOKS if wholly else 1):
+                items = take(_LANE_BATCH)
+                if items:
+                    busy = True
+                    self._give(receiver, items)
+                if self._reader is not me:
+                    return busy
+                if not items:
+                    break
             if items is None:
                 with self._lock:
                     self._lanes = tuple(each for each in self._lanes if each is not lane)
-            elif items:
-                busy = True
-                self._give(receiver, items)
-            if self._reader is not me:
-                break
         return busy
 
     def _hand_over(self, batch: list[tuple[Receiver, Any] | None]) -> bool:
@@ -187,7 +207,7 @@ class Arrivals:
         self.is_at_the_end = False
         for receiver, items in by_receiver.items():
             self._give(receiver, items)
-        while not open_ and self._read_lanes():
+        while not open_ and self._read_lanes(wholly=True):
             pass  # what has arrived is read
         self.is_at_the_end = True
         return open_

@@ -7,7 +7,6 @@ by a thread for each channel or, as here, by a reader that has no time to sleep 
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import time
 from typing import TYPE_CHECKING, Any
@@ -22,8 +21,11 @@ CAPACITY = 2_048
 HEAVY = 16 * 1024
 """Larger messages do not come by a lane, whose bytes nobody counts while they wait."""
 
-_DOUBTFUL_S = 0.05
-"""So long after a change of the way a message may still come by the other one."""
+_DOUBTFUL = CAPACITY + 64
+"""So many messages of a lane may have come by the former way, too: all that were there when it
+ended, and one for each of Zenoh's threads that was just handing one over."""
+_DOUBTFUL_S = 1.0
+"""How long one of Zenoh's threads may take from handing a message over here to doing so there."""
 _PATIENCE_S = 0.02
 _LOOKS, _FEW = 256, 8
 """A lane that gave fewer messages a look, over so many looks, is given up."""
@@ -60,14 +62,14 @@ class Lane:
         self._is_open = False
         self._asks_at: float | None = time.monotonic() + _PATIENCE_S
         self._settled = False
-        self._former_gone_at: float | None = None
-        self._taken_since = 0
-        self._ended_at: float | None = None
+        self._doubtful: int | None = None
+        self._ending = False
+        self._empty_at: float | None = None
         self._looks = self._taken = 0
 
     def former_is_gone(self) -> None:
         """The subscriber that the key had before was undeclared; from any thread."""
-        self._former_gone_at = time.monotonic()
+        self._doubtful = _DOUBTFUL
 
     def open(self) -> None:
         """What came by the former way was read."""
@@ -75,7 +77,7 @@ class Lane:
 
     def undeclare(self) -> None:
         """Nothing more comes by it; what is there is still taken. From any thread."""
-        self._ended_at = time.monotonic()
+        self._ending = True
         self._subscriber.undeclare()
 
     def take(self, most: int) -> list[zenoh.Sample] | None:
@@ -85,15 +87,15 @@ class Lane:
                 self._asks_at = None
                 self._ask_to_open(self)
             return []
-        if self._ended_at is not None:
-            return self._take_last(self._ended_at)
-        if not self._settled and self._may_settle():
+        if self._ending:
+            return self._take_last()
+        if self._doubtful is not None and self._doubtful <= 0:
             self._settle()
         items = self._there(most)
         self._looks += 1
         self._taken += len(items)
-        if not self._settled and self._former_gone_at is not None:
-            self._taken_since += CAPACITY if len(items) < most else most
+        if self._doubtful is not None:
+            self._doubtful -= len(items)
         if self._looks == _LOOKS:
             if self._taken < _FEW * _LOOKS or (items and len(items[0].payload) > HEAVY):
                 self._on_idle()
@@ -102,27 +104,22 @@ class Lane:
 
     def _there(self, most: int) -> list[zenoh.Sample]:
         items: list[zenoh.Sample] = []
-        with contextlib.suppress(zenoh.ZError):  # read empty, and nobody fills it any more
+        try:
             items.extend(itertools.islice(iter(self._try_recv, None), most))
+        except zenoh.ZError:  # read empty, and nobody can fill it any more
+            self._empty_at = self._empty_at or time.monotonic()
         return items
 
-    def _may_settle(self) -> bool:
-        """Whether all that came by both ways has been taken: it was read empty, or once over."""
-        gone_at = self._former_gone_at
-        if gone_at is None or time.monotonic() - gone_at < _DOUBTFUL_S:
-            self._taken_since = 0
-            return False
-        return self._taken_since >= CAPACITY
-
     def _settle(self) -> None:
-        self._settled = True
-        self._on_settled()
-
-    def _take_last(self, ended_at: float) -> list[zenoh.Sample] | None:
-        items = self._there(CAPACITY)
-        if items or time.monotonic() - ended_at < _DOUBTFUL_S:
-            return items
+        self._doubtful = None
         if not self._settled:
-            self._settle()
+            self._settled = True
+            self._on_settled()
+
+    def _take_last(self) -> list[zenoh.Sample] | None:
+        items = self._there(CAPACITY)
+        if self._empty_at is None or time.monotonic() - self._empty_at < _DOUBTFUL_S:
+            return items
+        self._settle()
         self._on_end()
         return None

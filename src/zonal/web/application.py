@@ -23,7 +23,7 @@ from zonal.keys import encodings
 from zonal.runtime import CONTENT_TYPE
 from zonal.trust import Action
 from zonal.web.access import WebAccess
-from zonal.web.assets import SWAGGER, leaflet_folder, swagger_folder
+from zonal.web.assets import SWAGGER, maplibre_folder, swagger_folder
 from zonal.web.exchange import Exchange
 from zonal.web.feed import Feeds
 from zonal.web.guest_book import note_refusal
@@ -32,8 +32,10 @@ from zonal.web.metrics import Metrics
 from zonal.web.openapi import document
 from zonal.web.overlay import cover_of, grid_of, routers
 from zonal.web.parameters import read_parameters
+from zonal.web.places import places_file, places_named
 from zonal.web.problem import Problem, problem_of
 from zonal.web.rest import Rest
+from zonal.web.tiles import MapTiles, TileArchive, about, tiles_of
 from zonal.web.visitors import Visitors, cost_of
 from zonal.web.world import world_folder, world_in
 
@@ -66,9 +68,14 @@ _FREE = frozenset(
     {"/", "/health", "/ready", "/docs", "/openapi.json", "/favicon.ico", "/robots.txt"}
     | {"/-/docs", "/-/openapi.json"}
 )
-_FREE_FOLDERS = ("/-/page/", "/-/leaflet/", "/-/swagger/")
+_FREE_FOLDERS = ("/-/page/", "/-/maplibre/", "/-/swagger/", "/-/tiles/")
 """What says nothing about data: for these nobody needs a token."""
 _POLICY = "default-src 'self'; img-src 'self' data:; base-uri 'none'"
+_MAP_POLICY = (
+    "default-src 'self'; img-src 'self' data: blob: {tiles}; connect-src 'self' {tiles}; "
+    "worker-src blob:; base-uri 'none'"
+)
+"""MapLibre's workers begin as blobs; tiles are loaded from where the operator says."""
 
 
 class Application:
@@ -81,6 +88,7 @@ class Application:
         self.visitors = Visitors(options.limits, options.proxies)
         self._session = session
         self._meter = meter
+        self._tiles = tiles_of(options.view.tiles, options.view.attribution)
         self.feeds = Feeds(session, options.limits, self.metrics, meter)
         events = options.view.events
         self._memory = EventMemory(session, events) if events else None
@@ -171,7 +179,9 @@ class Application:
             Route("/-/openapi.json", self._openapi),
             Route("/-/docs", self._docs),
             *(Route(f"/-/swagger/{name}", self._swagger) for name in SWAGGER),
-            Mount("/-/leaflet", StaticFiles(directory=leaflet_folder())),
+            Route("/-/places", self._places),
+            Route("/-/tiles/{z:int}/{x:int}/{y:int}", self._tile),
+            Mount("/-/maplibre", StaticFiles(directory=maplibre_folder())),
             Mount("/-/page", StaticFiles(directory=PAGE)),
         ]
 
@@ -179,8 +189,8 @@ class Application:
         return FileResponse(PAGE / "index.html", headers=self._page_headers())
 
     def _page_headers(self) -> dict[str, str]:
-        tiles = self.options.view.tiles.partition("/{")[0].replace("{s}", "*")
-        policy = _POLICY.replace("data:", f"data: {tiles}")
+        origin = self._tiles.origin if isinstance(self._tiles, MapTiles) else ""
+        policy = _MAP_POLICY.format(tiles=origin)
         return {"content-security-policy": policy, "cache-control": "no-cache"}
 
     async def _metrics_page(self, request: Request) -> Response:
@@ -209,7 +219,9 @@ class Application:
                 "layers": [name for name, _ in view.layers],
                 "encodings": [encoding.name for encoding in encodings()],
                 "meter": self._meter is not None,
+                "tiles": about(self._tiles),
                 "world": world_folder() is not None,
+                "places": places_file() is not None,
                 "may_write": self.access.may_write(grant),
                 "fenced": grant.fenced,
                 "needs_token": self.access.needs_token,
@@ -238,6 +250,19 @@ class Application:
 
     async def _world(self, request: Request) -> Response:
         return await self._computed(world_in, self._box(request)[0])
+
+    async def _places(self, request: Request) -> Response:
+        """Places by their name, for the search of the page."""
+        return await self._computed(places_named, request.query_params.get("name", "")[:100])
+
+    async def _tile(self, request: Request) -> Response:
+        if not isinstance(self._tiles, TileArchive):
+            raise Problem(404, "this server has no tiles of its own: see --tiles")
+        z, x, y = (request.path_params[name] for name in ("z", "x", "y"))
+        found = await asyncio.to_thread(self._tiles.tile, z, x, y)
+        if found is None:
+            return Response(status_code=204)
+        return Response(found, headers=self._tiles.headers, media_type=self._tiles.media_type)
 
     async def _cover(self, request: Request) -> Response:
         parameters = self._overlay_parameters(request)

@@ -1,4 +1,4 @@
-"""Where installed packages have the files that browsers get: Leaflet's and Swagger UI's."""
+"""Where installed packages have the files that browsers get: MapLibre's and Swagger UI's."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from pathlib import Path
 
 from zonal.errors import WebError
 
-LEAFLET = ("leaflet-src.esm.js", "leaflet.css")
+MAPLIBRE = ("maplibre-gl.js", "maplibre-gl.css")
 SWAGGER = ("swagger-ui-bundle.js", "swagger-ui.css")
 
 
-def leaflet_folder() -> Path:
-    """The folder with Leaflet's module and style sheet, from the package XStatic-Leaflet."""
-    return _folder("XStatic-Leaflet", "xstatic/pkg/leaflet/data", LEAFLET, "the map")
+def maplibre_folder() -> Path:
+    """The folder with MapLibre GL's script and style sheet, from the package maplibre."""
+    return _folder("maplibre", "maplibre/srcjs", MAPLIBRE, "the map")
 
 
 def swagger_folder() -> Path:

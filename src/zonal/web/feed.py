@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from zonal.border import FenceEvent
 from zonal.errors import ClosedError
 from zonal.web.grants import ANYBODY
 from zonal.web.metrics import encoding_of_key, label_of_encodings
-from zonal.web.presentation import border_event, event, fence_to_dict, to_event
+from zonal.web.presentation import border_event, event, fence_to_dict, name_of_thing, to_event
 from zonal.web.problem import Problem
 from zonal.web.stream import HEARTBEAT, Stream, framed
 
@@ -48,6 +49,8 @@ class FeedSelection(NamedTuple):
     """What its readers may see."""
     asked: Asked | None = None
     """What they asked for, where that matters for what they may see."""
+    thing: str = ""
+    """At a border, the member of JSON values by which things of one key are told apart."""
 
     @property
     def label(self) -> str:
@@ -236,6 +239,7 @@ class Feeds:
                 hysteresis_m=plan.hysteresis_m,
                 silence_s=plan.silence_s,
                 encoding=selection.encodings or None,
+                name_of=partial(name_of_thing, member=selection.thing) if selection.thing else None,
             )
         return self._session.declare_subscriber(
             selection.key,

@@ -95,7 +95,8 @@ class MapView:
     zones: str = ""
     """The key under which aggregates of zones are answered and published."""
     tiles: str = ""
-    """The address of tiles (`https://…/{z}/{x}/{y}.png`); none: nothing leaves the machine."""
+    """Tiles at an address (`https://…/{z}/{x}/{y}.png`, or `.pbf` for vectors), or a PMTiles file;
+    none: nothing leaves the machine."""
     attribution: str = ""
     history: bool = False
     """Whether someone answers queries about the past."""

@@ -46,6 +46,8 @@ class Parameters:
     counters: bool = False
     detect: BorderPlan | None = None
     """Which events at the border of the area are wanted, instead of messages."""
+    thing: str = ""
+    """The member of JSON values by which things of one key are told apart, at a border."""
     nearest: int | None = None
     within_m: float | None = None
     timeout: float | None = None
@@ -90,6 +92,7 @@ def read_parameters(query: bytes, operation: Operation, limits: WebLimits) -> Pa
         fenced=_flag(given, "fenced"),
         counters=_flag(given, "counters"),
         detect=_detect(given),
+        thing=_thing(given),
         nearest=_nearest(given, location, limits),
         within_m=_positive(given, "within", math.inf, "metres"),
         timeout=_positive(given, "timeout", limits.query_seconds, "seconds"),
@@ -108,6 +111,12 @@ def _detect(given: Mapping[str, str]) -> BorderPlan | None:
         return BorderPlan.read(given["detect"])
     except FenceError as error:
         raise Problem(400, f"detect: {error}") from error
+
+
+def _thing(given: Mapping[str, str]) -> str:
+    if "thing" in given and "detect" not in given:
+        raise Problem(400, "parameter 'thing' needs `detect`: whose things are told apart?")
+    return given.get("thing", "")
 
 
 def _nearest(given: Mapping[str, str], location: Point | None, limits: WebLimits) -> int | None:

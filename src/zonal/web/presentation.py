@@ -44,6 +44,16 @@ def value_of(payload: bytes, content_encoding: str) -> Any:
     return base64.b64encode(payload).decode()
 
 
+def name_of_thing(sample: Sample, *, member: str) -> str:
+    """A thing's name: its key and what this member of its JSON value says; else its key alone."""
+    try:
+        value = _decode(sample.payload.to_bytes().decode())
+    except ValueError:
+        return sample.key
+    said = value.get(member) if isinstance(value, dict) else None
+    return sample.key if said is None else f"{sample.key}/{said}"
+
+
 def sample_to_dict(sample: Sample) -> dict[str, Any]:
     """A sample with the members of Zenoh's plug-in, then ours where there is a place."""
     content_encoding = str(sample.content_encoding)

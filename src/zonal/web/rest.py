@@ -273,6 +273,7 @@ class Rest:
             parameters.detect,
             grant,
             asked,
+            parameters.thing,
         )
         listener = None if parameters.fenced else own
         streaming = self._feeds.open(

@@ -71,6 +71,12 @@ PARAMETERS: dict[str, Meaning] = {
         "enter,leave,hysteresis:25m",
         _STREAM,
     ),
+    "thing": Meaning(
+        "string",
+        "of `detect`: the member of JSON values that tells a key's things apart",
+        "id",
+        _STREAM,
+    ),
     "nearest": Meaning("integer", "so many of the nearest to lat and long, sorted", 10, _QUERY),
     "within": Meaning("number", "of the nearest: metres they are away at most", 5000, _QUERY),
     "timeout": Meaning("number", "seconds to wait for replies", 5, _QUERY),

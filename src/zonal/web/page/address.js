@@ -1,5 +1,7 @@
 // What the page shows, in its address: a reload or a shared link shows the same.
 
+import { zoomOf } from "/-/page/ground.js";
+
 /** What the address says; members that it does not have are undefined. */
 export function readAddress() {
   const given = new URLSearchParams(location.hash.slice(1));
@@ -21,7 +23,7 @@ export function readAddress() {
 /** Write it, without a new entry in the browser's history. */
 export function writeAddress({ map, area, encoding, layers, time }) {
   const { lat, lng } = map.getCenter();
-  const said = new URLSearchParams({ map: `${map.getZoom()},${lat.toFixed(5)},${lng.toFixed(5)}` });
+  const said = new URLSearchParams({ map: `${Number(zoomOf(map).toFixed(2))},${lat.toFixed(5)},${lng.toFixed(5)}` });
   if (area) {
     said.set("area", JSON.stringify(area, (_, value) => (typeof value === "number" ? Number(value.toFixed(6)) : value)));
     said.set("encoding", encoding);

@@ -1,132 +1,218 @@
-// Thousands of dots on one canvas: each is a small picture, drawn once and copied where things are.
+// Thousands of moving dots as one layer of the map: their places go straight to the graphics card,
+// with the next frame, without a source that would have to be cut into tiles anew for each move.
 
-import * as L from "/-/leaflet/leaflet-src.esm.js";
+import { SHAPE_NAMES, drawShape } from "/-/page/pictures.js";
 
-const DIRECTIONS = 32;
 const REACH_PX = 10;
-const MERCATOR = 2 * Math.PI;
+const SLOW_MS = 100;
+const LONGEST_PAUSE_MS = 500;
+const WORDS = 8; // of four bytes: x, y, their rests, size, heading, fill with shape, edge
+const ROUND = 0.6; // the radius of a round shape in its picture
+
+const VERTEX = `#version 300 es
+uniform mat4 matrix;
+uniform vec2 eye_high, eye_low;
+uniform float ratio;
+in vec2 high, low, look;
+in vec4 fill, edge;
+out vec4 fill_colour, edge_colour;
+out vec2 turn;
+flat out float shape;
+void main() {
+  vec2 far = (high - eye_high) + (low - eye_low);
+  far.x -= floor(far.x + 0.5); // on the copy of the world that is nearest to the middle
+  gl_Position = matrix * vec4(far, 0.0, 1.0);
+  gl_PointSize = look.x * ratio;
+  turn = vec2(cos(look.y), sin(look.y));
+  fill_colour = fill;
+  edge_colour = edge;
+  shape = fill.a * 255.0;
+}`;
+const FRAGMENT = `#version 300 es
+precision mediump float;
+precision mediump sampler2DArray;
+uniform sampler2DArray shapes;
+in vec4 fill_colour, edge_colour;
+in vec2 turn;
+flat in float shape;
+out vec4 colour;
+void main() {
+  vec2 at = gl_PointCoord - 0.5;
+  at = vec2(turn.x * at.x + turn.y * at.y, turn.x * at.y - turn.y * at.x);
+  if (max(abs(at.x), abs(at.y)) > 0.5) discard;
+  vec4 ink = texture(shapes, vec3(at + 0.5, shape));
+  colour = vec4(fill_colour.rgb * ink.r + edge_colour.rgb * ink.g, 1.0) * ink.a;
+}`;
 
 /** Where a place is on the world's square, both from 0 to 1. */
 export function onSquare(lat, lon) {
   const sine = Math.min(0.9999, Math.max(-0.9999, Math.sin((lat * Math.PI) / 180)));
-  return [lon / 360 + 0.5, 0.5 - Math.log((1 + sine) / (1 - sine)) / (2 * MERCATOR)];
+  return [lon / 360 + 0.5, 0.5 - Math.log((1 + sine) / (1 - sine)) / (4 * Math.PI)];
 }
 
-/** Copy a picture to where it belongs. Pixels of its edge that are half clear do not hide what is
- * under them. By hand, since twenty thousand calls of `drawImage` take the time of many frames. */
-function copy(pixels, width, height, { side, pixels: source }, left, top) {
-  const from = Math.max(0, -left);
-  const to = Math.min(side, width - left);
-  for (let row = Math.max(0, -top); row < side && top + row < height; row += 1) {
-    const start = (top + row) * width + left;
-    for (let column = from; column < to; column += 1) {
-      const pixel = source[row * side + column];
-      if (pixel >>> 31 || (pixel && !pixels[start + column])) pixels[start + column] = pixel;
-    }
+function program(gl) {
+  const made = gl.createProgram();
+  for (const [kind, text] of [[gl.VERTEX_SHADER, VERTEX], [gl.FRAGMENT_SHADER, FRAGMENT]]) {
+    const shader = gl.createShader(kind);
+    gl.shaderSource(shader, text);
+    gl.compileShader(shader);
+    gl.attachShader(made, shader);
   }
+  gl.linkProgram(made);
+  if (!gl.getProgramParameter(made, gl.LINK_STATUS) && !gl.isContextLost()) throw new Error(gl.getProgramInfoLog(made));
+  return made;
 }
 
-/** Draws `dots()`, each {x, y, look: {radius, weight, color, fillColor}, heading}, when told to. */
-export const Dots = L.Layer.extend({
-  initialize(dots) {
-    this.dots = dots;
-    this.pictures = new Map();
-    this.frames = 0;
-  },
+/** The pictures of all shapes: how much is filled in red, how much is edge in green. */
+function shapesTexture(gl) {
+  const texture = gl.createTexture();
+  const pictures = SHAPE_NAMES.map((name) => drawShape(name, "#f00", "#0f0"));
+  gl.bindTexture(gl.TEXTURE_2D_ARRAY, texture);
+  gl.pixelStorei(gl.UNPACK_PREMULTIPLY_ALPHA_WEBGL, false);
+  gl.pixelStorei(gl.UNPACK_FLIP_Y_WEBGL, false);
+  gl.texStorage3D(gl.TEXTURE_2D_ARRAY, 5, gl.RGBA8, pictures[0].width, pictures[0].width, pictures.length);
+  pictures.forEach((picture, layer) => gl.texSubImage3D(
+    gl.TEXTURE_2D_ARRAY, 0, 0, 0, layer, picture.width, picture.width, 1, gl.RGBA, gl.UNSIGNED_BYTE, picture,
+  ));
+  gl.generateMipmap(gl.TEXTURE_2D_ARRAY);
+  gl.texParameteri(gl.TEXTURE_2D_ARRAY, gl.TEXTURE_MIN_FILTER, gl.LINEAR_MIPMAP_NEAREST);
+  for (const edge of [gl.TEXTURE_WRAP_S, gl.TEXTURE_WRAP_T]) gl.texParameteri(gl.TEXTURE_2D_ARRAY, edge, gl.CLAMP_TO_EDGE);
+  return texture;
+}
 
-  onAdd(map) {
-    this.map = map;
-    Object.assign(map.createPane("dots").style, { zIndex: 410, pointerEvents: "none" }); // above areas
-    this.canvas = L.DomUtil.create("canvas", "leaflet-zoom-hide", map.getPane("dots"));
-    this.canvas.setAttribute("aria-hidden", "true");
-    map.on("move zoomend viewreset resize", this.ask, this);
-    this.ask();
-  },
+/** The map's layer of dots, each {x, y, look: {radius, fill, edge, shape}, heading}; the first two
+ * on the world's square, colours as [red, green, blue]. */
+export class Dots {
+  constructor(map, place) {
+    Object.assign(this, { map, id: "dots", type: "custom", renderingMode: "2d", frames: 0, took: 0 });
+    this.dots = [];
+    this.room(1_024);
+    map.addLayer(this, place);
+    map.on("webglcontextrestored", () => {
+      if (map.getLayer(this.id)) map.removeLayer(this.id);
+      map.addLayer(this, place);
+    });
+  }
 
-  onRemove(map) {
-    map.off("move zoomend viewreset resize", this.ask, this);
-    this.canvas.remove();
-  },
+  room(count) {
+    const before = this.words;
+    this.words = new Float32Array(count * WORDS);
+    if (before) this.words.set(before);
+    this.bytes = new Uint8Array(this.words.buffer);
+  }
 
-  /** Draw with the next frame. */
+  /** Draw with the next frame. Where frames take long, the page gets as much time in between. */
   ask() {
-    this.asked ??= requestAnimationFrame(() => { this.asked = null; this.draw(); });
-  },
+    if (this.askedAt) return;
+    this.askedAt = performance.now();
+    this.pause = this.took > SLOW_MS ? Math.min(this.took, LONGEST_PAUSE_MS) : 0;
+    if (this.pause) setTimeout(() => this.map.triggerRepaint(), this.pause);
+    else this.map.triggerRepaint();
+  }
 
-  /** Pixels of the whole world, and where the view begins in it. */
-  frame() {
-    const { min } = this.map.getPixelBounds();
-    return { scale: 256 * 2 ** this.map.getZoom(), left: min.x, top: min.y, size: this.map.getSize() };
-  },
-
-  /** Where a dot is in the view, on the copy of the world that is nearest to its middle. */
-  at(dot, { scale, left, top, size }) {
-    const x = dot.x * scale - left;
-    return [x - Math.round((x - size.x / 2) / scale) * scale, dot.y * scale - top];
-  },
-
-  draw() {
-    const frame = this.frame();
-    const { size } = frame;
-    const ratio = window.devicePixelRatio || 1;
-    if (this.canvas.width !== size.x * ratio || this.canvas.height !== size.y * ratio) {
-      Object.assign(this.canvas, { width: size.x * ratio, height: size.y * ratio });
-      Object.assign(this.canvas.style, { width: `${size.x}px`, height: `${size.y}px` });
+  /** A dot came or changed. */
+  put(dot) {
+    if (dot.slot === undefined) {
+      dot.slot = this.dots.length;
+      this.dots.push(dot);
+      if (this.dots.length * WORDS > this.words.length) this.room(2 * this.dots.length);
     }
-    L.DomUtil.setPosition(this.canvas, this.map.containerPointToLayerPoint([0, 0]));
-    const { width, height } = this.canvas;
-    if (this.image?.width !== width || this.image.height !== height) this.image = new ImageData(width, height);
-    const pixels = new Uint32Array(this.image.data.buffer).fill(0);
-    for (const dot of this.dots()) {
-      const [x, y] = this.at(dot, frame);
-      if (x < -20 || y < -20 || x > size.x + 20 || y > size.y + 20) continue;
-      const picture = this.picture(dot, ratio);
-      copy(pixels, width, height, picture, Math.round(x * ratio - picture.side / 2), Math.round(y * ratio - picture.side / 2));
+    const { x, y, look, heading } = dot;
+    const from = dot.slot * WORDS;
+    const [high, top] = [Math.fround(x), Math.fround(y)];
+    const turns = Number.isFinite(heading);
+    this.words.set([high, top, x - high, y - top, (2 * look.radius) / ROUND, turns ? (heading * Math.PI) / 180 : 0], from);
+    const shape = SHAPE_NAMES.indexOf(turns && look.shape === "dot" ? "beak" : look.shape);
+    this.bytes.set([...look.fill, shape, ...look.edge, 255], (from + 6) * 4);
+    this.ask();
+  }
+
+  /** A dot is gone: the last one takes its slot. */
+  remove(dot) {
+    const last = this.dots.pop();
+    if (last !== dot) {
+      this.dots[dot.slot] = last;
+      last.slot = dot.slot;
+      this.put(last);
     }
-    this.canvas.getContext("2d").putImageData(this.image, 0, 0);
+    dot.slot = undefined;
+    this.ask();
+  }
+
+  clear() {
+    for (const dot of this.dots) dot.slot = undefined;
+    this.dots = [];
+    this.ask();
+  }
+
+  /** MapLibre: the layer is there, or there again. */
+  onAdd(_, gl) {
+    const made = program(gl);
+    const uniform = (name) => gl.getUniformLocation(made, name);
+    this.gl = {
+      program: made, buffer: gl.createBuffer(), array: gl.createVertexArray(), texture: null,
+      matrix: uniform("matrix"), high: uniform("eye_high"), low: uniform("eye_low"), ratio: uniform("ratio"),
+    };
+    gl.bindVertexArray(this.gl.array);
+    gl.bindBuffer(gl.ARRAY_BUFFER, this.gl.buffer);
+    const stride = WORDS * 4;
+    const attribute = (name, size, type, offset) => {
+      const at = gl.getAttribLocation(made, name);
+      gl.enableVertexAttribArray(at);
+      gl.vertexAttribPointer(at, size, type, type === gl.UNSIGNED_BYTE, stride, offset);
+    };
+    attribute("high", 2, gl.FLOAT, 0);
+    attribute("low", 2, gl.FLOAT, 8);
+    attribute("look", 2, gl.FLOAT, 16);
+    attribute("fill", 4, gl.UNSIGNED_BYTE, 24);
+    attribute("edge", 4, gl.UNSIGNED_BYTE, 28);
+    gl.bindVertexArray(null);
+  }
+
+  /** MapLibre: draw. Places are taken from the middle of the view, since numbers of the graphics
+   * card are too coarse for the world as a whole. */
+  render(gl, { defaultProjectionData }) {
     this.frames += 1;
-  },
-
-  /** The picture of a look: a disc, with a beak where the thing is heading. */
-  picture({ look, heading }, ratio) {
-    const turn = Number.isFinite(heading) ? Math.round((heading / 360) * DIRECTIONS) % DIRECTIONS : "";
-    const name = `${look.radius}|${look.weight}|${look.color}|${look.fillColor}|${turn}|${ratio}`;
-    let known = this.pictures.get(name);
-    if (known) return known;
-    if (this.pictures.size > 4_000) this.pictures.clear();
-    const half = look.radius + look.weight + (turn === "" ? 1 : 6);
-    const picture = document.createElement("canvas");
-    picture.width = picture.height = Math.ceil(2 * half * ratio);
-    const context = picture.getContext("2d");
-    context.scale(ratio, ratio);
-    context.translate(half, half);
-    Object.assign(context, { fillStyle: look.fillColor, strokeStyle: look.color, lineWidth: look.weight });
-    context.beginPath();
-    if (turn === "") context.arc(0, 0, look.radius, 0, MERCATOR);
-    else {
-      context.rotate((turn / DIRECTIONS) * MERCATOR);
-      context.arc(0, 0, look.radius, -0.2 * Math.PI, 1.2 * Math.PI);
-      context.lineTo(0, -look.radius - 6);
-      context.closePath();
-    }
-    context.fill();
-    context.stroke();
-    const { data } = context.getImageData(0, 0, picture.width, picture.width);
-    known = { side: picture.width, pixels: new Uint32Array(data.buffer) };
-    this.pictures.set(name, known);
-    return known;
-  },
+    if (this.askedAt) this.took = performance.now() - this.askedAt - this.pause;
+    this.askedAt = null;
+    if (this.dots.length === 0) return;
+    const { lat, lng } = this.map.getCenter();
+    const [x, y] = onSquare(lat, lng);
+    const matrix = Float64Array.from(defaultProjectionData.mainMatrix);
+    for (let row = 0; row < 4; row += 1) matrix[12 + row] += matrix[row] * x + matrix[4 + row] * y;
+    const [high, top] = [Math.fround(x), Math.fround(y)];
+    gl.useProgram(this.gl.program);
+    gl.activeTexture(gl.TEXTURE0);
+    if (this.gl.texture) gl.bindTexture(gl.TEXTURE_2D_ARRAY, this.gl.texture);
+    else this.gl.texture = shapesTexture(gl);
+    gl.uniformMatrix4fv(this.gl.matrix, false, Float32Array.from(matrix));
+    gl.uniform2f(this.gl.high, high, top);
+    gl.uniform2f(this.gl.low, x - high, y - top);
+    gl.uniform1f(this.gl.ratio, this.map.getPixelRatio());
+    gl.bindVertexArray(this.gl.array);
+    gl.bindBuffer(gl.ARRAY_BUFFER, this.gl.buffer);
+    gl.bufferData(gl.ARRAY_BUFFER, this.words.subarray(0, this.dots.length * WORDS), gl.DYNAMIC_DRAW);
+    gl.enable(gl.BLEND);
+    gl.blendFunc(gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
+    gl.disable(gl.DEPTH_TEST);
+    gl.drawArrays(gl.POINTS, 0, this.dots.length);
+    gl.bindVertexArray(null);
+  }
 
   /** The dot nearest to a point of the view, if one is in reach. */
   nearest(point) {
-    const frame = this.frame();
+    const { lat, lng } = this.map.getCenter();
+    const [x, y] = onSquare(lat, lng);
+    const { clientWidth, clientHeight } = this.map.getContainer();
+    const scale = 512 * 2 ** this.map.getZoom();
     let found = null;
     let least = REACH_PX;
-    for (const dot of this.dots()) {
-      const [x, y] = this.at(dot, frame);
-      const far = Math.hypot(x - point.x, y - point.y) - dot.look.radius + 4;
+    for (const dot of this.dots) {
+      const east = dot.x - x - Math.floor(dot.x - x + 0.5);
+      const [dx, dy] = [east * scale + clientWidth / 2 - point.x, (dot.y - y) * scale + clientHeight / 2 - point.y];
+      const far = Math.hypot(dx, dy) - dot.look.radius + 4;
       if (far < least) [found, least] = [dot, far];
     }
     return found;
-  },
-});
+  }
+}

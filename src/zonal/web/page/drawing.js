@@ -2,10 +2,10 @@
 // Pointer: circle and box by dragging, polygon by clicking its corners (double click ends).
 // Keyboard: the crosshair is the middle of the map; arrows move the map, Enter sets a point.
 
-import * as L from "/-/leaflet/leaflet-src.esm.js";
-import { distance, layerOf } from "/-/page/shapes.js";
+import { Sheet, css, feature } from "/-/page/ground.js";
+import { distance, geometryOf } from "/-/page/shapes.js";
 
-const STYLE = { color: "#0b6e99", weight: 2, dashArray: "6 5", fillOpacity: 0.08, interactive: false };
+const GESTURES = ["dragPan", "doubleClickZoom", "boxZoom"]; // that would move the map meanwhile
 const SMALLEST_PX = 4;
 const HINTS = {
   circle: "Drag from the middle outwards, or set middle and edge with Enter",
@@ -20,7 +20,10 @@ export class Drawing {
     this.onState = onState;
     this.shape = null;
     this.points = [];
-    this.preview = null;
+    this.preview = new Sheet(map, "preview", "areas", () => [
+      { type: "fill", paint: { "fill-color": css("--accent"), "fill-opacity": 0.08 } },
+      { type: "line", paint: { "line-color": css("--accent"), "line-width": 2, "line-dasharray": [3, 2.5] } },
+    ]);
     const box = map.getContainer();
     box.addEventListener("pointerdown", (event) => this.down(event), { capture: true });
     box.addEventListener("pointermove", (event) => this.move(event), { capture: true });
@@ -39,9 +42,7 @@ export class Drawing {
     this.cancel();
     this.shape = shape;
     this.points = [];
-    this.map.dragging.disable();
-    this.map.doubleClickZoom.disable();
-    this.map.boxZoom.disable();
+    for (const name of GESTURES) this.map[name].disable();
     this.onState(shape, HINTS[shape]);
   }
 
@@ -49,11 +50,8 @@ export class Drawing {
     if (!this.active) return;
     this.shape = null;
     this.byKeyboard = false;
-    this.preview?.remove();
-    this.preview = null;
-    this.map.dragging.enable();
-    this.map.doubleClickZoom.enable();
-    this.map.boxZoom.enable();
+    this.preview.show([]);
+    for (const name of GESTURES) this.map[name].enable();
     this.onState(null, "");
   }
 
@@ -63,12 +61,13 @@ export class Drawing {
   }
 
   place(event) {
-    const { lat, lng } = this.map.mouseEventToLatLng(event);
+    const { left, top } = this.map.getContainer().getBoundingClientRect();
+    const { lat, lng } = this.map.unproject([event.clientX - left, event.clientY - top]);
     return [lat, lng];
   }
 
   down(event) {
-    if (!this.active || event.button !== 0 || event.target.closest(".leaflet-control")) return;
+    if (!this.active || event.button !== 0 || event.target.closest(".maplibregl-ctrl")) return;
     event.stopPropagation();
     this.byKeyboard = false;
     this.downAt = [event.clientX, event.clientY];
@@ -95,7 +94,7 @@ export class Drawing {
   corner(point, time) {
     const last = this.points.at(-1);
     const again = last && time - this.cornerTime < 500
-      && this.map.latLngToContainerPoint(last).distanceTo(this.map.latLngToContainerPoint(point)) < 8;
+      && this.map.project([last[1], last[0]]).dist(this.map.project([point[1], point[0]])) < 8;
     this.cornerTime = time;
     if (again) this.finishPolygon();
     else {
@@ -137,8 +136,7 @@ export class Drawing {
 
   show(point) {
     if (this.points.length === 0) return;
-    this.preview?.remove();
-    this.preview = layerOf(L, this.areaWith(point), STYLE).addTo(this.map);
+    this.preview.show([feature(geometryOf(this.areaWith(point)))]);
   }
 
   finish(point) {

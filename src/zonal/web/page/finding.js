@@ -1,14 +1,17 @@
-// Finding one's way: everything in view, a place by its coordinates, zones from a file that is dropped.
+// Finding one's way: everything in view, a place by its name or coordinates, zones from a file.
 
-import * as L from "/-/leaflet/leaflet-src.esm.js";
+import { page } from "/-/page/api.js";
+import { boundsOf, fromZoom } from "/-/page/ground.js";
 
 const $ = (id) => document.getElementById(id);
 const NUMBERS = /^\s*(-?\d+(?:\.\d+)?)\s*[,;\s]\s*(-?\d+(?:\.\d+)?)\s*$/;
 const LARGEST_FILE = 20 * 1024 * 1024;
 
 export class Finding {
-  constructor(map, { things, layers }) {
-    Object.assign(this, { map, things, layers });
+  constructor(map, view, { things, layers }) {
+    Object.assign(this, { map, view, things, layers });
+    this.hint = view.places ? "Not found: a name, or latitude, longitude: 45.46, 9.19" : "A place is latitude, longitude: 45.46, 9.19";
+    if (view.places) Object.assign($("place"), { placeholder: "Milan, or 45.46, 9.19", ariaLabel: "A place: its name, or latitude, longitude" });
     $("fit").addEventListener("click", () => this.fit());
     $("find").addEventListener("submit", (event) => {
       event.preventDefault();
@@ -24,20 +27,38 @@ export class Finding {
 
   /** All that is shown, in view. */
   fit() {
-    const places = [...this.things.things.values()].map((thing) => L.latLng(thing.latLng));
-    if (places.length) this.map.fitBounds(L.latLngBounds(places), { maxZoom: 16, padding: [40, 40] });
-    this.tell(places.length ? "" : "Nothing is shown.");
+    const bounds = boundsOf([...this.things.things.values()].map(({ place }) => place));
+    if (bounds) this.map.fitBounds(bounds, { maxZoom: fromZoom(16), padding: 40 });
+    this.tell(bounds ? "" : "Nothing is shown.");
   }
 
-  /** A place as `lat, lon`, in the middle of the map. */
-  find(text) {
+  /** A place as `lat, lon` or by its name, in the middle of the map. */
+  async find(text) {
     const [, lat, lon] = NUMBERS.exec(text) ?? [];
-    if (lat === undefined || Math.abs(lat) > 90 || Math.abs(lon) > 180) {
-      this.tell("A place is latitude, longitude: 45.46, 9.19");
+    if (lat !== undefined && Math.abs(lat) <= 90 && Math.abs(lon) <= 180) {
+      this.tell("");
+      this.go([Number(lon), Number(lat)], 14);
       return;
     }
-    this.tell("");
-    this.map.setView([Number(lat), Number(lon)], Math.max(14, this.map.getZoom()));
+    const found = this.view.places && lat === undefined ? await page("places", { name: text }).catch(() => []) : [];
+    if (found.length === 0) this.tell(this.hint);
+    else this.offer(found);
+  }
+
+  /** Go to the largest of the places that have the name; the others can be chosen. */
+  offer(places) {
+    const go = ({ lat, long }) => this.go([long, lat], 11);
+    go(places[0]);
+    this.tell(titleOf(places[0]));
+    for (const other of places.slice(1)) {
+      const button = Object.assign(document.createElement("button"), { type: "button", textContent: titleOf(other) });
+      button.addEventListener("click", () => go(other));
+      $("found").append(" ", button);
+    }
+  }
+
+  go(center, zoom) {
+    this.map.easeTo({ center, zoom: Math.max(fromZoom(zoom), this.map.getZoom()) });
   }
 
   /** A GeoJSON file that was dropped on the map becomes a layer of this page. */
@@ -45,7 +66,7 @@ export class Finding {
     try {
       if (file.size > LARGEST_FILE) throw new Error("it has more than 20 MB");
       const bounds = this.layers.addFeatures(file.name, JSON.parse(await file.text()));
-      if (bounds.isValid()) this.map.fitBounds(bounds);
+      if (bounds) this.map.fitBounds(bounds, { padding: 40 });
       this.tell(`${file.name} is shown.`);
     } catch (error) {
       this.tell(`${file.name} cannot be shown: ${error.message}`);
@@ -56,3 +77,5 @@ export class Finding {
     $("found").textContent = text;
   }
 }
+
+const titleOf = ({ name, country }) => `${name} (${country})`;

@@ -1,40 +1,55 @@
-// What lies under the live things: our own base map, grids, covers, routers, zones, users' GeoJSON.
+// What can be shown besides the live things: grids, covers, routers, zones, users' GeoJSON.
 
-import * as L from "/-/leaflet/leaflet-src.esm.js";
 import { page } from "/-/page/api.js";
-import { colourOf } from "/-/page/colours.js";
+import { colourOf, cssOf } from "/-/page/colours.js";
+import { Sheet, boundsOf, boxesInView, css, feature } from "/-/page/ground.js";
+import { writing } from "/-/page/pictures.js";
 import { parameters } from "/-/page/shapes.js";
 
 const $ = (id) => document.getElementById(id);
-const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-const quiet = { interactive: false, fill: false };
+const MOST_NAMES = 90;
+const COLOURS = { s2: "#7a5cc0", mgrs: "#a06a1c", cover: "#e07b00", router: "#5b3fa0" };
+const has = (name, then, otherwise) => ["case", ["has", name], then, otherwise];
 
 export class Layers {
-  constructor(map, view) {
-    this.map = map;
-    this.view = view;
+  constructor(map, view, crowd) {
+    Object.assign(this, { map, view, crowd });
     this.zones = new Map();
+    this.groups = [];
     this.grids = new Set();
     this.onChange = () => {};
     this.onZones = () => {};
-    const heights = { world: 205, base: 210, zones: 250, grid: 300, cover: 350 };
-    for (const [name, height] of Object.entries(heights)) map.createPane(name).style.zIndex = height;
-    this.ground = L.canvas({ pane: "world", padding: 0.5 });
-    this.world = L.layerGroup().addTo(map);
-    this.base = L.layerGroup().addTo(map);
-    if (view.world && !view.tiles) map.attributionControl.addAttribution("Shores and borders: GSHHG");
-    this.grid = L.layerGroup().addTo(map);
-    this.cover = L.layerGroup().addTo(map);
-    this.routers = L.layerGroup();
-    if (view.tiles) L.tileLayer(view.tiles, { attribution: view.attribution, pane: "base" }).addTo(map);
-    this.drawBase();
-    this.drawWorld();
-    map.on("moveend", () => { this.drawBase(); this.drawWorld(); this.drawGrid(); });
+    this.zoneSheet = new Sheet(map, "zones-of-users", "zones", () => [
+      {
+        type: "fill", filter: ["==", ["geometry-type"], "Polygon"],
+        paint: { "fill-color": has("colour", ["get", "colour"], css("--zone")), "fill-opacity": has("colour", 0.38, 0.04) },
+      },
+      { type: "line", paint: { "line-color": css("--zone"), "line-width": 1.2, "line-opacity": 0.8 } },
+      { type: "circle", filter: ["==", ["geometry-type"], "Point"], paint: { "circle-radius": 4, "circle-color": css("--zone") } },
+    ]);
+    const colour = ["get", "colour"];
+    this.grid = new Sheet(map, "grid-of-cells", "grid", () => [
+      { type: "line", paint: { "line-color": colour, "line-width": 1, "line-opacity": 0.75 } },
+      {
+        type: "symbol", filter: ["has", "name"],
+        layout: { "icon-image": writing(["get", "name"], { size: 10, weight: 400, ink: css("--soft"), halo: css("--land") }) },
+      },
+    ]);
+    this.cover = new Sheet(map, "cover-of-area", "cover", () => [
+      { type: "fill", paint: { "fill-color": COLOURS.cover, "fill-opacity": 0.08 } },
+      { type: "line", paint: { "line-color": COLOURS.cover, "line-width": 1.5, "line-dasharray": [2, 2] } },
+    ]);
+    this.links = new Sheet(map, "links-of-routers", "areas", () => [{ type: "line", paint: { "line-color": COLOURS.router, "line-width": 2 } }]);
+    this.routers = [];
+    map.on("moveend", () => this.drawGrid());
     this.choices();
   }
 
   /** The check boxes of the panel. */
   choices() {
+    this.choice("Clusters from afar", true, (on) => this.crowd.choose("clusters", on), "show-clusters", "K");
+    this.choice("Heat", false, (on) => this.crowd.choose("heat", on), "show-heat", "H");
+    this.choice("Trails", false, (on) => this.crowd.choose("trails", on), "show-trails", "L");
     for (const [text, name, key] of [["Cells (S2)", "s2", "S"], ["Squares (MGRS)", "mgrs", "G"]]) {
       this.choice(text, false, (on) => { this.grids[on ? "add" : "delete"](name); this.drawGrid(); }, `grid-${name}`, key);
     }
@@ -56,119 +71,61 @@ export class Layers {
     return box;
   }
 
-  /** A graticule of our own: the map is never empty, and nothing is loaded for it. */
-  drawBase() {
-    this.base.clearLayers();
-    const bounds = this.map.getBounds();
-    const span = Math.max(1e-4, bounds.getNorth() - bounds.getSouth());
-    const rough = span / 5;
-    const step = [30, 15, 10, 5, 2, 1, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001].find((s) => s <= rough) ?? 0.001;
-    const style = { ...quiet, color: css("--grid"), weight: 1, pane: "base" };
-    const first = (edge) => Math.ceil(edge / step) * step;
-    for (let lat = first(bounds.getSouth()); lat < bounds.getNorth(); lat += step) {
-      L.polyline([[lat, bounds.getWest()], [lat, bounds.getEast()]], style).addTo(this.base);
-    }
-    for (let lon = first(bounds.getWest()); lon < bounds.getEast(); lon += step) {
-      L.polyline([[bounds.getSouth(), lon], [bounds.getNorth(), lon]], style).addTo(this.base);
-    }
-  }
-
-  /** Land, lakes and borders around what is in view, from the server; tiles take their place. */
-  async drawWorld({ again = false } = {}) {
-    if (!this.view.world || this.view.tiles) return;
-    const bounds = this.map.getBounds();
-    const zoom = this.map.getZoom();
-    if (!again && this.drawn?.bounds.contains(bounds) && this.drawn.zoom === zoom) return;
-    const wide = bounds.pad(0.5);
-    this.drawn = { bounds: wide, zoom };
-    const { drawn } = this;
-    const found = await page("world", {
-      shape: "box",
-      min_lat: Math.max(-90, wide.getSouth()), max_lat: Math.min(90, wide.getNorth()),
-      min_long: Math.max(-180, wide.getWest()), max_long: Math.min(180, wide.getEast()),
-    }).catch(() => null);
-    if (!found || drawn !== this.drawn) return;
-    const water = css("--water");
-    const styles = {
-      land: { stroke: false, fillColor: css("--land"), fillOpacity: 1 },
-      lake: { stroke: false, fillColor: water, fillOpacity: 1 },
-      border: { color: css("--zone"), weight: 1, dashArray: "4 3", fill: false },
-    };
-    this.world.clearLayers();
-    L.geoJSON(found, {
-      pane: "world", interactive: false, renderer: this.ground,
-      style: (feature) => ({ ...styles[feature.properties.kind], interactive: false }),
-    }).addTo(this.world);
-    document.body.classList.add("world"); // from here on what is not land is sea
-    document.body.dataset.world = found.features.length;
-  }
-
   /** The grids that are chosen; each in its own colour, beside the other. */
   async drawGrid() {
     const number = (this.gridNumber = (this.gridNumber ?? 0) + 1);
-    this.grid.clearLayers();
-    await Promise.all([...this.grids].map((name) => this.drawOneGrid(name, () => number === this.gridNumber)));
-  }
-
-  async drawOneGrid(asked, isWanted) {
-    const box = this.map.getBounds();
-    const found = await page("grid", {
-      shape: "box", encoding: asked,
-      min_lat: Math.max(-90, box.getSouth()), max_lat: Math.min(90, box.getNorth()),
-      min_long: Math.max(-180, box.getWest()), max_long: Math.min(180, box.getEast()),
-    }).catch(() => null);
-    if (!found || !isWanted()) return;
-    const style = { ...quiet, color: asked === "s2" ? "#7a5cc0" : "#a06a1c", weight: 1, opacity: 0.75, pane: "grid" };
-    const cells = L.geoJSON(found, { style, pane: "grid" }).addTo(this.grid);
-    if (found.features.length <= 90 && this.grids.size === 1) {
-      cells.eachLayer((cell) => cell.bindTooltip(cell.feature.properties.name, {
-        permanent: true, direction: "center", className: "cell-name",
-      }));
-    }
+    const asked = [...this.grids].flatMap((grid) => boxesInView(this.map).map((box) => [grid, box]));
+    const found = await Promise.all(asked.map(([grid, box]) => page("grid", { ...box, encoding: grid })
+      .then(({ features }) => features.map((cell) => ({ grid, ...cell })), () => [])));
+    if (number !== this.gridNumber) return;
+    const cells = found.flat();
+    const isNamed = cells.length <= MOST_NAMES && this.grids.size === 1;
+    this.grid.show(cells.map(({ grid, geometry, properties }) => feature(
+      geometry, { grid, colour: COLOURS[grid], ...(isNamed ? { name: properties.name } : {}) },
+    )));
   }
 
   /** The cells by which routers know the area. */
   async drawCover(area) {
     this.area = area;
-    this.cover.clearLayers();
+    this.cover.show([]);
     if (!area || !this.showCover) return;
     const encoding = $("encoding").value;
     const found = await page("cover", { ...parameters(area), encoding }).catch(() => null);
-    if (!found || area !== this.area) return;
-    this.cover.clearLayers();
-    L.geoJSON(found, {
-      pane: "cover", interactive: false,
-      style: { color: "#e07b00", weight: 1.5, fillColor: "#e07b00", fillOpacity: 0.06, dashArray: "3 3" },
-    }).addTo(this.cover);
+    if (!found || area !== this.area || !this.showCover) return;
+    this.cover.show(found.features);
     this.coverCount = found.features.length;
   }
 
   async drawRouters(on) {
-    this.routers.clearLayers();
-    this.routers.remove();
+    this.routers.splice(0).forEach((marker) => marker.remove());
+    this.links.show([]);
+    const number = (this.routersNumber = (this.routersNumber ?? 0) + 1);
     if (!on) return;
-    this.routers.addTo(this.map);
     const found = await page("routers").catch(() => []);
-    found.forEach((router, number) => {
-      const at = router.location ? [router.location.lat, router.location.long] : this.corner(number);
-      const text = document.createElement("div");
-      text.textContent = `Router ${router.name ?? router.id.slice(0, 8)} · ${router.sessions.length} sessions · ${router.endpoints.join(", ")}`;
-      const marker = L.marker(at, { icon: L.divIcon({ className: "router" }), alt: text.textContent, title: text.textContent });
-      marker.bindPopup(text).addTo(this.routers);
+    if (number !== this.routersNumber) return;
+    const place = (router, at) => (router.location ? [router.location.long, router.location.lat] : this.corner(at));
+    const links = [];
+    found.forEach((router, at) => {
+      const text = `Router ${router.name ?? router.id.slice(0, 8)} · ${router.sessions.length} sessions · ${router.endpoints.join(", ")}`;
+      const element = Object.assign(document.createElement("button"), { type: "button", className: "router", title: text });
+      element.setAttribute("aria-label", text);
+      const popup = new window.maplibregl.Popup({ maxWidth: "22em" }).setText(text);
+      this.routers.push(new window.maplibregl.Marker({ element }).setLngLat(place(router, at)).setPopup(popup).addTo(this.map));
       if (!router.location) return;
       for (const other of found) {
-        if (other.location && router.sessions.some((s) => s.peer === other.id)) {
-          L.polyline([at, [other.location.lat, other.location.long]], { color: "#5b3fa0", weight: 2, interactive: false }).addTo(this.routers);
+        if (other.location && router.sessions.some((session) => session.peer === other.id)) {
+          links.push(feature({ type: "LineString", coordinates: [place(router), place(other)] }));
         }
       }
     });
+    this.links.show(links);
   }
 
   /** Routers without a place stand in the corner of the map. */
   corner(number) {
-    const { x, y } = this.map.getSize();
-    const { lat, lng } = this.map.containerPointToLatLng([Math.min(90, x / 4) + number * 26, y - 40]);
-    return [lat, lng];
+    const { clientWidth, clientHeight } = this.map.getContainer();
+    return this.map.unproject([Math.min(90, clientWidth / 4) + number * 26, clientHeight - 60]);
   }
 
   /** A GeoJSON file of the operator; its features with a `zone` are coloured by aggregates. */
@@ -176,53 +133,61 @@ export class Layers {
     const group = this.addGroup(name, `layer-${number}`);
     const features = await page(`layers/${number}`).catch(() => null);
     if (!features) return;
-    this.draw(features, group);
+    this.fill(group, features);
     this.onZones();
   }
 
   /** A layer that only this page has; returns its bounds. */
   addFeatures(name, features) {
-    const group = L.layerGroup();
-    const drawn = this.draw(features, group);
+    const group = { features: [], on: true };
+    this.fill(group, features);
     this.addGroup(name, `dropped-${(this.dropped = (this.dropped ?? 0) + 1)}`, group);
-    return drawn.getBounds();
+    return boundsOf(group.features.map(({ geometry }) => geometry.coordinates ?? []));
   }
 
-  addGroup(name, id, group = L.layerGroup()) {
-    this.choice(name, true, (on) => (on ? group.addTo(this.map) : group.remove()), id);
-    return group.addTo(this.map);
+  addGroup(name, id, group = { features: [], on: true }) {
+    this.groups.push(group);
+    this.choice(name, true, (on) => { group.on = on; this.drawZones(); }, id);
+    return group;
   }
 
-  draw(features, group) {
-    return L.geoJSON(features, {
-      pane: "zones",
-      pointToLayer: (_, at) => L.circleMarker(at, { radius: 4, pane: "zones" }),
-      style: () => ({ color: css("--zone"), weight: 1.2, opacity: 0.8, fillColor: css("--zone"), fillOpacity: 0.04, interactive: false }),
-      onEachFeature: (feature, layer) => {
-        const zone = feature.properties?.zone ?? feature.properties?.name;
-        if (zone !== undefined) this.zones.set(String(zone), layer);
-      },
-    }).addTo(group);
+  fill(group, given) {
+    group.features = featuresOf(given).filter(({ geometry }) => geometry).map(({ geometry, properties }) => {
+      const zone = properties?.zone ?? properties?.name;
+      const made = feature(geometry, zone === undefined ? {} : { zone: String(zone) });
+      if (zone !== undefined) this.zones.set(String(zone), made);
+      return made;
+    });
+    this.drawZones();
+  }
+
+  /** With the next frame, however many zones change before it. */
+  drawZones() {
+    this.drawingZones ??= requestAnimationFrame(() => {
+      this.drawingZones = null;
+      this.zoneSheet.show(this.groups.filter(({ on }) => on).flatMap(({ features }) => features));
+    });
   }
 
   /** An aggregate of a zone came from the pipeline. */
   colourZone(value) {
-    const layer = this.zones.get(String(value.zone));
+    const zone = this.zones.get(String(value.zone));
     const mean = Number(value.mean ?? value[this.view.value]);
-    if (!layer || !Number.isFinite(mean)) return;
-    layer.setStyle({ fillColor: colourOf(mean, this.view.scale), fillOpacity: 0.38 });
-    layer.zonalMean = mean;
-    this.coloured = [...this.zones.values()].filter((zone) => zone.zonalMean !== undefined).length;
-    document.body.dataset.colouredZones = this.coloured;
+    if (!zone || !Number.isFinite(mean)) return;
+    zone.properties.colour = cssOf(colourOf(mean, this.view.scale));
+    this.drawZones();
+    this.countZones();
   }
 
   /** No zone has a colour. */
   clearZones() {
-    for (const layer of this.zones.values()) {
-      layer.setStyle({ fillColor: css("--zone"), fillOpacity: 0.04 });
-      delete layer.zonalMean;
-    }
-    document.body.dataset.colouredZones = 0;
+    for (const zone of this.zones.values()) delete zone.properties.colour;
+    this.drawZones();
+    this.countZones();
+  }
+
+  countZones() {
+    document.body.dataset.colouredZones = [...this.zones.values()].filter(({ properties }) => properties.colour).length;
   }
 
   /** The boxes that are ticked, and ticking just these. */
@@ -233,10 +198,12 @@ export class Layers {
   choose(ids) {
     for (const box of document.querySelectorAll("#layers input")) if (box.checked !== ids.includes(box.id)) box.click();
   }
+}
 
-  restyle() {
-    this.drawBase();
-    this.drawWorld({ again: true });
-    for (const layer of this.zones.values()) layer.setStyle({ color: css("--zone") });
-  }
+/** The features of any GeoJSON. */
+function featuresOf(given) {
+  if (given?.type === "FeatureCollection" && Array.isArray(given.features)) return given.features;
+  if (given?.type === "Feature") return [given];
+  if (given?.coordinates || given?.geometries) return [feature(given)];
+  throw new Error("it is no GeoJSON");
 }

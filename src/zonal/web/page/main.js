@@ -1,16 +1,19 @@
 // The page: puts map, live things, areas, layers and messages together.
 
-import * as L from "/-/leaflet/leaflet-src.esm.js";
 import { readAddress, writeAddress } from "/-/page/address.js";
 import { page } from "/-/page/api.js";
+import { Border } from "/-/page/border.js";
 import { gradient } from "/-/page/colours.js";
 import { Drawing } from "/-/page/drawing.js";
 import { Finding } from "/-/page/finding.js";
+import { obstacle, openMap, repaint } from "/-/page/ground.js";
 import { History } from "/-/page/history.js";
 import { Layers } from "/-/page/layers.js";
 import { Notices } from "/-/page/notices.js";
+import { servePictures } from "/-/page/pictures.js";
 import { Selection } from "/-/page/selection.js";
 import { Things } from "/-/page/things.js";
+import { World } from "/-/page/world.js";
 
 const NARROW_PX = 600; // on such a screen the map starts one step further away
 const $ = (id) => document.getElementById(id);
@@ -47,13 +50,17 @@ async function start() {
   describe(view);
   const address = readAddress();
   if (view.encodings.includes(address.encoding)) $("encoding").value = address.encoding;
-  const map = L.map("map", { preferCanvas: true, zoomControl: true, worldCopyJump: true, minZoom: 1 })
-    .setView(address.center ?? view.center, address.zoom ?? view.zoom - (window.innerWidth < NARROW_PX ? 1 : 0));
-  L.control.scale({ imperial: false }).addTo(map);
-  map.attributionControl.setPosition("bottomleft").setPrefix('<a href="https://leafletjs.com">Leaflet</a>');
-
+  const problem = obstacle();
+  if (problem) {
+    $("no-map").hidden = false;
+    $("no-map").textContent = problem;
+    throw new Error("no map");
+  }
+  const map = await openMap(address.center ?? view.center, address.zoom ?? view.zoom - (window.innerWidth < NARROW_PX ? 1 : 0));
+  servePictures(map);
+  const world = new World(map, view);
   const things = new Things(map, view, () => { $("shown").textContent = things.count; });
-  const layers = new Layers(map, view);
+  const layers = new Layers(map, view, things.crowd);
   let history = null;
   let linked = false;
   let lost = null; // since when
@@ -66,7 +73,7 @@ async function start() {
     if (lost) $("stale").textContent = `The connection was lost at ${lost.toLocaleTimeString()}: what you see is old. Trying again.`;
   };
   const remember = () => history && writeAddress({
-    map, area: selection.area, encoding: $("encoding").value, layers: layers.chosen, time: history.moment,
+    map, area: selection.area, encoding: $("encoding").value, layers: [...layers.chosen, ...(border.isOn ? ["border"] : [])], time: history.moment,
   });
   const selection = new Selection(map, view, {
     onSample: (sample, kind) => {
@@ -77,6 +84,7 @@ async function start() {
     onArea: (area) => {
       things.clear();
       layers.drawCover(area);
+      border.listen();
       if (history?.past) history.go(history.moment);
       remember();
     },
@@ -87,13 +95,14 @@ async function start() {
       tellLink();
     },
   });
+  const border = new Border(view, { selection, onPlace: (center) => map.easeTo({ center }), onChange: () => remember() });
   const notices = new Notices(map, view, { things, layers });
   history = new History(view, {
     things, selection,
     onTime: (moment) => { notices.show(moment); tellLink(); remember(); },
   });
   things.isPast = () => history.past;
-  const finding = new Finding(map, { things, layers });
+  const finding = new Finding(map, view, { things, layers });
 
   // Drawing: either the area to hear, or whom a message is for.
   let aiming = false;
@@ -121,7 +130,7 @@ async function start() {
     $("notice-card").hidden = !aiming;
     if (!aiming) notices.aim(null);
     drawing.start(aiming ? "circle" : tool);
-    map.getContainer().focus();
+    map.getCanvas().focus();
   };
   for (const button of document.querySelectorAll("#tools [data-tool]")) {
     button.addEventListener("click", () => use(button.dataset.tool));
@@ -129,7 +138,7 @@ async function start() {
   }
   const clear = () => { drawing.cancel(); notices.aim(null); if (selection.area) selection.select(null); };
   $("clear").addEventListener("click", clear);
-  $("encoding").addEventListener("change", () => { selection.listen(); layers.drawCover(selection.area); remember(); });
+  $("encoding").addEventListener("change", () => { selection.listen(); layers.drawCover(selection.area); border.listen(); remember(); });
 
   const fold = () => {
     const open = $("cards").hidden;
@@ -138,13 +147,14 @@ async function start() {
   };
   $("fold").addEventListener("click", fold);
   if (matchMedia("(max-width: 640px)").matches) fold(); // a phone shows the map first
-  const retheme = () => { toggleTheme(); layers.restyle(); };
+  const retheme = () => { toggleTheme(); repaint(map, world.ground); };
   $("theme").addEventListener("click", retheme);
 
   const keys = {
     c: () => use("circle"), b: () => use("box"), p: () => use("polygon"), m: () => use("notice"),
     t: retheme, f: fold, z: () => finding.fit(), s: () => $("grid-s2").click(), g: () => $("grid-mgrs").click(),
-    o: () => $("show-cover").click(), r: () => $("show-routers").click(),
+    o: () => $("show-cover").click(), r: () => $("show-routers").click(), k: () => $("show-clusters").click(),
+    h: () => $("show-heat").click(), l: () => $("show-trails").click(),
     Delete: clear, Escape: () => drawing.cancel(),
   };
   addEventListener("keydown", (event) => {
@@ -157,13 +167,14 @@ async function start() {
 
   // What the address says is shown; from here on it says what is shown.
   if (address.layers) layers.choose(address.layers);
+  $("border").checked = address.layers?.includes("border") ?? false;
   if (address.area) selection.select(address.area);
   if (address.time && view.history) history.go(address.time);
   layers.onChange = remember;
   map.on("moveend", remember);
   remember();
 
-  window.zonal = { map, things, selection, layers, notices, history };
+  window.zonal = { map, world, things, selection, layers, border, notices, history };
   document.body.dataset.ready = "true";
 }
 

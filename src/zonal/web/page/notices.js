@@ -1,14 +1,13 @@
 // Messages with a geofence: dropping one, the alerts that come, and who heard them.
 
-import * as L from "/-/leaflet/leaflet-src.esm.js";
 import { page, put, subscribe, valueOf } from "/-/page/api.js";
-import { layerOf, layerOfGeometry, middle, wkt } from "/-/page/shapes.js";
+import { Sheet, boundsOf, feature, fromZoom } from "/-/page/ground.js";
+import { drawable, geometryOf, middle, wkt } from "/-/page/shapes.js";
 
 const SHOWN_MS = 25_000;
 const MOST = 30;
 const KEPT = 2_000;
-const ALERT = { color: "#b3261e", weight: 3, fillColor: "#b3261e", fillOpacity: 0.14, interactive: false };
-const NOTICE = { color: "#0b6e99", weight: 3, fillColor: "#0b6e99", fillOpacity: 0.12, interactive: false };
+const COLOURS = { alert: "#b3261e", notice: "#0b6e99" };
 const $ = (id) => document.getElementById(id);
 
 export class Notices {
@@ -16,6 +15,12 @@ export class Notices {
     Object.assign(this, { map, view, things, layers });
     this.memory = [];
     this.moment = null;
+    const looks = (dashes) => () => [
+      { type: "fill", paint: { "fill-color": ["get", "colour"], "fill-opacity": 0.13 } },
+      { type: "line", paint: { "line-color": ["get", "colour"], "line-width": 3, ...dashes } },
+    ];
+    this.fences = new Sheet(map, "fences", "areas", looks({}));
+    this.target = new Sheet(map, "target", "areas", looks({ "line-dasharray": [2, 1.6] }));
     this.forget();
     $("notice").addEventListener("submit", (event) => this.send(event));
     layers.onZones = () => this.show(this.moment);
@@ -57,8 +62,7 @@ export class Notices {
     $("alerts").replaceChildren();
     $("no-alerts").hidden = false;
     this.layers?.clearZones();
-    for (const fence of this.fences ?? []) fence.remove();
-    this.fences = new Set();
+    this.fences.show([]);
   }
 
   /** Everything beside the live things comes in one stream; its key says what it is. */
@@ -91,18 +95,21 @@ export class Notices {
     const entry = { small, count, time: new Date(sample.timestamp ?? Date.now()).toLocaleTimeString(), kind };
     this.heard.set(name, entry);
     this.describe(entry);
-    if (!sample.geofence) return;
-    const fence = layerOfGeometry(L, sample.geofence, kind === "alert" ? ALERT : NOTICE);
+    if (!sample.geofence?.type) return; // none, or one around each receiver
+    const fence = feature(drawable(sample.geofence), { colour: COLOURS[kind] });
+    let hiding;
+    const hide = () => this.fences.show(this.fences.features.filter((each) => each !== fence));
     const draw = () => {
-      fence.addTo(this.map);
-      this.fences.add(fence);
-      setTimeout(() => fence.remove(), SHOWN_MS);
+      if (!this.fences.features.includes(fence)) this.fences.show([...this.fences.features, fence]);
+      clearTimeout(hiding);
+      hiding = setTimeout(hide, SHOWN_MS);
     };
     const since = (this.moment ?? Date.now()) - Date.parse(sample.timestamp ?? new Date().toISOString());
     if (!again || since < SHOWN_MS) draw();
     button.addEventListener("click", () => {
       draw();
-      this.map.fitBounds(fence.getBounds(), { maxZoom: 15 });
+      const bounds = boundsOf([fence.geometry.coordinates ?? []]);
+      if (bounds) this.map.fitBounds(bounds, { maxZoom: fromZoom(15), padding: 40 });
     });
   }
 
@@ -110,7 +117,7 @@ export class Notices {
   count(value, again) {
     const name = String(value.message);
     const entry = this.heard.get(name);
-    if (!again) this.things.flash(value.id, entry?.kind === "notice" ? "#0b6e99" : "#b3261e");
+    if (!again) this.things.flash(value.id, COLOURS[entry?.kind ?? "alert"]);
     if (!entry) {
       if (this.early.size < MOST) this.early.set(name, (this.early.get(name) ?? 0) + 1);
       return;
@@ -127,8 +134,7 @@ export class Notices {
 
   aim(area) {
     this.area = area;
-    this.target?.remove();
-    this.target = area ? layerOf(L, area, { ...NOTICE, dashArray: "6 5" }).addTo(this.map) : null;
+    this.target.show(area ? [feature(geometryOf(area), { colour: COLOURS.notice })] : []);
     $("notice").querySelector("button").disabled = !area;
     $("notice-state").textContent = area ? "" : "Draw whom it is for.";
     if (area) $("notice").elements.text.select();
@@ -142,7 +148,7 @@ export class Notices {
     try {
       await put(this.view.notices, value, { lat, long: lon, geofence: wkt(this.area) });
       $("notice-state").textContent = "Sent.";
-      this.target?.remove();
+      this.target.show([]);
     } catch (error) {
       $("notice-state").textContent = error.message;
     }

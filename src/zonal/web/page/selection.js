@@ -1,10 +1,9 @@
 // The area that the user hears: the stream behind it, its counters, and moving it.
 
-import * as L from "/-/leaflet/leaflet-src.esm.js";
 import { get, subscribe } from "/-/page/api.js";
-import { describe, layerOf, middle, moved, parameters } from "/-/page/shapes.js";
+import { Sheet, css, feature } from "/-/page/ground.js";
+import { describe, geometryOf, middle, moved, parameters } from "/-/page/shapes.js";
 
-const STYLE = { color: "#0b6e99", weight: 2.5, fillOpacity: 0.05, interactive: false };
 const SETTLE_MS = 150;
 const KEY_STEP_PX = 20;
 const $ = (id) => document.getElementById(id);
@@ -17,6 +16,10 @@ export class Selection {
     this.onArea = onArea;
     this.onLink = onLink;
     this.area = null;
+    this.sheet = new Sheet(map, "area", "areas", () => [
+      { type: "fill", paint: { "fill-color": css("--accent"), "fill-opacity": 0.07 } },
+      { type: "line", paint: { "line-color": css("--accent"), "line-width": 2.5 } },
+    ]);
     this.ends = [];
     this.received = 0;
     this.dropped = 0;
@@ -53,6 +56,7 @@ export class Selection {
     this.received = 0;
     this.dropped = 0;
     this.metered = null;
+    this.tell();
     const asked = { ...this.parameters, fenced: this.view.fenced, counters: Boolean(this.view.meter) };
     const number = (this.number = (this.number ?? 0) + 1);
     const mine = (handle) => (data) => number === this.number && handle(data);
@@ -85,24 +89,22 @@ export class Selection {
   }
 
   draw() {
-    this.layer?.remove();
     this.handle?.remove();
-    this.layer = this.handle = null;
+    this.handle = null;
+    this.sheet.show(this.area ? [feature(geometryOf(this.area))] : []);
     if (!this.area) return;
-    this.layer = layerOf(L, this.area, STYLE).addTo(this.map);
-    this.handle = L.marker(middle(this.area), {
-      draggable: true, keyboard: true, title: "Move the area", alt: "Move the area with arrow keys",
-      icon: L.divIcon({ className: "handle" }), zIndexOffset: 1000,
-    }).addTo(this.map);
-    this.handle.on("drag", (event) => this.shift(event.latlng));
+    const element = Object.assign(document.createElement("button"), { type: "button", className: "handle", title: "Move the area" });
+    element.setAttribute("aria-label", "Move the area with arrow keys");
+    const [lat, lng] = middle(this.area);
+    this.handle = new window.maplibregl.Marker({ element, draggable: true }).setLngLat([lng, lat]).addTo(this.map);
+    this.handle.on("drag", () => this.shift(this.handle.getLngLat()));
     this.handle.on("dragend", () => this.settle());
-    this.handle.getElement().addEventListener("keydown", (event) => this.shiftByKey(event));
+    element.addEventListener("keydown", (event) => this.shiftByKey(event));
   }
 
   shift({ lat, lng }) {
     this.area = moved(this.area, [lat, lng]);
-    this.layer.remove();
-    this.layer = layerOf(L, this.area, STYLE).addTo(this.map);
+    this.sheet.show([feature(geometryOf(this.area))]);
     clearTimeout(this.settling);
     this.settling = setTimeout(() => this.settle(), SETTLE_MS);
   }
@@ -112,9 +114,9 @@ export class Selection {
     if (!step) return;
     event.preventDefault();
     event.stopPropagation();
-    const at = this.map.latLngToContainerPoint(this.handle.getLatLng());
-    const to = this.map.containerPointToLatLng(at.add(L.point(step).multiplyBy(KEY_STEP_PX)));
-    this.handle.setLatLng(to);
+    const { x, y } = this.map.project(this.handle.getLngLat());
+    const to = this.map.unproject([x + step[0] * KEY_STEP_PX, y + step[1] * KEY_STEP_PX]);
+    this.handle.setLngLat(to);
     this.shift(to);
   }
 
@@ -139,7 +141,10 @@ export class Selection {
     $("received").textContent = received.toLocaleString("en");
     $("dropped").hidden = this.dropped === 0;
     $("dropped").textContent = `${this.dropped} messages were dropped: this page is too slow.`;
-    if (!this.metered) return;
+    if (!this.metered) {
+      for (const id of ["published", "spared"]) $(id).textContent = "–"; // counted anew
+      return;
+    }
     // The server's meter hears through a session of its own, which may be behind this stream.
     const published = Math.max(this.metered.published - from.published, received);
     const spared = this.area ? published - received : 0;

@@ -3,6 +3,7 @@
 // or {shape: "polygon", points: [[lat, lon], …]}.
 
 const EARTH_RADIUS_M = 6371008.8;
+const CORNERS = 72; // of a circle that is drawn
 const radians = (degrees) => (degrees * Math.PI) / 180;
 const digits = (number) => Number(number.toFixed(6));
 
@@ -80,23 +81,26 @@ export function describe(area) {
   }
 }
 
-/** The Leaflet layer of an area. */
-export function layerOf(L, area, style) {
-  switch (area.shape) {
-    case "circle":
-      return L.circle(area.center, { radius: area.radius, ...style });
-    case "box":
-      return L.rectangle([[area.south, area.west], [area.north, area.east]], style);
-    default:
-      return L.polygon(area.points, style);
-  }
+/** An area as GeoJSON; a circle by its corners. */
+export function geometryOf(area) {
+  const ring = (area.shape === "circle" ? around(area.center, area.radius) : corners(area)).map(([lat, lon]) => [lon, lat]);
+  return { type: "Polygon", coordinates: [[...ring, ring[0]]] };
 }
 
-/** The Leaflet layer of a GeoJSON geometry; a Point with radius_m is a circle. */
-export function layerOfGeometry(L, geometry, style) {
-  if (geometry.type === "Point" && geometry.radius_m !== undefined) {
-    const [lon, lat] = geometry.coordinates;
-    return L.circle([lat, lon], { radius: geometry.radius_m, ...style });
-  }
-  return L.geoJSON(geometry, { style });
+/** GeoJSON that can be drawn: a Point with radius_m is a circle. */
+export function drawable(geometry) {
+  if (geometry.type !== "Point" || geometry.radius_m === undefined) return geometry;
+  const [lon, lat] = geometry.coordinates;
+  return geometryOf({ shape: "circle", center: [lat, lon], radius: geometry.radius_m });
+}
+
+/** Places at a distance in metres from a centre, in all directions. */
+function around([lat, lon], radius) {
+  const [angle, phi] = [radius / EARTH_RADIUS_M, radians(lat)];
+  return Array.from({ length: CORNERS }, (_, number) => {
+    const bearing = (2 * Math.PI * number) / CORNERS;
+    const sine = Math.sin(phi) * Math.cos(angle) + Math.cos(phi) * Math.sin(angle) * Math.cos(bearing);
+    const east = Math.atan2(Math.sin(bearing) * Math.sin(angle) * Math.cos(phi), Math.cos(angle) - Math.sin(phi) * sine);
+    return [(Math.asin(sine) * 180) / Math.PI, lon + (east * 180) / Math.PI];
+  });
 }

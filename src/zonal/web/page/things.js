@@ -1,29 +1,42 @@
-// What is live on the map: one marker for each thing that sends, the last place it sent from.
+// What is live on the map: one dot for each thing that sends, at the last place it sent from.
 
-import * as L from "/-/leaflet/leaflet-src.esm.js";
 import { valueOf } from "/-/page/api.js";
-import { colourOf } from "/-/page/colours.js";
+import { colourOf, cssOf } from "/-/page/colours.js";
+import { Crowd } from "/-/page/crowd.js";
 import { Dots, onSquare } from "/-/page/dots.js";
+import { Sheet, feature } from "/-/page/ground.js";
+import { drawShape } from "/-/page/pictures.js";
 
 const FORGET_AFTER_MS = 60_000;
+const FLASH_MS = 6_000;
+const WHITE = [255, 255, 255];
+const OTHER = { shape: "dot", radius: 6, fill: [91, 111, 122], edge: WHITE };
 const KINDS = {
-  sensor: { radius: 8, weight: 1.5 },
-  car: { radius: 4.5, weight: 1.5, fillColor: "#33485a", color: "#fff" },
-  phone: { radius: 4.5, weight: 2, fillColor: "#ffffff", color: "#b0338a" },
+  sensor: { radius: 8 },
+  car: { radius: 4.5, fill: [51, 72, 90] },
+  phone: { radius: 4.5, fill: WHITE, edge: [176, 51, 138], plain: true },
+  vehicle: { shape: "bus", radius: 7, fill: [11, 110, 153] },
+  aircraft: { shape: "plane", radius: 9, fill: [74, 58, 140] },
+  vessel: { shape: "ship", radius: 8, fill: [27, 95, 80] },
+  receiver: { shape: "square", radius: 6, fill: [27, 127, 77] },
 };
 
 export class Things {
   constructor(map, view, onChange) {
-    this.map = map;
-    this.view = view;
+    Object.assign(this, { map, view, onChange });
     this.things = new Map();
     this.kinds = new Set();
-    this.onChange = onChange;
     this.isPast = () => false;
     this.isBusy = () => false;
-    this.dots = new Dots(() => this.things.values()).addTo(map);
-    this.popup = L.popup();
-    map.on("click", ({ containerPoint }) => this.open(this.isBusy() ? null : this.dots.nearest(containerPoint)));
+    this.dots = new Dots(map, "things");
+    this.crowd = new Crowd(map, () => this.things.values());
+    this.rings = new Sheet(map, "rings", "marks", () => [{
+      type: "circle",
+      paint: { "circle-radius": 13, "circle-opacity": 0, "circle-stroke-width": 3, "circle-stroke-color": ["get", "colour"] },
+    }]);
+    this.popup = new window.maplibregl.Popup({ maxWidth: "22em", closeOnClick: false, focusAfterOpen: false });
+    this.popup.on("close", () => { this.opened = undefined; });
+    map.on("click", ({ point }) => this.isBusy() || this.crowd.open(point) || this.open(this.dots.nearest(point)));
     setInterval(() => this.forgetOld(), 5_000);
   }
 
@@ -38,22 +51,31 @@ export class Things {
     const { lat, long } = sample.location;
     const id = `${sample.key}/${value.id ?? [lat, long].join()}`;
     const [x, y] = onSquare(lat, long);
-    const seen = { id, sample, value, at: now, x, y, latLng: [lat, long], look: this.style(value), heading: value.heading };
-    const thing = this.things.get(id);
+    const seen = { id, sample, value, at: now, x, y, place: [long, lat], look: this.look(value), heading: value.heading };
+    let thing = this.things.get(id);
     if (thing) Object.assign(thing, seen);
     else {
-      this.things.set(id, seen);
+      thing = seen;
+      this.things.set(id, thing);
       this.explain(value.kind);
       this.onChange();
     }
-    if (this.opened === id) this.popup.setLatLng([lat, long]).setContent(describe(sample, value));
-    this.dots.ask();
+    this.dots.put(thing);
+    this.crowd.follow(thing);
+    if (this.opened === id) this.tell(thing);
   }
 
-  /** Tell about a thing that was clicked. */
+  /** Tell about a thing that was clicked; null: about none. */
   open(thing) {
-    this.opened = thing?.id;
-    if (thing) this.popup.setLatLng(thing.latLng).setContent(describe(thing.sample, thing.value)).openOn(this.map);
+    this.popup.remove();
+    if (!thing) return;
+    this.tell(thing);
+    this.popup.addTo(this.map);
+    this.opened = thing.id;
+  }
+
+  tell({ place, sample, value }) {
+    this.popup.setLngLat(place).setDOMContent(describe(sample, value));
   }
 
   /** A kind that is seen for the first time comes into the legend. */
@@ -61,40 +83,37 @@ export class Things {
     const name = kind ?? "other";
     if (this.kinds.has(name)) return;
     this.kinds.add(name);
-    const { color, fillColor } = this.style({ kind });
-    const dot = document.createElement("i");
-    dot.style.background = fillColor;
-    dot.style.borderColor = color === "#fff" ? fillColor : color;
+    const { shape, fill, edge } = this.look({ kind });
+    const picture = drawShape(shape, cssOf(fill), cssOf(edge === WHITE ? fill : edge), 32);
+    picture.setAttribute("aria-hidden", "true");
     const item = document.createElement("li");
-    item.append(dot, name);
+    item.append(picture, name);
     document.getElementById("kinds").append(item);
   }
 
   /** A thing is gone. */
   remove(sample) {
-    for (const [id, thing] of this.things) {
+    for (const thing of this.things.values()) {
       if (thing.sample.key === sample.key && sample.location
         && thing.sample.location.lat === sample.location.lat
-        && thing.sample.location.long === sample.location.long) this.drop(id);
+        && thing.sample.location.long === sample.location.long) this.drop(thing);
     }
   }
 
-  style(value) {
-    const reading = Number(value[this.view.value]);
-    const base = KINDS[value.kind] ?? { radius: 6, weight: 1.5 };
-    const fillColor = Number.isFinite(reading) && value.kind !== "phone"
-      ? colourOf(reading, this.view.scale) : base.fillColor ?? "#5b6f7a";
-    return { color: "#fff", fillOpacity: 0.95, opacity: 0.9, ...base, fillColor };
+  look(value) {
+    const base = { ...OTHER, ...KINDS[value.kind] };
+    const reading = value[this.view.value];
+    const isColoured = !base.plain && reading !== null && reading !== "" && Number.isFinite(Number(reading));
+    return isColoured ? { ...base, fill: colourOf(Number(reading), this.view.scale) } : base;
   }
 
   /** Show that things with these ids heard a message. */
   flash(id, colour) {
     for (const thing of this.things.values()) {
       if (thing.value.id !== id) continue;
-      const ring = L.circleMarker(thing.latLng, {
-        radius: 13, color: colour, weight: 3, fill: false, interactive: false,
-      }).addTo(this.map);
-      setTimeout(() => ring.remove(), 6_000);
+      const ring = feature({ type: "Point", coordinates: thing.place }, { colour });
+      this.rings.show([...this.rings.features, ring]);
+      setTimeout(() => this.rings.show(this.rings.features.filter((each) => each !== ring)), FLASH_MS);
     }
   }
 
@@ -102,19 +121,21 @@ export class Things {
   forgetOld() {
     if (this.isPast()) return;
     const oldest = Date.now() - FORGET_AFTER_MS;
-    for (const [id, thing] of this.things) if (thing.at < oldest) this.drop(id);
+    for (const thing of this.things.values()) if (thing.at < oldest) this.drop(thing);
   }
 
-  drop(id) {
-    this.things.delete(id);
+  drop(thing) {
+    this.things.delete(thing.id);
+    this.dots.remove(thing);
+    this.crowd.changed();
     this.onChange();
-    this.dots.ask();
   }
 
   clear() {
     this.things.clear();
+    this.dots.clear();
+    this.crowd.changed();
     this.onChange();
-    this.dots.ask();
   }
 }
 
@@ -124,6 +145,7 @@ function describe(sample, value) {
   const row = (name, text) => {
     const line = table.insertRow();
     const head = document.createElement("th");
+    head.scope = "row";
     head.textContent = name;
     line.append(head);
     line.insertCell().textContent = text;

@@ -1,0 +1,71 @@
+"""The map in real Chromium, on a real router."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from browser import Watched, browser, chromium
+from network import client, router_row
+from town import CENTRE, WAIT_MS, Stage, Town
+from zonal.web import MapView, Meter, WebOptions, WebServer
+
+
+@pytest.fixture(scope="module")
+def chrome() -> Iterator[Browser]:
+    if chromium() is None:
+        pytest.skip("chromium is not installed")
+    with browser() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+    zones = tmp_path_factory.mktemp("zones") / "zones.geojson"
+    corners = [[9.17, 45.45], [9.19, 45.45], [9.19, 45.47], [9.17, 45.47], [9.17, 45.45]]
+    feature = {
+        "type": "Feature",
+        "properties": {"zone": "west"},
+        "geometry": {"type": "Polygon", "coordinates": [corners]},
+    }
+    zones.write_text(json.dumps({"type": "FeatureCollection", "features": [feature]}))
+    view = MapView(
+        title="Test town",
+        topics=("town/live/*",),
+        latitude=CENTRE.lat,
+        longitude=CENTRE.lon,
+        zoom=12,
+        value="pm10",
+        unit="µg/m³",
+        events="town/event/*",
+        alerts="town/event/alert",
+        notices="town/event/notice",
+        heard="town/event/heard",
+        zones="town/event/zone",
+        layers=(("Zones", zones),),
+        history=True,
+    )
+    with ExitStack() as stack:
+        (router,) = stack.enter_context(router_row(1))
+        session, counter = (stack.enter_context(client(router)) for _ in range(2))
+        meter = stack.enter_context(Meter(counter, view.topics))
+        server = stack.enter_context(WebServer(session, WebOptions(port=0, view=view), meter))
+        town = stack.enter_context(Town(stack.enter_context(client(router))))
+        yield Stage(router, server, town)
+
+
+@pytest.fixture
+def page(chrome: Browser, stage: Stage) -> Iterator[Page]:
+    context = chrome.new_context(viewport={"width": 1024, "height": 640})
+    opened = context.new_page()
+    watched = Watched(opened, stage.server.url)
+    opened.goto(stage.server.url)
+    expect(opened.locator("body[data-ready=true]")).to_be_attached(timeout=WAIT_MS)
+    yield opened
+    context.close()
+    assert watched.errors == []
+    assert watched.foreign == [], "the page works without the internet"
