@@ -15,6 +15,7 @@ import zonal
 from lossy_link import LossyLink
 from network import collect, eventually, texts, wait_until_declared
 from zonal.geo import Circle, Point
+from zonal.keys import encoding_named, message_keys
 from zonal.session import Memory, Overflow, Recovery, Router, Session
 from zonal.session.asker import HEARTBEATS
 from zonal.session.recovery import Recoverer
@@ -59,11 +60,11 @@ def wide(number: int) -> str:
     return f"{number:01000d}"
 
 
-def lose(link: LossyLink, put: Callable[[str], object], number: int) -> None:
-    """Send a message while the link loses everything, until it is gone."""
+def lose(link: LossyLink, put: Callable[[str], object], number: int, copies: int = 1) -> None:
+    """Send a message while the link loses everything, until it is gone, with all its copies."""
     link.loss, lost = 1.0, link.lost_bytes
     put(wide(number))
-    eventually(lambda: link.lost_bytes > lost + len(wide(number)))
+    eventually(lambda: link.lost_bytes > lost + copies * len(wide(number)))
     link.loss = 0.0
 
 
@@ -192,16 +193,17 @@ def test_fenced_messages_are_recovered_too(sender: Session, link: LossyLink) -> 
     connect = zonal.config("client", connect=[link.endpoint])
     with zonal.open(connect, position=DUOMO) as receiver:
         subscriber = receiver.declare_subscriber("air", area=AREA, recovery=Recovery())
+        fence = Circle(DUOMO, radius_m=300)
         publisher = sender.declare_publisher(
-            "air",
-            location=DUOMO,
-            geofence=Circle(DUOMO, radius_m=300),
-            memory=Memory(cache=100, heartbeat_s=0.1),
+            "air", location=DUOMO, geofence=fence, memory=Memory(cache=100, heartbeat_s=0.1)
         )
         wait_until_declared(sender, subscriber)
+        heard = [zenoh.KeyExpr(key) for key in subscriber.declared_keys]
+        keys = message_keys("air", DUOMO, fence, encoding_named("s2"))
+        copies = sum(any(own.intersects(zenoh.KeyExpr(key)) for own in heard) for key in keys)
         publisher.put("0")
         assert texts(collect(subscriber, 1)) == ["0"]
-        lose(link, publisher.put, 1)
+        lose(link, publisher.put, 1, copies)
         assert texts(collect(subscriber, 1)) == [wide(1)]
         assert subscriber.counters.recovered > 0
         publisher.put("2")
