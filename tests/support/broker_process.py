@@ -40,11 +40,13 @@ class BrokerProcess:
             env=environment,
         )
         assert self.process.stdout is not None
-        line = self.process.stdout.readline()
-        self.output += line
-        self.ports = {name: int(port) for name, port in re.findall(r"(\w+)://[^:]+:(\d+)", line)}
-        if not self.ports:
-            self.output += self.process.stdout.read()
+        for line in self.process.stdout:  # a client that waits may be told of before the ports
+            self.output += line
+            found = re.findall(r"(mqtts?|wss?)://[^:]+:(\d+)", line)
+            if found:
+                self.ports = {name: int(port) for name, port in found}
+                break
+        else:
             self.process.wait(10)
             raise RuntimeError(f"the broker did not start: {self.output}")
         threading.Thread(target=self._read, args=(self.process,), daemon=True).start()
