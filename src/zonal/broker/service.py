@@ -334,6 +334,8 @@ def load_certificates(context: ssl.SSLContext, options: Options) -> None:
     """
     assert options.certificate is not None
     try:
+        # A pair of which only one file is new yet would leave a context that greets nobody.
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(options.certificate, options.key)
         context.load_cert_chain(options.certificate, options.key)
         if options.client_ca is not None:
             context.load_verify_locations(options.client_ca)
