@@ -97,8 +97,9 @@ def opened(chrome: Browser, web: Web) -> tuple[Page, Watched]:
     ("kind", "data", "colour"),
     [
         ("PNG", png(200, 30, 60), [200, 30, 60]),
-        ("MVT", gzip.compress(mvt_water()), [211, 226, 234]),
+        ("MVT", gzip.compress(mvt_water(), mtime=0), [211, 226, 234]),
     ],
+    ids=["PNG", "MVT"],  # the bytes of a picture are no name
 )
 def test_tiles_of_a_file_are_the_ground(
     chrome: Browser, web_with: WebWith, tmp_path: Path, kind: str, data: bytes, colour: list[int]
