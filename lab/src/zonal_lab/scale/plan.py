@@ -10,12 +10,16 @@ from zonal_lab.errors import PlanError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-Part = Literal["router", "movement", "city", "network"]
+Part = Literal["router", "movement", "city", "network", "index", "store", "lake"]
 
 
 @dataclass(frozen=True)
 class ScaleCase:
-    """One part at one size: declared keys, journeys, subscribers of a city, or of each city."""
+    """One part at one size.
+
+    That is: declared keys, journeys, subscribers of a city or of each city; subscriptions of an
+    index, things of a store, rows of a lake.
+    """
 
     part: Part
     size: int
@@ -24,7 +28,7 @@ class ScaleCase:
     @property
     def name(self) -> str:
         """Part, size and round."""
-        return f"{self.part}-{self.size:07}-{self.round}"
+        return f"{self.part}-{self.size:09}-{self.round}"
 
 
 @dataclass(frozen=True)
@@ -38,12 +42,19 @@ class ScalePlan:
     """Subscribers of a city whose covers are computed."""
     network: tuple[int, ...] = (20, 100, 500)
     """Subscribers of each of three cities in a real network."""
+    subscriptions: tuple[int, ...] = (10_000, 100_000, 1_000_000)
+    """Of one broker's index."""
+    things: tuple[int, ...] = (10_000, 100_000, 1_000_000)
+    """In one store."""
+    rows: tuple[int, ...] = (1_000_000, 10_000_000, 100_000_000)
+    """Of a lake, by the list of its files."""
     world: tuple[int, ...] = (1_000, 10_000, 100_000, 1_000_000, 10_000_000)
     publishers: int = 1_000_000
     seed: int = 1
 
     def __post_init__(self) -> None:
-        if self.rounds < 1 or min(*self.keys, *self.city, *self.network, *self.world) < 1:
+        sizes = (*self.keys, *self.city, *self.network, *self.world)
+        if self.rounds < 1 or min(*sizes, *self.subscriptions, *self.things, *self.rows) < 1:
             raise PlanError("a plan needs rounds and sizes above 0")
 
     def cases(self) -> Iterator[ScaleCase]:
@@ -53,3 +64,6 @@ class ScalePlan:
             yield from (ScaleCase("city", size, number) for size in self.city)
             yield from (ScaleCase("network", size, number) for size in self.network)
         yield from (ScaleCase("router", size) for size in self.keys)
+        yield from (ScaleCase("index", size) for size in self.subscriptions)
+        yield from (ScaleCase("store", size) for size in self.things)
+        yield from (ScaleCase("lake", size) for size in self.rows)

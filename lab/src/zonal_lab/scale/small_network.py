@@ -19,7 +19,8 @@ from zonal.index import InterestCover
 from zonal.keys import cell_keys, encode_place, encoding_named
 from zonal_lab.emulation import wait_until
 from zonal_lab.scale.city import BOUNDS, cells_around, populate
-from zonal_lab.scale.router_cost import TOPIC, started_router
+from zonal_lab.scale.router_cost import TOPIC
+from zonal_lab.systems import started_router
 
 if TYPE_CHECKING:
     from zonal.geo import Cell, Circle, Point
