@@ -36,20 +36,23 @@ _MUCH_MIB = 4096.0
 def page(results: Results, folder: Path, name: str) -> Iterator[str]:
     """The page's lines; its pictures go into the folder."""
     found, plan = read_measured(results), results.manifest()["plan"]
-    if not (found.router and found.movement and found.cities):
-        yield "Not all parts have been run yet."
-        return
-    predictions = found.predictions(plan)
-    draw_router(found.router, folder / f"{name}-router.png")
-    draw_world(predictions, folder / f"{name}-world.png")
-    yield from _world(predictions, plan)
-    yield from picture("tables and processors by the number of subscribers", f"{name}-world.png")
-    yield from _limits(predictions)
-    yield from _router(found, name)
+    if found.router and found.movement and found.cities:
+        predictions = found.predictions(plan)
+        draw_world(predictions, folder / f"{name}-world.png")
+        yield from _world(predictions, plan)
+        title = "tables and processors by the number of subscribers"
+        yield from picture(title, f"{name}-world.png")
+        yield from _limits(predictions)
+    if found.router:
+        draw_router(found.router, folder / f"{name}-router.png")
+        yield from _router(found, name)
     yield from _growth(found, folder, name)
-    yield from _cities(found)
-    yield from _movement(found)
-    yield from _networks(found)
+    if found.cities:
+        yield from _cities(found)
+    if found.movement:
+        yield from _movement(found)
+    if found.networks:
+        yield from _networks(found)
 
 
 def _world(predictions: list[Prediction], plan: dict[str, Any]) -> Iterator[str]:

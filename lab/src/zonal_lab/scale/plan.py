@@ -6,11 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from zonal_lab.errors import PlanError
+from zonal_lab.experiment import require_known
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 Part = Literal["router", "movement", "city", "network", "index", "store", "lake"]
+
+PARTS: tuple[Part, ...] = ("movement", "city", "network", "router", "index", "store", "lake")
 
 
 @dataclass(frozen=True)
@@ -50,15 +53,21 @@ class ScalePlan:
     """Of a lake, by the list of its files."""
     world: tuple[int, ...] = (1_000, 10_000, 100_000, 1_000_000, 10_000_000)
     publishers: int = 1_000_000
+    parts: tuple[Part, ...] = PARTS
+    """What is measured; the model needs the first four."""
     seed: int = 1
 
     def __post_init__(self) -> None:
         sizes = (*self.keys, *self.city, *self.network, *self.world)
         if self.rounds < 1 or min(*sizes, *self.subscriptions, *self.things, *self.rows) < 1:
             raise PlanError("a plan needs rounds and sizes above 0")
+        require_known("parts", self.parts, PARTS)
 
     def cases(self) -> Iterator[ScaleCase]:
-        """All cases; those in which chance has a part are repeated."""
+        """The cases of the parts; those in which chance has a part are repeated."""
+        return (case for case in self._all() if case.part in self.parts)
+
+    def _all(self) -> Iterator[ScaleCase]:
         yield ScaleCase("movement", 0)
         for number in range(self.rounds):
             yield from (ScaleCase("city", size, number) for size in self.city)

@@ -48,6 +48,8 @@ class ScaleTrial(Trial[ScaleCase]):
     def prepare(self, results: Results) -> dict[str, str]:
         """Say whose movement it is."""
         del results
+        if "movement" not in self._plan.parts:
+            return {}
         if self._geolife is None and self._capmetro is None:
             return {"movement": "made-up walks; --geolife and --capmetro name recorded journeys"}
         known = {"Geolife": self._geolife, "CapMetro": self._capmetro}
