@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from zonal_lab.peers.programs import Programs
 
 JAR = "GeoBroker-Server.jar"
-_GRANULARITIES = (1, 10, 25, 50, 100)
+_GRANULARITIES = (25, 50, 100)
 _PATIENCE_S = 900
 
 
