@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import time
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -69,7 +70,7 @@ def _heard(
 ) -> int:
     counts = {"heard": 0, "ready": 0, "ended": 0}
 
-    def count(name: str) -> None:
+    def count(name: str, _: object) -> None:
         counts[name] += 1
 
     def reaches(name: str) -> bool:
@@ -77,10 +78,10 @@ def _heard(
         return counts[name] > 0
 
     for key in cell_keys(topic, cells, encoding_named("s2")):
-        reader.declare_subscriber(key, lambda _: count("heard"))
+        reader.declare_subscriber(key, partial(count, "heard"))
     # Declared after the others, and put after the others: whoever hears it has heard them.
     for name in ("ended", "ready"):
-        reader.declare_subscriber(f"{topic}/{name}", lambda _, name=name: count(name))
+        reader.declare_subscriber(f"{topic}/{name}", partial(count, name))
     wait_until(lambda: reaches("ready"), _PATIENCE_S, "the cities do not hear one another")
     time.sleep(0.2)
     for place in places:
