@@ -123,8 +123,8 @@ def _worst_gain(rows: Sequence[Row], other: str, most: int) -> Callable[[Draw], 
     cells = list(grouped(some, "n", "p", "s").values())
 
     def figure(draw: Draw) -> float:
-        if not cells:
-            raise LookupError("no such cell")
+        if not any(row["n"] == most for row in some):
+            raise LookupError("the largest networks were not run")
         return max(drawn_gain(draw, cell, "wide", other) for cell in cells)
 
     return figure
