@@ -76,7 +76,6 @@ def test_a_command_line_is_one_that_the_command_takes(line: str) -> None:
     command.make_context(path[-1], rest, resilient_parsing=True)
 
 
-@pytest.mark.slow
 def test_the_site_is_whole_and_needs_nothing_from_elsewhere(tmp_path: Path) -> None:
     pytest.importorskip("mkdocs")
     built = subprocess.run(
@@ -91,5 +90,7 @@ def test_the_site_is_whole_and_needs_nothing_from_elsewhere(tmp_path: Path) -> N
     )
     for page in tmp_path.rglob("*.html"):
         assert loaded.findall(page.read_text(encoding="utf-8")) == [], page
-    assert "declare_subscriber" in (tmp_path / "api" / "session.html").read_text(encoding="utf-8")
+    reference = (tmp_path / "api" / "session.html").read_text(encoding="utf-8")
+    for name in ("Session.declare_subscriber", "Session.get", "Subscriber.recv", "Subscriber.area"):
+        assert f'id="zonal.session.{name}"' in reference, name
     assert "Last night" in (tmp_path / "tutorials" / "last-nights-air.html").read_text("utf-8")
