@@ -26,7 +26,7 @@ from zonal.broker.websocket import is_local
 from zonal.broker.zones import read_zones
 from zonal.errors import BrokerError, StoreInUseError
 from zonal.keys import encoding_named
-from zonal.runtime import MetricsDoor, MetricsServer, Reloads, is_loopback
+from zonal.runtime import MetricsDoor, MetricsServer, Reloads, check_port, is_loopback
 from zonal.session import Security, config
 from zonal.trust import TrustedIssuers, read_rules
 
@@ -238,7 +238,7 @@ class Service:
             try:
                 self.ports[name] = await self.server.listen(
                     host,
-                    port,
+                    check_port(port),
                     tls=tls if kind in ENCRYPTED else None,
                     websocket=kind in {"ws", "wss"},
                     allows=self._allows,

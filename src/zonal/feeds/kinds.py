@@ -16,6 +16,7 @@ from zonal.feeds.moving import read_aircraft, read_ships
 from zonal.feeds.owntracks import listen_owntracks
 from zonal.feeds.polite import PoliteSource
 from zonal.feeds.receiver import GPSD_WATCH, read_gpsd, read_nmea
+from zonal.runtime import check_port
 
 if TYPE_CHECKING:
     import threading
@@ -206,7 +207,7 @@ def _lines_of_host(source: str, greeting: bytes, stop: threading.Event) -> Itera
 
     host, _, port = source.rpartition(":")
     try:
-        with socket.create_connection((host, int(port)), _CONNECT_S) as connection:
+        with socket.create_connection((host, check_port(port)), _CONNECT_S) as connection:
             connection.sendall(greeting)
             connection.settimeout(_LOOK_S)
             rest = b""
