@@ -128,6 +128,8 @@ def _of_whole(
         good = False
         while not stop.is_set():
             polled = polite.poll()
+            if polled.said and feed.once:
+                raise FeedError(f"{source}: {polled.said}")
             if polled.said:
                 tell(f"{source}: {polled.said}; again in {polled.wait_s:.0f} s")
             if polled.data is not None:
@@ -138,7 +140,7 @@ def _of_whole(
                     if not good:
                         raise
                     tell(str(error))
-            if feed.once and (good or not polled.said):
+            if feed.once:
                 return
             stop.wait(polled.wait_s)
 
