@@ -133,7 +133,10 @@ def check_endpoint(endpoint: str) -> str:
         host, colon, port = address.rpartition(":")
         if not (host and colon and port):
             raise ConfigurationError(f"{right}; {endpoint!r} lacks a host or a port")
-        check_port(port)
+        try:
+            check_port(port)
+        except ConfigurationError as error:
+            raise ConfigurationError(f"{right}; in {endpoint!r} {error}") from error
     return endpoint
 
 

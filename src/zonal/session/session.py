@@ -17,9 +17,10 @@ from zonal.session.asking import Asking
 from zonal.session.content import as_payload
 from zonal.session.followers import Followers, Located
 from zonal.session.gathering import Gathering
+from zonal.session.given import area_given, check_handler
 from zonal.session.keyring import Keyring
 from zonal.session.liveliness import Liveliness
-from zonal.session.parts import SessionParts, area_given
+from zonal.session.parts import SessionParts
 from zonal.session.publisher import DeliveryOptions
 from zonal.session.receiving import Receiving
 from zonal.session.refusal import refusal, refusals
@@ -192,6 +193,8 @@ class Session(Located, Vouched, Asking, Watching, Closing):
         a memory, `history` gets what was sent before, and `recovery` what was lost on its way.
         The second element of a handler that is a pair is `subscriber.handler`.
         """
+        function, kept = handler if isinstance(handler, tuple) else (handler, None)
+        check_handler(function)
         wanted = area_given(area)
         options = SubscriberOptions(
             area=wanted,
@@ -204,10 +207,8 @@ class Session(Located, Vouched, Asking, Watching, Closing):
             recovery=recovery,
         )
         subscriber = self._subscribe(Subscriber, key, options)
-        if handler is not None:
-            function, subscriber.handler = (
-                handler if isinstance(handler, tuple) else (handler, None)
-            )
+        if function is not None:
+            subscriber.handler = kept
             subscriber.call(function, self._receiving.threads, self._receiving.arrivals)
         return subscriber
 
