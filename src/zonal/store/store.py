@@ -312,7 +312,11 @@ class Store:
         wanted = self._wanted(query.key, query.area)
         since = parameters.get("_since")
         found: Iterable[StoredThing]
-        near = Nearness.of(parameters)
+        try:
+            near = Nearness.of(parameters)
+        except StoreError as error:
+            query.reply_err(str(error))
+            return
         if since is not None:
             newer = int(since) if since.isdecimal() else 0
             found = self.table.find(
