@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import zenoh
 
@@ -16,6 +16,7 @@ from zonal.session.geo_context import GeoContext
 from zonal.session.refusal import reason_of, refusals
 from zonal.session.replies import Replies
 from zonal.session.sample import AdminSample
+from zonal.session.undeclaring import Declared
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -126,14 +127,13 @@ def _ask_places(
     return replies
 
 
-class Querier:
+class Querier(Declared):
     """A query that is asked again and again, each time around the position where it follows it."""
 
     def __init__(self, topic: str, parts: SessionParts, options: GetOptions) -> None:
         self.key = check_topic(topic)
         self._parts = parts
         self._options = options
-        self._closed = False
 
     @property
     def area(self) -> Area | None:
@@ -156,12 +156,6 @@ class Querier:
     def undeclare(self) -> None:
         """Ask no more."""
         self._closed = True
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.undeclare()
 
     def __repr__(self) -> str:
         return f"Querier(key={self.key!r}, area={self.area}{', closed' * self._closed})"
