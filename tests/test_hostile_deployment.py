@@ -349,7 +349,7 @@ def test_mqtt_ends_what_is_no_mqtt(city: City, sent: bytes) -> None:
 
 @pytest.mark.parametrize(
     "path", ["/city/**", "/city/air/1?_time=[now(-1h)..]", "/-/view", "/-/events", "/metrics",
-             "/@/*/router", "/-/routers"],
+             "/@/*/router", "/-/routers", "/-/tiles/0/0/0"],
 )  # fmt: skip
 def test_rest_tells_nothing_without_a_token(city: City, http: httpx.Client, path: str) -> None:
     for headers in ({}, {"authorization": "Bearer x"}, {"authorization": "Bearer \xe9"}):
