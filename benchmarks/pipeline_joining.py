@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import shapely
 
@@ -12,20 +17,26 @@ from pipeline_data import message_table, subscription_table
 from pipeline_measuring import Took, measured, say, spark
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from pyspark.sql import SparkSession
 
 
-def bench_deliveries(folder: Path, scale: float, data: Path | None) -> dict[str, float]:
-    """The join against the cross join with the same predicate, and a single GeoPandas process."""
+def bench_deliveries(
+    folder: Path, scale: float, data: Path | None, sedona: str | None = None
+) -> dict[str, Any]:
+    """The join against the cross join with the same predicate, one GeoPandas process, and Sedona.
+
+    `sedona` is the Python that has a PySpark for Sedona; without it, the peer is left out.
+    """
     from zonal.pipeline.jobs import delivery_counts
 
     session = spark()
     sizes = [int(1_000_000 * scale) // 4, int(1_000_000 * scale)]
     subscribers = int(10_000 * scale**0.5)
     pq.write_table(message_table(sizes[1], data), folder / "m.parquet", row_group_size=100_000)
-    pq.write_table(subscription_table(subscribers, data), folder / "s.parquet")
+    wanted_table = subscription_table(subscribers, data)
+    pq.write_table(
+        wanted_table.append_column("circle", _circles(wanted_table)), folder / "s.parquet"
+    )
     messages = session.read.parquet(str(folder / "m.parquet"))
     wanted = session.read.parquet(str(folder / "s.parquet"))
     # Start workers and compile; at the smaller size, or its own run would pay for that.
@@ -67,7 +78,48 @@ def bench_deliveries(folder: Path, scale: float, data: Path | None) -> dict[str,
         f"({alone.wall_s:,.0f} s, from 200 subscriptions); four times the messages take "
         f"{result['growth_wall']:.2f} times as long ({result['growth_1x_to_4x']:.2f} by processor)"
     )
+    if sedona is None:
+        say("Apache Sedona: left out, no --sedona PYTHON")
+        return result
+    session.stop()
+    result["sedona"] = _sedona(folder, sedona)
+    for name, one in result["sedona"].items():
+        result[f"times_sedona_{name}"] = one["wall_s"] / took[1].wall_s
+        result[f"times_sedona_{name}_by_cpu"] = one["cpu_s"] / took[1].cpu_s
+        say(
+            f"Apache Sedona's {name} join ({one['plan']}): {one['deliveries']:,} deliveries in "
+            f"{one['wall_s']:.1f} s, {one['wall_s'] / took[1].wall_s:.2f} times as long as ours "
+            f"({one['cpu_s'] / took[1].cpu_s:.2f} by processor time)"
+        )
     return result
+
+
+def _circles(wanted: pa.Table) -> pa.Array:
+    """The areas of subscriptions as polygons of 64 corners, for those who know no circles."""
+    reach = np.degrees(np.array(wanted["area_radius_m"]) / 6_371_008.8)
+    lats, lons = wanted["latitude"].to_numpy(), wanted["longitude"].to_numpy()
+    shapes = [
+        shapely.transform(
+            shapely.Point(0, 0).buffer(size, quad_segs=16),
+            lambda xy, lat=lat, lon=lon: xy / [np.cos(np.radians(lat)), 1.0] + [lon, lat],
+        )
+        for lat, lon, size in zip(lats, lons, reach, strict=True)
+    ]
+    return pa.array(shapely.to_wkb(shapes), pa.binary())
+
+
+def _sedona(folder: Path, python: str) -> dict[str, dict[str, Any]]:
+    """What Apache Sedona takes for the same, on a Spark of its own (see `pipeline_sedona`)."""
+    done = subprocess.run(
+        [python, str(Path(__file__).parent / "pipeline_sedona.py"), str(folder)],
+        env={name: value for name, value in os.environ.items() if name != "PYTHONPATH"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        check=True,
+    )
+    found: dict[str, dict[str, Any]] = json.loads(done.stdout.splitlines()[-1])
+    return found
 
 
 def _cross_join(
@@ -111,15 +163,7 @@ def _geopandas_join(folder: Path, *, subscribers: int, sample_subscribers: int) 
     with measured() as build:
         points.sindex.query(shapely.Point(0, 0))  # builds it
     # Circles as polygons, and no topic: less than the join answers, in GeoPandas' favour.
-    reach = np.degrees(np.array(wanted["area_radius_m"]) / 6_371_008.8)
-    lats, lons = wanted["latitude"].to_numpy(), wanted["longitude"].to_numpy()
-    circles = [
-        shapely.transform(
-            shapely.Point(0, 0).buffer(size, quad_segs=16),
-            lambda xy, lat=lat, lon=lon: xy / [np.cos(np.radians(lat)), 1.0] + [lon, lat],
-        )
-        for lat, lon, size in zip(lats, lons, reach, strict=True)
-    ]
+    circles = shapely.from_wkb(wanted["circle"].to_pylist())
     with measured() as query:
         geopandas.sjoin(geopandas.GeoDataFrame(geometry=circles), points, predicate="contains")
     times = subscribers / len(circles)
