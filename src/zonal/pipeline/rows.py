@@ -6,7 +6,7 @@ import math
 import time
 from itertools import compress
 from operator import attrgetter
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
 
 import numpy as np
 import pyarrow as pa
@@ -50,7 +50,7 @@ class MessageColumns(NamedTuple):
     @classmethod
     def empty(cls) -> Self:
         """Without a message."""
-        return cls(*([] for _ in cls._fields))
+        return cls._make([] for _ in cls._fields)
 
     @property
     def rows(self) -> int:
@@ -72,17 +72,22 @@ class MessageColumns(NamedTuple):
 
     def split(self, at: int) -> tuple[Self, Self]:
         """The first so many messages, and the others."""
-        cls = type(self)
-        return cls(*(column[:at] for column in self)), cls(*(column[at:] for column in self))
+        columns = self._columns
+        first, others = ([one[:at] for one in columns], [one[at:] for one in columns])
+        return type(self)._make(first), type(self)._make(others)
 
     def where(self, kept: Sequence[bool]) -> Self:
         """The messages that are marked."""
-        return type(self)(*(list(compress(column, kept)) for column in self))
+        return type(self)._make(list(compress(column, kept)) for column in self._columns)
 
     def extend(self, more: MessageColumns) -> None:
         """Put other messages behind these."""
-        for mine, others in zip(self, more, strict=True):
+        for mine, others in zip(self._columns, more._columns, strict=True):
             mine.extend(others)
+
+    @property
+    def _columns(self) -> Sequence[list[Any]]:
+        return cast("Sequence[list[Any]]", self)
 
     def to_table(self) -> pa.Table:
         """The columns of MESSAGE_SCHEMA."""
