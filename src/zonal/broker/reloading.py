@@ -6,6 +6,7 @@ Files are read in the thread that watches them; what they say is put in force in
 from __future__ import annotations
 
 import asyncio
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,9 +16,14 @@ from zonal.broker.credentials import Credentials, read_passwords
 from zonal.trust import read_rules
 
 if TYPE_CHECKING:
+    import ssl
+    from collections.abc import Callable, Sequence
+
     from zonal.broker.core import Broker
     from zonal.broker.server import Server
     from zonal.runtime import Reloads
+
+_CERTIFICATE = re.compile(rb"-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----")
 
 
 class BrokerFiles:
@@ -56,6 +62,36 @@ class BrokerFiles:
         areas = () if rules is None else rules.files
         self._reloads.watch(f"rules {path}", [path, *map(Path, areas)], reload)
 
+    def watch_certificates(
+        self, files: Sequence[Path], client_ca: Path | None, make: Callable[[], ssl.SSLContext]
+    ) -> None:
+        """Who connects from now on meets what the files hold.
+
+        Where an authority of clients is gone, those who came by a certificate have to come again.
+        """
+        trusted = _authorities(client_ca)
+
+        def reload() -> None:
+            nonlocal trusted
+            context, found = make(), _authorities(client_ca)
+            gone, trusted = trusted - found, found
+            renewing = self._renew(context, send_away=bool(gone))
+            asyncio.run_coroutine_threadsafe(renewing, self._loop)
+
+        self._reloads.watch("TLS certificates", files, reload)
+
+    async def _renew(self, context: ssl.SSLContext, *, send_away: bool) -> None:
+        await self._server.renew(context)
+        if not send_away:
+            return
+        now = self._server.clock()
+        for connection in list(self._broker.attached):
+            if connection.peer.certificate_name is not None:
+                self._broker.drop(
+                    connection, reason_codes.NOT_AUTHORIZED, "authorities have changed", now
+                )
+        self._server.schedule()
+
     def _send_away(self, users: frozenset[str]) -> None:
         now = self._server.clock()
         for connection, session in list(self._broker.attached.items()):
@@ -65,3 +101,8 @@ class BrokerFiles:
                     connection, reason_codes.NOT_AUTHORIZED, "the password holds no more", now
                 )
         self._server.schedule()
+
+
+def _authorities(path: Path | None) -> frozenset[bytes]:
+    """The certificates of a file."""
+    return frozenset() if path is None else frozenset(_CERTIFICATE.findall(path.read_bytes()))

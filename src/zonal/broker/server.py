@@ -7,7 +7,7 @@ import contextlib
 import itertools
 import logging
 import time
-from typing import TYPE_CHECKING, Self, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from zonal.broker import reason_codes
 from zonal.broker.connection import Connection, Stage
@@ -55,7 +55,7 @@ class Server:
     def __init__(self, broker: Broker, clock: Callable[[], float]) -> None:
         self.broker = broker
         self.clock = clock
-        self._servers: list[asyncio.Server] = []
+        self._listeners: list[tuple[asyncio.Server, Callable[[], ClientLink], bool]] = []
         self.links: set[ClientLink] = set()
         """The connections that are there."""
         self._logins = Logins(broker.access, broker.throttle, clock, self._decided)
@@ -87,22 +87,45 @@ class Server:
         Pages of other origins than `allows` says cannot connect to a WebSocket.
         """
         parts = (self.broker, self._turns, self.clock, self.links)
-        server = await self._loop.create_server(
-            lambda: WebSocketLink(*parts, allows) if websocket else ClientLink(*parts),
-            host,
-            port,
-            ssl=tls,
-            backlog=1024,
-            ssl_handshake_timeout=TLS_HANDSHAKE if tls is not None else None,
-        )
-        self._servers.append(server)
+
+        def link() -> ClientLink:
+            return WebSocketLink(*parts, allows) if websocket else ClientLink(*parts)
+
+        server = await self._serve(link, tls, host=host, port=port)
         return cast("int", server.sockets[0].getsockname()[1])
+
+    async def _serve(
+        self, link: Callable[[], ClientLink], tls: ssl.SSLContext | None, **where: Any
+    ) -> asyncio.Server:
+        handshake = TLS_HANDSHAKE if tls is not None else None
+        server = await self._loop.create_server(
+            link, ssl=tls, backlog=1024, ssl_handshake_timeout=handshake, **where
+        )
+        self._listeners.append((server, link, tls is not None))
+        return server
+
+    async def renew(self, tls: ssl.SSLContext) -> None:
+        """Has whoever connects from now on meet this context; who is connected stays.
+
+        A new context for each socket: one that is in use goes on trusting what it once has, and
+        resumes sessions that it once began.
+        """
+        encrypted = [each for each in self._listeners if each[2]]
+        for each in encrypted:
+            server, link, _ = each
+            for known in server.sockets:
+                await self._serve(link, tls, sock=known.dup())
+            server.close()
+            self._listeners.remove(each)
+
+    def _stop_listening(self) -> None:
+        for server, _, _ in self._listeners:
+            server.close()
+        self._listeners.clear()
 
     async def close(self) -> None:
         """Stops listening, tells the clients, and lets their last bytes out."""
-        for server in self._servers:
-            server.close()
-        self._servers.clear()
+        self._stop_listening()
         if self._ticking is not None:
             self._ticking.cancel()
             with contextlib.suppress(asyncio.CancelledError):
@@ -149,9 +172,7 @@ class Server:
     def _give_up(self, error: Exception) -> None:
         """The store failed: nothing more may be promised, so all connections end at once."""
         logger.critical("the store cannot be written, the broker stops", exc_info=error)
-        self._servers, servers = [], self._servers
-        for server in servers:
-            server.close()
+        self._stop_listening()
         self._abort()
         if not self.failed.done():
             self.failed.set_exception(BrokerError(f"the store cannot be written: {error}"))

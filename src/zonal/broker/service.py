@@ -130,7 +130,6 @@ class Service:
         self.server: Server
         self.reloads = Reloads()
         """Reads passwords, rules and certificates anew; `ask` it to do so at once."""
-        self._tls: ssl.SSLContext | None = None
         self._opened = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
@@ -180,18 +179,18 @@ class Service:
             opened.callback(server.close)
 
     def _watch_files(self) -> None:
-        options, tls = self._options, self._tls
+        options = self._options
         files = BrokerFiles(self.reloads, self.broker, self.server)
         if options.passwords is not None:
             files.watch_passwords(options.passwords)
         if options.rules is not None:
             files.watch_rules(options.rules)
-        if tls is not None:
+        if options.is_encrypted:
             own = (options.certificate, options.key, options.client_ca)
-            self.reloads.watch(
-                "TLS certificates",
+            files.watch_certificates(
                 [path for path in own if path is not None],
-                lambda: load_certificates(tls, options),
+                options.client_ca,
+                lambda: tls_context(options),
             )
 
     async def _open_store(self, directory: Path) -> StoredJournal:
@@ -232,7 +231,7 @@ class Service:
 
     async def _listen(self) -> None:
         options = self._options
-        tls = self._tls = tls_context(options) if options.is_encrypted else None
+        tls = tls_context(options) if options.is_encrypted else None
         wanted = listeners_of(options)
         for name, kind, host, port in wanted:
             try:
@@ -317,27 +316,17 @@ def access(options: Options) -> Access:
 
 def tls_context(options: Options) -> ssl.SSLContext:
     """TLS 1.2 or newer; client certificates are asked for where a CA can verify them."""
+    assert options.certificate is not None
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
-    load_certificates(context, options)
-    if options.client_ca is not None:
-        # Without a password file a certificate is the only way in.
-        required = options.passwords is None
-        context.verify_mode = ssl.CERT_REQUIRED if required else ssl.CERT_OPTIONAL
-    return context
-
-
-def load_certificates(context: ssl.SSLContext, options: Options) -> None:
-    """Has whoever connects from now on see the certificate that the files hold now.
-
-    Authorities of clients are added; one that is taken from the file is trusted until a restart.
-    """
-    assert options.certificate is not None
     try:
-        # A pair of which only one file is new yet would leave a context that greets nobody.
-        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(options.certificate, options.key)
         context.load_cert_chain(options.certificate, options.key)
         if options.client_ca is not None:
             context.load_verify_locations(options.client_ca)
     except (OSError, ssl.SSLError) as error:
         raise BrokerError(f"the TLS certificate, key or CA cannot be used: {error}") from error
+    if options.client_ca is not None:
+        # Without a password file a certificate is the only way in.
+        required = options.passwords is None
+        context.verify_mode = ssl.CERT_REQUIRED if required else ssl.CERT_OPTIONAL
+    return context

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 GRACE_S = 0.5
 """How long a message may be under way before time passes without it."""
 _ASKED_AT_A_TIME = 100
+_AHEAD_US = 60_000_000
 
 
 class FenceSubscriber(Subscriber):
@@ -208,6 +209,9 @@ class Fence(Declared, Incoming[FenceEvent]):
         place, stamp = sample.location, sample.timestamp
         if place is None:
             return None
-        when = time.time_ns() // 1000 if stamp is None else micros_of_stamp(stamp_parts(stamp)[0])
+        now = time.time_ns() // 1000
+        when = now if stamp is None else micros_of_stamp(stamp_parts(stamp)[0])
+        if when > now + _AHEAD_US:
+            return None  # all that follows would be late
         name = sample.key if self._name_of is None else self._name_of(sample)
         return NotedPlace(name, place.lat, place.lon, when, sample)

@@ -97,7 +97,7 @@ class Neighbours:
             if radius_m >= HALF_CIRCUMFERENCE_M:
                 area = Everywhere()
             missing = self._count - len(found)
-            lat, lon = self._to
+            lat, lon = map(float, self._to)  # numbers of numpy write themselves otherwise
             replies = self._ask(
                 area, f"_nearest={missing};_to={lat!r},{lon!r};_beyond={beyond_m!r}"
             )

@@ -129,6 +129,7 @@ class Session(Located, Vouched, Asking, Watching, Closing):
         self,
         key: str,
         *,
+        congestion_control: zenoh.CongestionControl | None = None,
         attachment: bytes | None = None,
         timestamp: zenoh.Timestamp | None = None,
         **whence: Unpack[Whence],
@@ -139,7 +140,12 @@ class Session(Located, Vouched, Asking, Watching, Closing):
         data, timestamp = self._parts.seal(way, attachment, timestamp)
         with refusals(self.zenoh, f"delete {key!r}"):
             for name in way.keys:
-                self.zenoh.delete(name, attachment=data, timestamp=timestamp)
+                self.zenoh.delete(
+                    name,
+                    congestion_control=congestion_control,
+                    attachment=data,
+                    timestamp=timestamp,
+                )
 
     def declare_publisher(
         self,
