@@ -137,7 +137,9 @@ def wait_for_port(port: int) -> None:
 
 # Throughput
 
-FANS = (
+Fan = tuple[str, int, int, int, int, float]
+"""Its name, publishers, subscribers, QoS, deliveries under way, and the target."""
+FANS: tuple[Fan, ...] = (
     ("1 → 100, QoS 0", 1, 100, 0, 20_000, 1.0),
     ("1 → 100, QoS 0, few under way", 1, 100, 0, 1_000, 1.0),
     ("1 → 100, QoS 1", 1, 100, 1, 20_000, 0.5),
@@ -147,10 +149,10 @@ FANS = (
 )
 
 
-def throughput(seconds: float, rounds: int) -> list[dict[str, Any]]:
+def throughput(seconds: float, rounds: int, fans: tuple[Fan, ...]) -> list[dict[str, Any]]:
     """Deliveries per second of both, alternating; the median of the rounds."""
     rows = []
-    for name, publishers, subscribers, qos, window, target in FANS:
+    for name, publishers, subscribers, qos, window, target in fans:
         rates: dict[str, list[broker_load.Rate]] = {"mosquitto": [], "zonal": []}
         for _ in range(rounds):
             for start in (mosquitto, zonal_broker):
@@ -367,8 +369,8 @@ def idle(count: int) -> dict[str, float]:
 # Attacks
 
 
-def attacks(seconds: float) -> list[dict[str, Any]]:
-    """A well-behaved pair beside clients that do their worst, with both brokers."""
+def attacks(seconds: float, brokers: tuple[str, ...]) -> list[dict[str, Any]]:
+    """A well-behaved pair beside clients that do their worst."""
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         ours, theirs = Path(folder) / "ours", Path(folder) / "theirs"
@@ -379,11 +381,12 @@ def attacks(seconds: float) -> list[dict[str, Any]]:
         )
         Path(folder).chmod(0o755)  # Mosquitto reads it as another user
         theirs.chmod(0o644)
-        for start in (
-            lambda: mosquitto(f"password_file {theirs}"),
-            lambda: zonal_broker("--passwords", str(ours)),
-        ):
-            with start() as running:
+        starts = {
+            "mosquitto": lambda: mosquitto(f"password_file {theirs}"),
+            "zonal": lambda: zonal_broker("--passwords", str(ours)),
+        }
+        for name in brokers:
+            with starts[name]() as running:
                 for row in broker_attacks.attacked(running.port, seconds):
                     rows.append({"broker": running.name, **row})
                     console.print(
@@ -434,17 +437,19 @@ def read_arguments() -> argparse.Namespace:
     parser.add_argument("--tile38", default=shutil.which("tile38-server"), help="Tile38's server")
     parser.add_argument("--quick", action="store_true", help="the least of everything, no pictures")
     options = parser.parse_args()
+    options.fans, options.attacked = FANS, ("mosquitto", "zonal")
     options.shapes, options.fences = broker_neutral.SHAPES, broker_neutral.FENCES
     options.cases, options.overhead = CASES, (max(10.0, options.seconds), max(5, options.rounds))
     if options.quick:
         options.seconds, options.rounds, options.idle, options.no_figures = 0.3, 1, 20, True
+        options.fans, options.attacked = FANS[:1], ("zonal",)
         options.shapes, options.fences = options.shapes[2:3], broker_neutral.FEW_FENCES
         options.cases, options.overhead = ((20, "teleport"),), (0.5, 1)
     return options
 
 
 PARTS: dict[str, Callable[[argparse.Namespace], Any]] = {
-    "throughput": lambda options: throughput(options.seconds, options.rounds),
+    "throughput": lambda options: throughput(options.seconds, options.rounds, options.fans),
     "neutral": lambda options: neutral(options.seconds, options.rounds, options.shapes),
     "fences": lambda options: fences(
         options.seconds, options.rounds, options.fences, options.tile38
@@ -454,7 +459,7 @@ PARTS: dict[str, Callable[[argparse.Namespace], Any]] = {
     # Ten seconds: by then every sender has been heard from once before what counts begins.
     "overhead": lambda options: overhead(*options.overhead),
     "idle": lambda options: idle(options.idle),
-    "attacks": lambda options: attacks(options.seconds),
+    "attacks": lambda options: attacks(options.seconds, options.attacked),
 }
 
 

@@ -40,7 +40,6 @@ class Express:
         self._headings = Headings(broker)
         self._counters = broker.counters
         self._ledger = broker.ledger
-        self._maximum_qos = broker.settings.limits.maximum_qos
         self._matching = broker.matching
 
     def take(self, connection: Connection, session: ClientSession, now: float) -> None:
@@ -69,7 +68,7 @@ class Express:
             self._distributor.on_publish is None
             and (user is None or user.rules is None)
             and session.precision_m is None
-            and self._maximum_qos > 0
+            and connection.entrance.limits.maximum_qos > 0
         )
 
     def _published(

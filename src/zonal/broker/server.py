@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from zonal.broker.access import User
     from zonal.broker.core import Broker
+    from zonal.broker.entrance import Entrance
     from zonal.broker.sharing import Sharing
     from zonal.errors import MqttError
 
@@ -58,7 +59,7 @@ class Server:
         self._servers: list[asyncio.Server] = []
         self.links: set[ClientLink] = set()
         """The connections that are there."""
-        self._logins = Logins(broker.access, broker.throttle, clock, self._decided)
+        self._logins = Logins(broker.throttle, clock, self._decided)
         self._ticking: asyncio.Task[None] | None = None
         self._loop = asyncio.get_running_loop()
         self._turns = Turns(self._loop, self._write)
@@ -80,13 +81,15 @@ class Server:
 
     async def listen(
         self, host: str, port: int, *, tls: ssl.SSLContext | None = None, websocket: bool = False,
-        allows: Callable[[str], bool] = is_local,
+        allows: Callable[[str], bool] = is_local, entrance: Entrance | None = None,
     ) -> int:  # fmt: skip
         """Opens a listener and returns its port (of interest where 0 was asked for).
 
-        Pages of other origins than `allows` says cannot connect to a WebSocket.
+        Pages of other origins than `allows` says cannot connect to a WebSocket. What holds for its
+        connections is said by the entrance, by default the broker's first.
         """
-        parts = (self.broker, self._turns, self.clock, self.links)
+        entrance = entrance or self.broker.entrances[0]
+        parts = (self.broker, entrance, self._turns, self.clock, self.links)
         server = await self._loop.create_server(
             lambda: WebSocketLink(*parts, allows) if websocket else ClientLink(*parts),
             host,

@@ -91,7 +91,10 @@ def broker(
     ] = None,
     listener: Annotated[
         list[str] | None,
-        typer.Option(help="One more listener, as in mqtts://0.0.0.0:8883; repeatable."),
+        typer.Option(
+            help="One more listener, as in mqtts://0.0.0.0:8883, perhaps with its own "
+            "?passwords=FILE&rules=FILE&limit=NAME=VALUE; repeatable."
+        ),
     ] = None,
     metrics: Metrics = None,
     metrics_token: MetricsToken = None,
