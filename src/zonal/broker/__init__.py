@@ -16,12 +16,12 @@ Around this way: `listeners` are read from what the operator wrote, an `entrance
 the connections of one, `access`, `credentials`, `scram`, `logins` and `throttle` say who is let in
 and may do what, `rates` how fast, `geocontext` reads places in properties, `geotopics` those in
 topics (with the operator's `zones`), `location_rules` those in payloads (by `payload_formats`),
-`topics` knows names and filters, `watch` tells events at a border, `will`, `timers`, `settings`, `counters`
-and `reason_codes` are what they are called. For the operator there are `diary`, `figures` with
-`loads`, and `operation`. `federation` makes many brokers one over Zenoh, with `interest`,
-`envelope`, `keymap`, `zenoh_encoding`, `retained_elsewhere` and `group_tokens`; `sharing` does it
-over a database, both with `groups`. `bridge` is a client of two brokers. `service` builds a whole
-broker from `Options`.
+`topics` knows names and filters, `watch` tells events at a border, `will`, `timers`, `settings`,
+`counters` and `reason_codes` are what they are called. For the operator there are `diary`,
+`figures` with `loads`, and `operation`. `federation` makes many brokers one over Zenoh, with
+`interest`, `envelope`, `keymap`, `zenoh_encoding`, `retained_elsewhere` and `group_tokens`;
+`sharing` does it over a database, both with `groups`. `bridge` is a client of two brokers.
+`service` builds a whole broker from `Options`.
 """
 
 from zonal.broker.access import RemoteEnd
