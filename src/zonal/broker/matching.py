@@ -111,7 +111,8 @@ class Matching:
     ) -> list[ClientSubscription]:
         """The subscriptions that pass content check, consumer and producer geo check."""
         # As rows: otherwise the index would keep the answer too, and once is enough.
-        found = self._plain.values(self._plain.match_rows(topic, None, geofence))
+        rows = self._plain.match_rows(topic, None, geofence)
+        found: list[ClientSubscription] = self._plain.values(rows).tolist()
         if location is not None:
             found += self.fenced(topic, location, geofence)
         return found
