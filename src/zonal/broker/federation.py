@@ -175,6 +175,7 @@ class Federation:
             message.payload,
             location=message.location,
             geofence=message.geofence,
+            fence_cells=1,  # brokers are few, and one that hears in vain only looks at it
             attested=message.attested_fence is not None,
             content_encoding=encoding_of(message),
             attachment=seal(message, self._id, number, self._server.clock(), self._secret),
