@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, Unpack
 import zenoh
 
 from zonal.errors import ClosedError
-from zonal.keys import Role, check_topic
+from zonal.keys import FENCE_CELLS, Role, check_topic
 from zonal.runtime import DEFAULT_CAPACITY, Overflow, close_all
 from zonal.session.alias import Alias
 from zonal.session.announcements import Announcements
@@ -101,6 +101,7 @@ class Session(Located, Vouched, Asking, Watching, Closing):
         attachment: bytes | None = None,
         timestamp: zenoh.Timestamp | None = None,
         sealed: str | None = None,
+        fence_cells: int = FENCE_CELLS,
         **whence: Unpack[Whence],
     ) -> None:
         """Publish a message from a `location`, or from the session's position.
@@ -110,9 +111,11 @@ class Session(Located, Vouched, Asking, Watching, Closing):
         `precision_m`: nothing finer than a cell of that size leaves the device. `encoding`: how
         its place is written into its key. `attested`: the geofence is only for those whose position
         somebody vouches for; `sealed`: only who has the keys of that zone can read it.
+        `fence_cells`: a message with a geofence is sent so often at the most, once for each cell
+        that covers it; the fewer, the more hear of it who then leave it out.
         """
         self._check_open()
-        way = self._sending.way(key, **whence)
+        way = self._sending.way(key, fence_cells=fence_cells, **whence)
         data, timestamp = self._parts.seal(way, attachment, timestamp)
         delivery = DeliveryOptions(congestion_control, priority, express).of_put()
         payload, encoding = as_payload(payload, content_encoding)
@@ -132,11 +135,12 @@ class Session(Located, Vouched, Asking, Watching, Closing):
         congestion_control: zenoh.CongestionControl | None = None,
         attachment: bytes | None = None,
         timestamp: zenoh.Timestamp | None = None,
+        fence_cells: int = FENCE_CELLS,
         **whence: Unpack[Whence],
     ) -> None:
         """Tell that a topic has no value at this place any more (see `put`)."""
         self._check_open()
-        way = self._sending.way(key, **whence)
+        way = self._sending.way(key, fence_cells=fence_cells, **whence)
         data, timestamp = self._parts.seal(way, attachment, timestamp)
         with refusals(self.zenoh, f"delete {key!r}"):
             for name in way.keys:
