@@ -136,3 +136,37 @@ def test_another_encoding_is_used_for_the_area(page: Page, stage: Stage) -> None
                 return
             page.wait_for_timeout(100)
     raise AssertionError("no message in the chosen encoding was shown")
+
+
+SEEN_AT = """(place) => zonal.map.queryRenderedFeatures(
+    zonal.map.project(place), { layers: zonal.selection.sheet.ids }).length > 0"""
+
+
+def on_both_sides(page: Page, seen_from: float) -> None:
+    page.evaluate("(lng) => zonal.map.jumpTo({center: [lng, 0], zoom: 8})", seen_from)
+    for lon in (seen_from - 0.2, seen_from + 0.2):
+        page.wait_for_function(SEEN_AT, arg=[lon, 0.05], timeout=WAIT_MS)
+
+
+@pytest.mark.parametrize("seen_from", [180.0, -180.0])
+def test_an_area_across_the_antimeridian_is_one_and_is_drawn_on_both_sides(
+    page: Page, stage: Stage, seen_from: float
+) -> None:
+    page.evaluate("(lng) => zonal.map.jumpTo({center: [lng, 0], zoom: 8})", seen_from)
+    middle = page.evaluate("(lng) => zonal.map.project([lng, 0])", seen_from)
+    page.keyboard.press("b")
+    drag(page, (middle["x"] - 100, middle["y"] + 60), (middle["x"] + 100, middle["y"] - 60))
+    expect(page.locator("#area-title")).to_contain_text("Box of")
+    told = page.evaluate("zonal.selection.parameters")
+    assert -180 <= told["max_long"] < 0 < told["min_long"] <= 180
+    for side in (180.0, -180.0):
+        on_both_sides(page, side)
+    with client(stage.router) as ship:
+        for _ in range(100):
+            for name, lon in (("w", 179.95), ("e", -179.95), ("far", 178.0)):
+                ship.put("town/live/ship", {"id": name}, location=Point(0.1, lon))
+            shown = page.evaluate("[...zonal.things.things.values()].map((t) => t.value.id)")
+            if sorted(shown) == ["e", "w"]:
+                return
+            page.wait_for_timeout(50)
+    raise AssertionError(f"shown: {shown}")
