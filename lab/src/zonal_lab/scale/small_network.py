@@ -23,6 +23,8 @@ from zonal_lab.scale.router_cost import TOPIC
 from zonal_lab.systems import started_router
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from zonal.geo import Cell, Circle, Point
 
 _CITIES = 3
@@ -69,18 +71,21 @@ def _heard(
 ) -> int:
     counts = {"heard": 0, "ready": 0, "ended": 0}
 
-    def count(name: str) -> None:
-        counts[name] += 1
+    def counting(name: str) -> Callable[[zenoh.Sample], None]:
+        def count(_: zenoh.Sample) -> None:
+            counts[name] += 1
+
+        return count
 
     def reaches(name: str) -> bool:
         sender.put(f"{topic}/{name}", b"", congestion_control=zenoh.CongestionControl.BLOCK)
         return counts[name] > 0
 
     for key in cell_keys(topic, cells, encoding_named("s2")):
-        reader.declare_subscriber(key, lambda _: count("heard"))
+        reader.declare_subscriber(key, counting("heard"))
     # Declared after the others, and put after the others: whoever hears it has heard them.
     for name in ("ended", "ready"):
-        reader.declare_subscriber(f"{topic}/{name}", lambda _, name=name: count(name))
+        reader.declare_subscriber(f"{topic}/{name}", counting(name))
     wait_until(lambda: reaches("ready"), _PATIENCE_S, "the cities do not hear one another")
     time.sleep(0.2)
     for place in places:
