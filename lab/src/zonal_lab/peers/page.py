@@ -128,8 +128,9 @@ def _words(work: str, plan: dict[str, Any]) -> str:
             "right. *GeoBroker*: `TopicAndGeofenceMapper` and `ClientDirectory` of its server "
             "(commit 0e11aec of 2021, built with Spatial4j 0.8, JTS 1.17 and JeroMQ 0.5.3 as "
             "released, where it names snapshots of its own), called as its matching logic does, "
-            "at the best of the granularities 25, 50 and 100, after two rounds of warm-up; processor time of "
-            "its one thread, without that of the garbage collector and the compiler."
+            "at the best of the granularities 25, 50 and 100, after two rounds of warm-up; "
+            "processor time of its one thread, without that of the garbage collector and the "
+            "compiler."
         )
     return (
         f"A load in C, MQTT 3.1.1, 64 bytes, {plan['seconds']:g} s each, a fresh broker for each "

@@ -40,5 +40,6 @@ def draw_ratios(found: Compared, work: str, path: Path) -> None:
     axes.set_yticks(range(len(metrics)), [each.title for each in metrics])
     axes.invert_yaxis()
     axes.set_xlabel("times as good as ours (the line), median of the rounds")
-    axes.legend(fontsize=8, loc="best")
+    if systems:
+        axes.legend(fontsize=8, loc="best")
     save_figure(figure, path)
