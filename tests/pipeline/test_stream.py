@@ -153,7 +153,8 @@ def test_bad_rows_go_to_quarantine_with_the_reason(
     lost = messages(1, first=50, latitude=[91.0])
     ahead = messages(1, first=51, timestamp=[START + timedelta(days=400)])
     unknown = messages(1, first=52, topic="city/secret", payload=[b"\x00\x01"])
-    write(tmp_path / "log", rows, lost, ahead, unknown)
+    behind = messages(1, first=53, timestamp=[START - timedelta(days=32)])
+    write(tmp_path / "log", rows, lost, ahead, unknown, behind)
     job(spark, tmp_path, NO_GOLD).run()
     bad = {row["offset"]: row.reason for row in table(spark, tmp_path, "quarantine").collect()}
     assert bad == {
@@ -165,6 +166,7 @@ def test_bad_rows_go_to_quarantine_with_the_reason(
         5: "payload is no JSON object",
         7: "location (91.0, 9.163) is outside the world",
         8: "time stamp is 34559949 s after its reception",
+        10: "time stamp is 2764853 s before its reception",
     }
     assert offsets(table(spark, tmp_path, "silver")) == [6, 9]
     kept = table(spark, tmp_path, "quarantine").where("offset = 2").first()

@@ -47,6 +47,8 @@ class RecorderPlan:
     commit_bytes: int = 64 * 1024 * 1024
     buffer_rows: int = 250_000
     """Messages in memory, at most; beyond it the subscriber's mailbox fills, then overflows."""
+    buffer_bytes: int = 256 * 1024 * 1024
+    """And bytes of theirs, about; whatever their size, a thousand are taken at a time."""
     mailbox: int = 250_000
     overflow: Overflow = Overflow.BLOCK
     """What happens when the mailbox is full, too: by default publishers are held up."""
@@ -206,14 +208,16 @@ class Recorder:
                 are_new = self._known.add(taken)
                 new = taken if all(are_new) else taken.where(are_new)
                 self._rows.extend(new)
-                self._bytes += new.payload_bytes + _ROW_BYTES * new.rows
+                self._bytes += new.weight + _ROW_BYTES * new.rows
                 self._doubles += taken.rows - new.rows
                 self._reading -= taken.rows
                 if self._is_full():
                     self._changed.notify_all()
 
     def _has_room(self) -> bool:
-        return self._draining or self._rows.rows < self.plan.buffer_rows
+        plan = self.plan
+        has_room = self._rows.rows < plan.buffer_rows and self._bytes < plan.buffer_bytes
+        return self._draining or has_room
 
     def _is_full(self) -> bool:
         plan = self.plan

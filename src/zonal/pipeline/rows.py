@@ -58,9 +58,10 @@ class MessageColumns(NamedTuple):
         return len(self.topic)
 
     @property
-    def payload_bytes(self) -> int:
-        """How long their payloads are together."""
-        return sum(map(len, self.payload))
+    def weight(self) -> int:
+        """How many bytes they have that strangers may choose, together."""
+        texts = self.payload, self.topic, self.encoding, filter(None, self.geofence)
+        return sum(sum(map(len, each)) for each in texts)
 
     def contents(self) -> Iterable[int]:
         """What each says, in a number: that of all its copies, and of no other message."""
