@@ -79,11 +79,12 @@ def peak_memory() -> Iterator[list[int]]:
 
 
 def _resident(pid: int) -> int:
+    """Its share of the memory: pages that several processes have are divided among them."""
     try:
-        pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
-    except (OSError, IndexError):
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    except OSError:
         return 0
-    return pages * os.sysconf("SC_PAGE_SIZE")
+    return sum(1024 * int(line.split()[1]) for line in lines if line.startswith("Pss:"))
 
 
 def say(text: str) -> None:

@@ -9,10 +9,13 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from deltalake import DeltaTable
+from typer.testing import CliRunner
 
 import zonal
 from network import eventually, wait_for_answerer, wait_until_declared
 from pipeline_rows import START, make_messages
+from zonal.cli import app
 from zonal.errors import DeclarationError, LakeError
 from zonal.geo import Box
 from zonal.pipeline import (
@@ -182,3 +185,15 @@ def test_a_store_and_a_history_answer_each_their_own_and_nothing_twice(tmp_path:
 
         eventually(lambda: asked("city/**") == ["4"])
         assert asked("city/**?_time=[now(-1h)..]") == list("01234")
+
+
+def test_the_command_shows_the_past_as_it_was_known_at_a_version(tmp_path: Path) -> None:
+    with LogWriter(tmp_path / "log") as writer:
+        writer.append(make_messages(3))
+        known = DeltaTable(tmp_path / "log").version()
+        writer.append(make_messages(4, first=3))
+    options = ["history", "city/**", "--log", str(tmp_path / "log")]
+    options += ["--time", "[2026-11-15T00:00:00Z..2026-11-16T00:00:00Z]"]
+    assert "7 messages" in CliRunner().invoke(app, options).output
+    then = CliRunner().invoke(app, [*options, "--version", str(known)])
+    assert "3 messages" in then.output
