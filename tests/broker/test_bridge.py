@@ -73,6 +73,7 @@ async def heard(wire: Wire) -> mqtt5.PublishPacket:
 
 
 async def test_messages_pass_both_ways_with_places_and_prefixes(tmp_path: Path) -> None:
+    """3.1.1/MQTT-7.0.0-1."""
     async with serving() as (_, here), mosquitto(tmp_path) as there:
         rules = ("air/# in 1 old/ city/", "cmd/# out 1", "talk/# both 1")
         async with bridged(here, there, *rules, place="old/air/#=45.4642,9.19"):
