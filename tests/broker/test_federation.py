@@ -374,6 +374,52 @@ async def test_retained_messages_are_found_at_other_brokers(routers: list[zonal.
         assert [(m.topic.value, m.payload) for m in a.heard] == [("kept/berlin", b"3")]
 
 
+async def test_retained_messages_and_stored_values_agree(routers: list[zonal.Router]) -> None:
+    config = zonal.config("client", connect=routers[1].endpoints)
+    async with brokers(routers, at=(0,)) as (one,), Phone(one, "p", DUOMO) as phone:
+        with zonal.open(config) as session, zonal.Store(session, "shelf/**") as store:
+
+            def stored() -> list[tuple[str, str]]:
+                around = zonal.Circle((45.4642, 9.19), radius_m=100)
+                found = session.get("shelf/**", area=around, timeout=5)
+                return [(reply.key, reply.text) for reply in found]
+
+            async def retained() -> list[tuple[str, str]]:
+                async with Phone(one, "late") as late:
+                    await late.subscribe("shelf/#", geofence="CIRCLE (9.19 45.4642, 100)")
+                    await late.subscribe("end")  # what is retained came before it
+                    await late.publish("end", "")
+                    await until(lambda: late.heard[-1:] and late.heard[-1].topic.value == "end")
+                    kept = [each for each in late.heard if each.retain]
+                    return [(m.topic.value, bytes(m.payload).decode()) for m in kept]
+
+            async def agree(*expected: tuple[str, str]) -> None:
+                await until(lambda: stored() == list(expected))
+                assert await retained() == list(expected)
+
+            async with asyncio.timeout(15):
+                while not len(store):  # declarations travel on their own time
+                    await phone.publish("shelf/1", "first", retain=True)
+                    await asyncio.sleep(0.05)
+            await agree(("shelf/1", "first"))
+            await phone.publish("shelf/1", "second", retain=True)
+            await agree(("shelf/1", "second"))
+            # What is not retained is newer, and only the store has it.
+            await phone.publish("shelf/1", "third")
+            await until(lambda: stored() == [("shelf/1", "third")])
+            assert await retained() == [("shelf/1", "second")]
+            await phone.publish("shelf/1", "", retain=True)
+            await agree()
+            # A DELETE over Zenoh clears it, too, at brokers whose clients hear the topic.
+            await phone.subscribe("shelf/#")
+            await phone.publish("shelf/2", "kept", retain=True)
+            await agree(("shelf/2", "kept"))
+            async with asyncio.timeout(15):
+                while await retained():
+                    session.delete("shelf/2", location=zonal.Point(45.4642, 9.19))
+            await agree()
+
+
 async def test_brokers_can_do_without_routers() -> None:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))

@@ -140,25 +140,15 @@ def tls_context(listener: MqttListener) -> ssl.SSLContext:
     """TLS 1.2 or newer; client certificates are asked for where a CA can verify them."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
-    load_certificates(context, listener)
-    if listener.client_ca is not None:
-        # Without a password file a certificate is the only way in.
-        required = listener.passwords is None
-        context.verify_mode = ssl.CERT_REQUIRED if required else ssl.CERT_OPTIONAL
-    return context
-
-
-def load_certificates(context: ssl.SSLContext, listener: MqttListener) -> None:
-    """Has whoever connects from now on see the certificate that the files hold now.
-
-    Authorities of clients are added; one that is taken from the file is trusted until a restart.
-    """
     assert listener.certificate is not None
     try:
-        # A pair of which only one file is new yet would leave a context that greets nobody.
-        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(listener.certificate, listener.key)
         context.load_cert_chain(listener.certificate, listener.key)
         if listener.client_ca is not None:
             context.load_verify_locations(listener.client_ca)
     except (OSError, ssl.SSLError) as error:
         raise BrokerError(f"the TLS certificate, key or CA cannot be used: {error}") from error
+    if listener.client_ca is not None:
+        # Without a password file a certificate is the only way in.
+        required = listener.passwords is None
+        context.verify_mode = ssl.CERT_REQUIRED if required else ssl.CERT_OPTIONAL
+    return context

@@ -15,7 +15,6 @@ from zonal.broker.listeners import (
     KINDS,
     MqttListener,
     access,
-    load_certificates,
     read_listener,
     tls_context,
 )
@@ -32,7 +31,7 @@ from zonal.broker.websocket import is_local
 from zonal.broker.zones import read_zones
 from zonal.errors import BrokerError, StoreInUseError
 from zonal.keys import encoding_named
-from zonal.runtime import MetricsDoor, MetricsServer, Reloads
+from zonal.runtime import MetricsDoor, MetricsServer, Reloads, check_port
 from zonal.session import Security, config
 from zonal.trust import TrustedIssuers
 
@@ -220,14 +219,14 @@ class Service:
                 files.watch_access(accesses[whom], listener.passwords, listener.rules)
             if (whom, limits) not in entrances:
                 entrances[whom, limits] = self.broker.enter_by(Entrance(accesses[whom], limits))
-            await self._open(listener, entrances[whom, limits])
+            await self._open(listener, entrances[whom, limits], files)
 
-    async def _open(self, listener: MqttListener, entrance: Entrance) -> None:
+    async def _open(self, listener: MqttListener, entrance: Entrance, files: BrokerFiles) -> None:
         tls = tls_context(listener) if listener.is_encrypted else None
         try:
             self.ports[listener.name] = await self.server.listen(
                 listener.host,
-                listener.port,
+                check_port(listener.port),
                 tls=tls,
                 websocket=listener.is_websocket,
                 allows=functools.partial(self._allows, listener),
@@ -239,12 +238,7 @@ class Service:
                 f"{error.strerror}"
             ) from error
         if tls is not None:
-            own = (listener.certificate, listener.key, listener.client_ca)
-            self.reloads.watch(
-                f"TLS certificates of {listener.name}",
-                [path for path in own if path is not None],
-                lambda: load_certificates(tls, listener),
-            )
+            files.watch_certificates(listener, self.ports[listener.name])
 
 
 def listeners_of(options: Options) -> list[MqttListener]:

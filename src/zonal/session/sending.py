@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from zonal.keys import FENCE_CELLS, check_topic
 from zonal.runtime import close_all
-from zonal.session.parts import area_given
+from zonal.session.given import area_given
 from zonal.session.publisher import Publisher, Stamps
 from zonal.session.way import way_of
 

@@ -17,9 +17,10 @@ from zonal.session.asking import Asking
 from zonal.session.content import as_payload
 from zonal.session.followers import Followers, Located
 from zonal.session.gathering import Gathering
+from zonal.session.given import area_given, check_handler
 from zonal.session.keyring import Keyring
 from zonal.session.liveliness import Liveliness
-from zonal.session.parts import SessionParts, area_given
+from zonal.session.parts import SessionParts
 from zonal.session.publisher import DeliveryOptions
 from zonal.session.receiving import Receiving
 from zonal.session.refusal import refusal, refusals
@@ -131,17 +132,24 @@ class Session(Located, Vouched, Asking, Watching, Closing):
         self,
         key: str,
         *,
+        congestion_control: zenoh.CongestionControl | None = None,
         attachment: bytes | None = None,
         timestamp: zenoh.Timestamp | None = None,
+        fence_cells: int = FENCE_CELLS,
         **whence: Unpack[Whence],
     ) -> None:
         """Tell that a topic has no value at this place any more (see `put`)."""
         self._check_open()
-        way = self._sending.way(key, **whence)
+        way = self._sending.way(key, fence_cells=fence_cells, **whence)
         data, timestamp = self._parts.seal(way, attachment, timestamp)
         with refusals(self.zenoh, f"delete {key!r}"):
             for name in way.keys:
-                self.zenoh.delete(name, attachment=data, timestamp=timestamp)
+                self.zenoh.delete(
+                    name,
+                    congestion_control=congestion_control,
+                    attachment=data,
+                    timestamp=timestamp,
+                )
 
     def declare_publisher(
         self,
@@ -195,6 +203,8 @@ class Session(Located, Vouched, Asking, Watching, Closing):
         a memory, `history` gets what was sent before, and `recovery` what was lost on its way.
         The second element of a handler that is a pair is `subscriber.handler`.
         """
+        function, kept = handler if isinstance(handler, tuple) else (handler, None)
+        check_handler(function)
         wanted = area_given(area)
         options = SubscriberOptions(
             area=wanted,
@@ -207,10 +217,8 @@ class Session(Located, Vouched, Asking, Watching, Closing):
             recovery=recovery,
         )
         subscriber = self._subscribe(Subscriber, key, options)
-        if handler is not None:
-            function, subscriber.handler = (
-                handler if isinstance(handler, tuple) else (handler, None)
-            )
+        if function is not None:
+            subscriber.handler = kept
             subscriber.call(function, self._receiving.threads, self._receiving.arrivals)
         return subscriber
 
