@@ -24,7 +24,7 @@ def run(name: str, *arguments: str, folder: Path) -> str:
         cwd=folder,
         capture_output=True,
         text=True,
-        timeout=280,
+        timeout=580,
         check=False,
     )
     assert done.returncode == 0, done.stderr
@@ -39,6 +39,7 @@ def test_a_benchmark_asked_for_help_does_not_run(name: str, tmp_path: Path) -> N
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("name", BENCHMARKS)
 def test_a_benchmark_runs_at_its_smallest(name: str, tmp_path: Path) -> None:
     if name == "bench_broker" and shutil.which("mosquitto") is None:
