@@ -14,13 +14,14 @@ import pyarrow as pa
 import zenoh
 
 import zonal
-from network import eventually, wait_until_declared
+from network import eventually, wait_for_answerer, wait_until_declared
 from pipeline_rows import START
 from zonal import Point
 from zonal.keys import encoding_named, location_of, message_keys
 from zonal.pipeline import (
     Field,
     History,
+    HistoryService,
     Lake,
     Log,
     LogWriter,
@@ -62,7 +63,7 @@ def files_outside(folder: Path, *known: Path) -> list[Path]:
 
 
 def test_whatever_strangers_send_is_recorded_or_counted_and_the_others_are_complete(
-    tmp_path: Path,
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     log = tmp_path / "inner" / "log"
     with zonal.Router(["tcp/127.0.0.1:0"]) as router:
@@ -94,6 +95,9 @@ def test_whatever_strangers_send_is_recorded_or_counted_and_the_others_are_compl
                 stranger.delete("city/air", timestamp=stamp)
             for name in NAMES:
                 stranger.put(f"city/{name}".replace("$", ""), "fake", encoding="text/plain;\0;")
+            for wild in ("city/**", "city/*/x", "city/a$*"):
+                stranger.put(wild, "fake")
+                stranger.delete(wild)
             for payload in PAYLOADS:
                 stranger.put("city/air", payload, encoding="application/json")
             for number in range(100):
@@ -109,8 +113,31 @@ def test_whatever_strangers_send_is_recorded_or_counted_and_the_others_are_compl
             eventually(lambda: rights() == [f"right {number}".encode() for number in range(100)])
             assert recorder.counters.write_errors == 0
             assert recorder.counters.overflowed == 0
-        found = History(log=log).table(Selection("city/**")).num_rows
+        past = History(log=log)
+        found = past.table(Selection("city/**")).num_rows
         assert found == recorder.counters.written
+        with (
+            zonal.open(config) as serving,
+            zonal.open(config) as asking,
+            HistoryService(serving, past, max_replies=100_000),
+        ):
+            wait_for_answerer(asking.zenoh, "**")
+            replies = asking.get("city/**?_time=[..]", timeout=60)
+            told = [reply.payload.to_bytes() for reply in replies]
+            assert sum(each.startswith(b"right") for each in told) == 100
+            assert replies.failures == []
+            many = "9" * 5000
+            wrong = (
+                "[..];_limit={}",
+                "[{}..]",
+                "[now({}s)..]",
+                "[now(-99999999d)..]",
+                "[2026..{}]",
+            )
+            for time in wrong:
+                selector = f"city/air?_time={time.format(many)}"
+                assert list(asking.get(selector, timeout=20)) == []
+    assert "Traceback" not in caplog.text
     assert files_outside(tmp_path, log) == []
     assert {re.sub(r"\d", "0", path.name) for path in log.iterdir()} == {
         "_delta_log",
