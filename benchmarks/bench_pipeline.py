@@ -52,7 +52,10 @@ def main() -> None:
     parser.add_argument("--into", type=Path, help="a JSON file that keeps the parts' results")
     parser.add_argument("--keep", type=Path, help="a folder for log and lake that stay")
     parser.add_argument("--no-picture", action="store_true")
+    parser.add_argument("--quick", action="store_true", help="the log alone, at a hundredth")
     arguments = parser.parse_args()
+    if arguments.quick:
+        arguments.parts, arguments.scale, arguments.no_picture = ["log"], 0.01, True
     results: dict[str, dict[str, Any]] = {}
     for part in arguments.parts or [part for part in PARTS if part != "log"]:
         folder = arguments.keep or Path(tempfile.mkdtemp(prefix=f"zonal-bench-{part}-"))

@@ -304,6 +304,8 @@ def test_it_asks_publishers_with_a_memory_for_what_was_sent_before(
 
 
 def test_wrong_settings_are_refused(near: Session, tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="more than 0 seconds"):
+        Store(near, ttl_s=-5)
     with pytest.raises(StoreError, match="told apart by one of key, source, place"):
         Store(near, by="colour")
     (tmp_path / "newest.sqlite").write_text("no database" * 200)

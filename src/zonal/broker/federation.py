@@ -173,6 +173,7 @@ class Federation:
         options: dict[str, Any] = {
             "location": message.location,
             "geofence": message.geofence,
+            "fence_cells": 1,  # brokers are few, and one that hears in vain only looks at it
             "attested": message.attested_fence is not None,
             "attachment": seal(message, self._id, number, self._server.clock(), self._secret),
             "congestion_control": (

@@ -7,6 +7,7 @@ import contextlib
 import itertools
 import logging
 import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self, cast
 
 from zonal.broker import reason_codes
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from zonal.broker.access import User
     from zonal.broker.core import Broker
+    from zonal.broker.entrance import Entrance
     from zonal.broker.sharing import Sharing
     from zonal.errors import MqttError
 
@@ -44,6 +46,20 @@ def steady_clock() -> Callable[[], float]:
     return lambda: offset + time.monotonic()
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Listening:
+    """Where connections come in, and what is made of each."""
+
+    server: asyncio.Server
+    link: Callable[[], ClientLink]
+    host: str
+    is_encrypted: bool
+
+    @property
+    def port(self) -> int:
+        return cast("int", self.server.sockets[0].getsockname()[1])
+
+
 class Server:
     """Listens, and moves bytes between sockets and the broker.
 
@@ -55,10 +71,10 @@ class Server:
     def __init__(self, broker: Broker, clock: Callable[[], float]) -> None:
         self.broker = broker
         self.clock = clock
-        self._listeners: list[tuple[asyncio.Server, Callable[[], ClientLink], bool]] = []
+        self._listeners: list[_Listening] = []
         self.links: set[ClientLink] = set()
         """The connections that are there."""
-        self._logins = Logins(broker.access, broker.throttle, clock, self._decided)
+        self._logins = Logins(broker.throttle, clock, self._decided)
         self._ticking: asyncio.Task[None] | None = None
         self._loop = asyncio.get_running_loop()
         self._turns = Turns(self._loop, self._write)
@@ -80,47 +96,49 @@ class Server:
 
     async def listen(
         self, host: str, port: int, *, tls: ssl.SSLContext | None = None, websocket: bool = False,
-        allows: Callable[[str], bool] = is_local,
+        allows: Callable[[str], bool] = is_local, entrance: Entrance | None = None,
     ) -> int:  # fmt: skip
         """Opens a listener and returns its port (of interest where 0 was asked for).
 
-        Pages of other origins than `allows` says cannot connect to a WebSocket.
+        Pages of other origins than `allows` says cannot connect to a WebSocket. What holds for its
+        connections is said by the entrance, by default the broker's first.
         """
-        parts = (self.broker, self._turns, self.clock, self.links)
+        entrance = entrance or self.broker.entrances[0]
+        parts = (self.broker, entrance, self._turns, self.clock, self.links)
 
         def link() -> ClientLink:
             return WebSocketLink(*parts, allows) if websocket else ClientLink(*parts)
 
-        server = await self._serve(link, tls, host=host, port=port)
+        server = await self._serve(link, host, tls, host=host, port=port)
         return cast("int", server.sockets[0].getsockname()[1])
 
     async def _serve(
-        self, link: Callable[[], ClientLink], tls: ssl.SSLContext | None, **where: Any
+        self, link: Callable[[], ClientLink], named: str, tls: ssl.SSLContext | None, **where: Any
     ) -> asyncio.Server:
         handshake = TLS_HANDSHAKE if tls is not None else None
         server = await self._loop.create_server(
             link, ssl=tls, backlog=1024, ssl_handshake_timeout=handshake, **where
         )
-        self._listeners.append((server, link, tls is not None))
+        self._listeners.append(_Listening(server, link, named, tls is not None))
         return server
 
-    async def renew(self, tls: ssl.SSLContext) -> None:
-        """Has whoever connects from now on meet this context; who is connected stays.
+    async def renew(self, place: tuple[str, int], tls: ssl.SSLContext) -> None:
+        """Has whoever connects to this host and port from now on meet another context.
 
         A new context for each socket: one that is in use goes on trusting what it once has, and
         resumes sessions that it once began.
         """
-        encrypted = [each for each in self._listeners if each[2]]
-        for each in encrypted:
-            server, link, _ = each
-            for known in server.sockets:
-                await self._serve(link, tls, sock=known.dup())
-            server.close()
-            self._listeners.remove(each)
+        host, port = place
+        for each in list(self._listeners):
+            if each.is_encrypted and each.host == host and each.port == port:
+                for known in each.server.sockets:
+                    await self._serve(each.link, host, tls, sock=known.dup())
+                each.server.close()
+                self._listeners.remove(each)
 
     def _stop_listening(self) -> None:
-        for server, _, _ in self._listeners:
-            server.close()
+        for each in self._listeners:
+            each.server.close()
         self._listeners.clear()
 
     async def close(self) -> None:

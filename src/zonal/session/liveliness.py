@@ -22,7 +22,7 @@ from zonal.keys import (
 )
 from zonal.runtime import Incoming, Mailbox
 from zonal.session.declared_keys import DeclaredKeys
-from zonal.session.parts import area_given, point_given
+from zonal.session.given import area_given, check_handler, check_seconds, point_given
 from zonal.session.refusal import refusals
 from zonal.session.scope import Scope
 from zonal.session.undeclaring import Declared, DeclaredInArea
@@ -85,6 +85,7 @@ class Liveliness:
         A `Circle` without a centre follows the session's position: who comes into it by our own
         moving appears, and who is left behind disappears.
         """
+        check_handler(handler)
         wanted, position = area_given(area), self._parts.position
         position.look(required=wanted is not None and wanted.is_ego_centric)
         scope = Scope(wanted, position.last, fenced=True, margin_m=margin_m)
@@ -105,6 +106,7 @@ class Liveliness:
         timeout: float = 5.0,
     ) -> list[Presence]:
         """Who is there now."""
+        check_seconds(timeout)
         placed = self._parts.area(area_given(area))
         found: dict[str, Presence] = {}
         keys = presence_keys(check_topic(key), placed, self._encodings(placed, encoding))

@@ -14,7 +14,7 @@ import zenoh.ext
 from zonal.errors import ClosedError
 from zonal.keys import blurred, check_topic, exact_key
 from zonal.session.content import as_payload, checked_encoding
-from zonal.session.parts import area_given, point_given
+from zonal.session.given import area_given, point_given
 from zonal.session.refusal import refusal, refusals
 from zonal.session.undeclaring import Declared
 from zonal.session.way import Way, way_of

@@ -13,6 +13,7 @@ from zonal.geo import Area, Everywhere
 from zonal.keys import Encoding, check_topic, query_keys
 from zonal.session.content import as_payload
 from zonal.session.geo_context import GeoContext
+from zonal.session.given import check_seconds
 from zonal.session.refusal import reason_of, refusals
 from zonal.session.replies import Replies
 from zonal.session.sample import AdminSample
@@ -37,6 +38,9 @@ class GetOptions:
     target: zenoh.QueryTarget | None = None
     priority: zenoh.Priority | None = None
 
+    def __post_init__(self) -> None:
+        check_seconds(self.timeout)
+
     def of_get(self) -> dict[str, Any]:
         """Zenoh's keyword arguments for a get."""
         given: dict[str, Any] = {
@@ -57,7 +61,8 @@ def ask(
 ) -> Replies:
     """Ask under every key that the area needs; each queryable answers only once."""
     key, parameters = _taken_apart(selector)
-    payload, _ = as_payload(payload, None)
+    if payload is not None:
+        payload, _ = as_payload(payload, None)
     with refusals(parts.zenoh, f"get {key!r}"):
         if is_admin(key):
             return _ask_admin(parts, key, parameters, options, payload, attachment)

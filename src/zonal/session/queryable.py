@@ -22,7 +22,7 @@ from zonal.runtime import Incoming, Mailbox, Overflow, Recent
 from zonal.session.content import as_payload
 from zonal.session.declared_keys import DeclaredKeys
 from zonal.session.geo_context import GeoContext, identity_of
-from zonal.session.parts import area_given
+from zonal.session.given import area_given
 from zonal.session.refusal import refusal, refusals
 from zonal.session.undeclaring import DeclaredInArea
 from zonal.session.way import Origin, Way, fence_around

@@ -92,6 +92,8 @@ class Store:
         self._expressions = [KeyExpr(topic) for topic in self.topics]
         self.area = None if area is None else as_area(area)
         self.by = _by_named(by)
+        if ttl_s is not None and not ttl_s > 0:
+            raise StoreError(f"values are kept for more than 0 seconds, not for {ttl_s}")
         self.ttl_s = ttl_s
         self._session = session
         self._scratch = contextlib.ExitStack()

@@ -7,6 +7,7 @@ const REACH_PX = 10;
 const SLOW_MS = 100;
 const LONGEST_PAUSE_MS = 500;
 const WORDS = 8; // of four bytes: x, y, their rests, size, heading, fill with shape, edge
+const BEAK = SHAPE_NAMES.indexOf("beak"); // what a dot with a heading is
 const ROUND = 0.6; // the radius of a round shape in its picture
 
 const VERTEX = `#version 300 es
@@ -117,13 +118,21 @@ export class Dots {
       this.dots.push(dot);
       if (this.dots.length * WORDS > this.words.length) this.room(2 * this.dots.length);
     }
+    const { words, bytes } = this;
     const { x, y, look, heading } = dot;
-    const from = dot.slot * WORDS;
-    const [high, top] = [Math.fround(x), Math.fround(y)];
     const turns = Number.isFinite(heading);
-    this.words.set([high, top, x - high, y - top, (2 * look.radius) / ROUND, turns ? (heading * Math.PI) / 180 : 0], from);
-    const shape = SHAPE_NAMES.indexOf(turns && look.shape === "dot" ? "beak" : look.shape);
-    this.bytes.set([...look.fill, shape, ...look.edge, 255], (from + 6) * 4);
+    let at = dot.slot * WORDS;
+    words[at] = x; // as exactly as it has room for
+    words[at + 1] = y;
+    words[at + 2] = x - words[at];
+    words[at + 3] = y - words[at + 1];
+    words[at + 4] = (2 * look.radius) / ROUND;
+    words[at + 5] = turns ? (heading * Math.PI) / 180 : 0;
+    at = (at + 6) * 4;
+    bytes.set(look.fill, at);
+    bytes[at + 3] = turns && look.shape === "dot" ? BEAK : SHAPE_NAMES.indexOf(look.shape);
+    bytes.set(look.edge, at + 4);
+    bytes[at + 7] = 255;
     this.ask();
   }
 
