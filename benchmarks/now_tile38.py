@@ -21,8 +21,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import zenoh
 
-from now_store import rows_of, running_store
+import zonal
+from now_store import SPAWN, rows_of, running_store
 from now_world import SIDE, SOUTH, WEST, Traffic, tell
 from zonal.border import Border, BorderPlan
 from zonal.geo import Circle, Point
@@ -30,12 +32,14 @@ from zonal.store import open_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from multiprocessing.connection import Connection
 
-    from zonal.border import ZoneSet
+    from zonal.border import FenceEvent, ZoneSet
 
 _KINDS = "enter,exit,cross"
 _AT_A_TIME = 500
 _QUESTIONS = 200
+_RELIABLY: dict[str, Any] = {"congestion_control": zenoh.CongestionControl.BLOCK}
 
 
 class Tile38:
@@ -166,8 +170,10 @@ def measure_beside_tile38(
     with tempfile.TemporaryDirectory() as folder:
         server = Tile38(program, folder)
         try:
-            fences = _measure_fences(server, zones, things, rounds)
-            return {**fences, **_measure_questions(server, things)}
+            told = _measure_fences(server, zones, things, rounds)
+            tell("tile38: our watcher behind a router")
+            told["our_watcher"] = _measure_watcher(zones, things)
+            return {**told, **_measure_questions(server, things)}
         finally:
             server.close()
 
@@ -226,6 +232,60 @@ class _Told:
             "updates_per_s_of_a_core": round(updates / self.processor_s),
             "events_per_s": round(self.events / self.wall_s),
         }
+
+
+def _watch(endpoint: str, zones: ZoneSet, pipe: Connection) -> None:
+    """A process that watches all zones behind a router."""
+    told = [0]
+
+    def count(_: FenceEvent) -> None:
+        told[0] += 1
+
+    on = ("enter", "leave", "cross")
+    with zonal.open(zonal.config("client", connect=[endpoint])) as session:
+        fence = session.declare_fence("city/bus/*", zones, count, on=on, resume=False)
+        pipe.send(fence.declared_keys)
+        while pipe.recv() == "count":
+            pipe.send((fence.counters.received, told[0], time.process_time()))
+
+
+def _measure_watcher(zones: ZoneSet, things: int) -> dict[str, Any]:
+    """The same zones and things through a router, as Tile38 has them through a socket."""
+    traffic = Traffic(things, np.random.default_rng(6))
+    ours, theirs = SPAWN.Pipe()
+    with zonal.Router(["tcp/127.0.0.1:0"]) as router:
+        process = SPAWN.Process(target=_watch, args=(router.endpoints[0], zones, theirs))
+        process.start()
+        (key, *_) = ours.recv()
+        with zonal.open(zonal.config("client", connect=router.endpoints)) as session:
+            with session.zenoh.declare_publisher(key) as publisher:
+                while not publisher.matching_status.matching:
+                    time.sleep(0.05)
+            time.sleep(1.0)  # the other declarations spread
+
+            def move() -> tuple[int, int, float]:
+                for number, lat, lon, _ in traffic.step():
+                    place = Point(lat, lon)
+                    session.put(traffic.names[number], b"x", location=place, **_RELIABLY)
+                counted, before = (0, 0, 0.0), (-1, -1)
+                while counted[:2] != before:
+                    before = counted[:2]
+                    time.sleep(0.5)
+                    ours.send("count")
+                    counted = ours.recv()
+                return counted
+
+            first, second = move(), move()
+        ours.send("end")
+        process.join()
+    received, events = second[0] - first[0], second[1] - first[1]
+    spent = second[2] - first[2]
+    return {
+        "received": received,
+        "events": events,
+        "events_per_s_of_a_core": round(events / spent),
+        "updates_per_s_of_a_core": round(received / spent),
+    }
 
 
 def _measure_questions(server: Tile38, things: int) -> dict[str, dict[str, Any]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import random
 import re
 import threading
 from collections.abc import Callable
@@ -14,13 +14,14 @@ import pyarrow as pa
 import zenoh
 
 import zonal
-from network import eventually, wait_until_declared
+from network import eventually, wait_for_answerer, wait_until_declared
 from pipeline_rows import START
 from zonal import Point
 from zonal.keys import encoding_named, location_of, message_keys
 from zonal.pipeline import (
     Field,
     History,
+    HistoryService,
     Lake,
     Log,
     LogWriter,
@@ -62,9 +63,9 @@ def files_outside(folder: Path, *known: Path) -> list[Path]:
 
 
 def test_whatever_strangers_send_is_recorded_or_counted_and_the_others_are_complete(
-    tmp_path: Path,
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    log = tmp_path / "inner" / "log"
+    log, draw = tmp_path / "inner" / "log", random.Random(19)
     with zonal.Router(["tcp/127.0.0.1:0"]) as router:
         config = zonal.config("client", connect=router.endpoints)
         with (
@@ -87,13 +88,18 @@ def test_whatever_strangers_send_is_recorded_or_counted_and_the_others_are_compl
             for number in range(300):  # numbers of the honest one, in advance and again
                 fake = claimed._replace(sequence=number).to_bytes(location_of(key))
                 stranger.put(key, "fake", attachment=fake)
-                stranger.put(key, "fake", attachment=os.urandom(number), timestamp=sample.timestamp)
+                stranger.put(
+                    key, "fake", attachment=draw.randbytes(number), timestamp=sample.timestamp
+                )
             for seconds in (0, 1, 2**31 - 1, 2**31, 2**32 - 1):
                 stamp = zenoh.Timestamp(zenoh.NTP64(seconds, 0), b"\x01")
                 stranger.put("city/air", "fake", timestamp=stamp)
                 stranger.delete("city/air", timestamp=stamp)
             for name in NAMES:
                 stranger.put(f"city/{name}".replace("$", ""), "fake", encoding="text/plain;\0;")
+            for wild in ("city/**", "city/*/x", "city/a$*"):
+                stranger.put(wild, "fake")
+                stranger.delete(wild)
             for payload in PAYLOADS:
                 stranger.put("city/air", payload, encoding="application/json")
             for number in range(100):
@@ -106,11 +112,35 @@ def test_whatever_strangers_send_is_recorded_or_counted_and_the_others_are_compl
                 rows = Log(log).to_table().to_pylist()
                 return [row["payload"] for row in rows if row["payload"].startswith(b"right")]
 
-            eventually(lambda: rights() == [f"right {number}".encode() for number in range(100)])
+            right = [f"right {number}".encode() for number in range(100)]
+            eventually(lambda: rights() == right, timeout=60)
             assert recorder.counters.write_errors == 0
             assert recorder.counters.overflowed == 0
-        found = History(log=log).table(Selection("city/**")).num_rows
+        past = History(log=log)
+        found = past.table(Selection("city/**")).num_rows
         assert found == recorder.counters.written
+        with (
+            zonal.open(config) as serving,
+            zonal.open(config) as asking,
+            HistoryService(serving, past, max_replies=100_000),
+        ):
+            wait_for_answerer(asking.zenoh, "**")
+            replies = asking.get("city/**?_time=[..]", timeout=60)
+            told = [reply.payload.to_bytes() for reply in replies]
+            assert sum(each.startswith(b"right") for each in told) == 100
+            assert replies.failures == []
+            many = "9" * 5000
+            wrong = (
+                "[..];_limit={}",
+                "[{}..]",
+                "[now({}s)..]",
+                "[now(-99999999d)..]",
+                "[2026..{}]",
+            )
+            for time in wrong:
+                selector = f"city/air?_time={time.format(many)}"
+                assert list(asking.get(selector, timeout=20)) == []
+    assert "Traceback" not in caplog.text
     assert files_outside(tmp_path, log) == []
     assert {re.sub(r"\d", "0", path.name) for path in log.iterdir()} == {
         "_delta_log",
@@ -180,6 +210,10 @@ def test_the_lake_takes_hostile_rows_for_what_they_are(
     assert sum("before its reception" in row.reason for row in quarantine) == len(days) - 1
     assert files_outside(tmp_path, log, lake) == []
     folders = {path.name for path in (lake / "silver").rglob("*") if path.is_dir()}
-    odd = [n for n in folders if not re.fullmatch(r"_delta_log|date=[\d-]{10}|region=[0-9a-f]+", n)]
+    odd = [
+        n
+        for n in folders
+        if not re.fullmatch(r"_delta_log|_staged_commits|date=[\d-]{10}|region=[0-9a-f]+", n)
+    ]
     assert odd == []
     assert len([name for name in folders if name.startswith("date=")]) == 1

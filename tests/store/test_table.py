@@ -16,7 +16,7 @@ from zonal.geo import Area, Cell, Point, cell_of
 from zonal.keys import Place, refine
 from zonal.store import Nearness, StoredThing, Table, ThingFilter, open_table
 from zonal.store.nearest import distance_to, nearest_in
-from zonal.store.thing import cell_number
+from zonal.store.thing import cell_numbers
 
 CLOCK = "a1b2"
 
@@ -34,7 +34,7 @@ def thing(key: str, place: Place | None, time: int = 1, **changes: object) -> St
     at = place.center if isinstance(place, Cell) else place
     lat, lon = (None, None) if at is None else (at.lat, at.lon)
     kept = StoredThing(
-        key, "", lat, lon, cell_number(place), time, CLOCK, False, b"", "zenoh/bytes", "s2",
+        key, "", lat, lon, cell_numbers([place])[0], time, CLOCK, False, b"", "zenoh/bytes", "s2",
         None, None, None, None,
     )  # fmt: skip
     return kept._replace(**changes)

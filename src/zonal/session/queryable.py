@@ -23,7 +23,7 @@ from zonal.session.content import as_payload
 from zonal.session.declared_keys import DeclaredKeys
 from zonal.session.geo_context import GeoContext, identity_of
 from zonal.session.given import area_given
-from zonal.session.refusal import refusals
+from zonal.session.refusal import refusal, refusals
 from zonal.session.undeclaring import DeclaredInArea
 from zonal.session.way import Origin, Way, fence_around
 
@@ -102,8 +102,10 @@ class Query:
         origin = self._origin(way, source)
         data = way.attachment(origin, attachment)
         payload, content = as_payload(payload, content_encoding)
-        with refusals(self._parts.zenoh, f"reply to {self.key!r}"):
+        try:
             self.zenoh.reply(name, payload, encoding=content, attachment=data, timestamp=timestamp)
+        except zenoh.ZError as error:
+            raise refusal(self._parts.zenoh, f"reply to {self.key!r}", error) from error
 
     def reply_del(
         self,

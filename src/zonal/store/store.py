@@ -20,11 +20,11 @@ from zonal.session import PastMessages, Recovery, ntp64_of
 from zonal.store.nearest import Nearness, nearest_in
 from zonal.store.opening import open_table
 from zonal.store.others import Holding, OtherStores, is_news
-from zonal.store.thing import By, StoredThing, thing_of
+from zonal.store.thing import By, StoredThing, cell_numbers, thing_of
 from zonal.store.thing_filter import ThingFilter
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
     from zonal.session import Query, Sample, Session, Subscriber
@@ -206,33 +206,34 @@ class Store:
                 return
         logger.error("%d messages could not be kept", len(samples))
 
-    def _take(self, samples: Iterable[Sample]) -> None:
+    def _take(self, samples: Sequence[Sample]) -> None:
         """Keep the newest of each thing; what is deleted by a wildcard is many things."""
         newest: dict[Name, StoredThing] = {}
-        for sample in samples:
-            thing = self._read(sample)
-            if thing is None:
-                continue
+        for thing in self._read(samples):
             for each in self._meant(thing) if "*" in thing.key else (thing,):
                 known = newest.get(each[:2])
                 if known is None or known.stamp < each.stamp:
                     newest[each[:2]] = each
         self._write(list(newest.values()))
 
-    def _read(self, sample: Sample) -> StoredThing | None:
-        now = None
-        if sample.timestamp is None:
-            now = self._session.zenoh.new_timestamp()
-            self._count(unstamped=1)
-        try:
-            thing = thing_of(sample, self.by, now)
-        except AttachmentError:  # a source that cannot be read
-            self._count(malformed=1)
-            return None
-        if thing is not None and _is_ahead(thing.ntp64):
-            self._count(ahead=1)
-            return None
-        return thing
+    def _read(self, samples: Sequence[Sample]) -> Iterator[StoredThing]:
+        """What is kept of messages; what cannot be, or is stamped in the future, is counted."""
+        last = _last_stamp()
+        cells = cell_numbers([sample.place for sample in samples])
+        for sample, cell in zip(samples, cells, strict=True):
+            stamp = sample.timestamp
+            if stamp is None:
+                stamp = self._session.zenoh.new_timestamp()
+                self._count(unstamped=1)
+            try:
+                thing = thing_of(sample, self.by, stamp, cell)
+            except AttachmentError:  # a source that cannot be read
+                self._count(malformed=1)
+                continue
+            if thing.ntp64 > last:
+                self._count(ahead=1)
+            else:
+                yield thing
 
     def _meant(self, thing: StoredThing) -> list[StoredThing]:
         """The things that a message under a key with wildcards is about: deletes those it names."""
@@ -270,7 +271,7 @@ class Store:
             if (
                 ours is None
                 or ours.stamp >= (holding.ntp64, holding.clock)
-                or _is_ahead(holding.ntp64)
+                or holding.ntp64 > _last_stamp()
             ):
                 return
             self.table.write([holding.taking(ours)])
@@ -313,15 +314,13 @@ class Store:
                     logger.warning("could not catch up with other stores: %s", error)
 
     def _take_over(self, reply: Sample) -> None:
-        thing = None if reply.timestamp is None else self._read(reply)
-        if thing is None:
-            return
-        if self.area is None or _is_in(self.area, thing):
-            self.table.write([thing])
-            self._count(caught_up=1)
-            return
-        place = None if thing.deleted else reply.location
-        self._let_go(Holding(thing.key, thing.part, thing.ntp64, thing.clock, place))
+        for thing in self._read([] if reply.timestamp is None else [reply]):
+            if self.area is None or _is_in(self.area, thing):
+                self.table.write([thing])
+                self._count(caught_up=1)
+            else:
+                place = None if thing.deleted else reply.location
+                self._let_go(Holding(thing.key, thing.part, thing.ntp64, thing.clock, place))
 
     def _sweep(self) -> None:
         now = time.time()
@@ -390,9 +389,9 @@ def _is_in(area: object, thing: StoredThing) -> bool:
     return bool(ThingFilter(thing.key, area).sift([thing]))  # type: ignore[arg-type]
 
 
-def _is_ahead(ntp64: int) -> bool:
-    """Whether a time stamp is further in the future than clocks differ."""
-    return ntp64 > _ntp64(time.time() + _AHEAD_S)
+def _last_stamp() -> int:
+    """The time of a stamp that is as far ahead as clocks may differ."""
+    return _ntp64(time.time() + _AHEAD_S)
 
 
 def _ntp64(seconds: float) -> int:
