@@ -67,7 +67,7 @@ conformance: $(READY)  ## MQTT's statements, as packets, against our broker and 
 	$(BIN)/python tools/conformance.py
 
 bench-%: $(READY)  ## a benchmark: human lines, then one JSON line (bench-session, …)
-	$(BIN)/python benchmarks/bench_$*.py
+	$(BIN)/python benchmarks/bench_$*.py $(BENCH)
 
 format: $(READY)  ## apply the formatter and the safe fixes
 	$(BIN)/ruff check --fix .

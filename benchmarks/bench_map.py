@@ -8,6 +8,7 @@ get all places (`setData`), those that changed (`updateData`), or all and cluste
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
 from collections import Counter
@@ -135,6 +136,13 @@ def _owner(frame: dict[str, Any]) -> str:
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=10.0, help="of each measurement")
+    parser.add_argument("--quick", action="store_true", help="a second each, 2,000 things only")
+    options = parser.parse_args()
+    sizes = ((2_000, 500), (20_000, 5_000))
+    if options.quick:
+        options.seconds, sizes = 1.0, sizes[:1]
     found = {}
     with Router([LOOPBACK]) as router, browser() as chrome:
         view = MapView(latitude=45.45, longitude=9.2, zoom=11)
@@ -143,12 +151,12 @@ def main() -> None:
             WebServer(session, WebOptions(port=0, view=view)) as server,
         ):
             for way in ("layer", "setData", "updateData", "cluster"):
-                for count, rate in ((2_000, 500), (20_000, 5_000)):
+                for count, rate in sizes:
                     page = chrome.new_page(viewport={"width": 1280, "height": 800})
                     page.goto(server.url)
                     page.locator("body[data-ready=true]").wait_for(state="attached")
                     script = MOVES if way == "layer" else SOURCE
-                    figures = measured(chrome, page, script, [count, rate, 10, way])
+                    figures = measured(chrome, page, script, [count, rate, options.seconds, way])
                     page.close()
                     print(
                         f"{way}: {count:,} things, {figures['moves_per_s']:,.0f} moves a second: "

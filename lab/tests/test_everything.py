@@ -35,7 +35,7 @@ def test_the_long_plan_is_as_long_as_was_promised() -> None:
 
 
 def test_an_unknown_plan_lists_the_known() -> None:
-    with pytest.raises(PlanError, match="there are long, short"):
+    with pytest.raises(PlanError, match="there are long, short, tiny"):
         plan_options("eternal")
 
 

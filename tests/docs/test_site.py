@@ -104,7 +104,6 @@ def test_the_page_of_the_command_line_has_every_command() -> None:
     assert named == set(COMMANDS)
 
 
-@pytest.mark.slow
 def test_the_site_is_whole_and_needs_nothing_from_elsewhere(tmp_path: Path) -> None:
     pytest.importorskip("mkdocs")
     built = subprocess.run(
@@ -119,5 +118,7 @@ def test_the_site_is_whole_and_needs_nothing_from_elsewhere(tmp_path: Path) -> N
     )
     for page in tmp_path.rglob("*.html"):
         assert loaded.findall(page.read_text(encoding="utf-8")) == [], page
-    assert "declare_subscriber" in (tmp_path / "api" / "session.html").read_text(encoding="utf-8")
+    reference = (tmp_path / "api" / "session.html").read_text(encoding="utf-8")
+    for name in ("Session.declare_subscriber", "Session.get", "Subscriber.recv", "Subscriber.area"):
+        assert f'id="zonal.session.{name}"' in reference, name
     assert "Last night" in (tmp_path / "tutorials" / "last-nights-air.html").read_text("utf-8")

@@ -7,7 +7,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from zonal_lab import capture, discovery, geobroker, latency, location, psvr, reliability, scale
+from zonal_lab import (
+    capture,
+    discovery,
+    geobroker,
+    latency,
+    location,
+    peers,
+    psvr,
+    reliability,
+    scale,
+)
 from zonal_lab.everything import run_all_command
 from zonal_lab.experiment import (
     EVALUATION,
@@ -33,6 +43,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     geobroker.EXPERIMENT,
     psvr.EXPERIMENT,
     scale.EXPERIMENT,
+    peers.EXPERIMENT,
 )
 """The one list of experiments; each is a package with an `EXPERIMENT` in its face."""
 

@@ -36,12 +36,14 @@ def run_all_command(experiments: Sequence[Experiment]) -> Callable[..., None]:
         data = {"traces": traces, "geolife": geolife}
         trials = trials_of(experiments, plan, data)
         whole = sum(trial.expected_s() for _, trial in trials)
-        typer.echo(f"plan {plan}: {len(trials)} experiments, about {in_words(whole)}")
+        left = sum(_left_s(trial, into / each.name) for each, trial in trials)
+        done = f", {in_words(left)} of it left" if left < whole else ""
+        typer.echo(f"plan {plan}: {len(trials)} experiments, about {in_words(whole)}{done}")
         broken = []
-        for number, (experiment, trial) in enumerate(trials, 1):
-            left = sum(each.expected_s() for _, each in trials[number - 1 :])
+        for number, (experiment, mine) in enumerate(trials, 1):
+            left = sum(_left_s(trial, into / each.name) for each, trial in trials[number - 1 :])
             typer.echo(f"{number}/{len(trials)} {experiment.name}, about {in_words(left)} left")
-            broken += _run(experiment, trial, into / experiment.name)
+            broken += _run(experiment, mine, into / experiment.name)
         for each in broken:
             typer.echo(f"failed: {each}", err=True)
         if broken:
@@ -62,6 +64,12 @@ def trials_of(
             given = {name: value for name, value in data.items() if name in takes}
             trials.append((experiment, experiment.trial(**options[experiment.name], **given)))
     return trials
+
+
+def _left_s(trial: Trial[Any], folder: Path) -> float:
+    """About how long the cases take that a folder of results lacks."""
+    results = Results(folder)
+    return sum(trial.seconds_of(case) for case in trial.plan.cases() if not results.has(case))
 
 
 def _run(experiment: Experiment, trial: Trial[Any], folder: Path) -> list[str]:

@@ -10,6 +10,7 @@ from zonal.geo import DEFAULT_MAX_CELLS
 from zonal_lab.experiment import Outcome, Results, judge, run_trial
 from zonal_lab.scale import EXPERIMENT
 from zonal_lab.scale.city import BOUNDS, CityFigures, simulate
+from zonal_lab.scale.growth import measure_growth
 from zonal_lab.scale.movement import movement_of
 from zonal_lab.scale.plan import ScaleCase, ScalePlan
 from zonal_lab.scale.small_network import run_network
@@ -90,12 +91,17 @@ def test_the_page_shows_limits_and_verdicts(tmp_path: Path) -> None:
     router = {"declare_s": 2e-3, "declare_cpu_s": 1e-4, "bytes_a_key": 5000.0,
               "match_cpu_s": 5e-6, "p50_us": 100.0, "p99_us": 300.0}  # fmt: skip
     movement = {"walks": {"75": 200.0, "250": 70.0, "500": 30.0, "1250": 10.0}}
+    grown = dict.fromkeys(
+        ("add_us", "move_us", "ask_us", "ask_p99_us", "hits", "bytes_each", "memory_bytes",
+         "files", "left"), 1e6,
+    )  # fmt: skip
     for case in plan.cases():
         figures = {
             "router": router,
             "movement": movement,
             "city": asdict(city(case.size, 0.5)),
             "network": {"sent": 1500, "expected": 900, "received": 900, "keys": 60},
+            **dict.fromkeys(("index", "store", "lake"), grown),
         }[case.part]
         results.add(case, Outcome(figures))
     page = EXPERIMENT.report(results, tmp_path).read_text()
@@ -103,13 +109,27 @@ def test_the_page_shows_limits_and_verdicts(tmp_path: Path) -> None:
     assert "| flat | more than a core |" in page
     exact = next(iter(judge(EXPERIMENT.claims(results))))
     assert exact.words == "holds"
-    for name in ("router", "world"):
+    assert "| 100,000,000 | 1,000,000 | 1,000,000 | 1e+03 ms |" in page
+    for name in ("router", "world", "growth"):
         assert (tmp_path / f"scale-{name}.png").stat().st_size > 10_000
+
+
+@pytest.mark.parametrize("part", ["index", "store"])
+def test_what_grows_is_measured_in_a_process_of_its_own(part: str) -> None:
+    found = measure_growth(part, 300)
+    assert found["hits"] > 1
+    assert min(found["add_us"], found["ask_us"], found["bytes_each"]) > 0
+
+
+def test_a_lake_is_pruned_by_its_list_of_files_alone() -> None:
+    found = measure_growth("lake", 4_000_000)
+    assert found["files"] == 200
+    assert 1 <= found["left"] <= 4  # one day, one region, a district
 
 
 @pytest.mark.slow
 def test_the_whole_experiment_runs(tmp_path: Path) -> None:
-    plan = ScalePlan(1, (100, 200), (10, 20), (5,))
+    plan = ScalePlan(1, (100, 200), (10, 20), (5,), (100,), (100,), (100_000,))
     assert run_trial("scale", ScaleTrial(plan), Results(tmp_path)) == []
-    assert len(Results(tmp_path).records()) == 6
-    assert ScaleCase("router", 100).name == "router-0000100-0"
+    assert len(Results(tmp_path).records()) == 9
+    assert ScaleCase("router", 100).name == "router-000000100-0"

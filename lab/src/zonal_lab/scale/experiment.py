@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path  # noqa: TC003 - typer reads annotations at run time
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from zonal_lab.experiment import Experiment, Results, Trial, numbers
+from zonal_lab.experiment import Experiment, Results, Trial, numbers, words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -28,6 +29,16 @@ def _trial(
     network: Annotated[
         str, typer.Option(help="subscribers of each of three cities in a real network")
     ] = "20,100,500",
+    subscriptions: Annotated[
+        str, typer.Option(help="in one broker's index, comma-separated")
+    ] = "10000,100000,1000000",
+    things: Annotated[str, typer.Option(help="in one store")] = "10000,100000,1000000",
+    rows: Annotated[
+        str, typer.Option(help="of a lake, of which only the list of files is made")
+    ] = "1000000,10000000,100000000",
+    parts: Annotated[
+        str, typer.Option(help="of movement, city, network, router, index, store, lake")
+    ] = "",
     geolife: Annotated[Path | None, typer.Option(help="folder of Geolife")] = None,
     capmetro: Annotated[Path | None, typer.Option(help="folder of GTFS-realtime CSV")] = None,
 ) -> Trial[Any]:
@@ -35,9 +46,16 @@ def _trial(
     from zonal_lab.scale.plan import ScalePlan
     from zonal_lab.scale.trial import ScaleTrial
 
-    plan = ScalePlan(rounds, numbers(keys), numbers(city), numbers(network))
+    plan = ScalePlan(
+        rounds, numbers(keys), numbers(city), numbers(network),
+        numbers(subscriptions), numbers(things), numbers(rows),
+    )  # fmt: skip
     if quick:
-        plan = ScalePlan(2, (200, 400), (10, 100), (10,))
+        plan = ScalePlan(
+            2, (200, 400), (10, 100), (10,), (500, 1000), (500, 1000), (100_000, 1_000_000)
+        )
+    if parts:
+        plan = replace(plan, parts=words(parts))  # type: ignore[arg-type] # the plan checks
     return ScaleTrial(plan, geolife, capmetro)
 
 

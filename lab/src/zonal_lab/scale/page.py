@@ -6,7 +6,8 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 from zonal_lab.experiment import picture, table
-from zonal_lab.scale.pictures import draw_router, draw_world
+from zonal_lab.scale.growth import A_DAY, LAKE_REGIONS, ROWS_A_FILE
+from zonal_lab.scale.pictures import draw_growth, draw_router, draw_world
 from zonal_lab.scale.samples import read_measured
 from zonal_lab.scale.world import (
     CITIES,
@@ -35,19 +36,23 @@ _MUCH_MIB = 4096.0
 def page(results: Results, folder: Path, name: str) -> Iterator[str]:
     """The page's lines; its pictures go into the folder."""
     found, plan = read_measured(results), results.manifest()["plan"]
-    if not (found.router and found.movement and found.cities):
-        yield "Not all parts have been run yet."
-        return
-    predictions = found.predictions(plan)
-    draw_router(found.router, folder / f"{name}-router.png")
-    draw_world(predictions, folder / f"{name}-world.png")
-    yield from _world(predictions, plan)
-    yield from picture("tables and processors by the number of subscribers", f"{name}-world.png")
-    yield from _limits(predictions)
-    yield from _router(found, name)
-    yield from _cities(found)
-    yield from _movement(found)
-    yield from _networks(found)
+    if found.router and found.movement and found.cities:
+        predictions = found.predictions(plan)
+        draw_world(predictions, folder / f"{name}-world.png")
+        yield from _world(predictions, plan)
+        title = "tables and processors by the number of subscribers"
+        yield from picture(title, f"{name}-world.png")
+        yield from _limits(predictions)
+    if found.router:
+        draw_router(found.router, folder / f"{name}-router.png")
+        yield from _router(found, name)
+    yield from _growth(found, folder, name)
+    if found.cities:
+        yield from _cities(found)
+    if found.movement:
+        yield from _movement(found)
+    if found.networks:
+        yield from _networks(found)
 
 
 def _world(predictions: list[Prediction], plan: dict[str, Any]) -> Iterator[str]:
@@ -148,6 +153,69 @@ def _router(found: Measured, name: str) -> Iterator[str]:
         ),
         right=0,
     )
+
+
+_GROWN = {
+    "index": (
+        "subscriptions of one broker's index",
+        "Circles of 0.01°, as dense however many; *asked*: who wants a publication from a place.",
+    ),
+    "store": (
+        "things in a store",
+        (
+            "SQLite in a folder, transactions of 1,000; *asked*: all in a circle that holds about "
+            "a hundred, by the table alone."
+        ),
+    ),
+    "lake": (
+        "rows of a lake",
+        (
+            f"{ROWS_A_FILE:,} rows a file, {LAKE_REGIONS} regions, {A_DAY} files of each a day, "
+            "sorted by place; only the Delta log is there, with statistics, as a checkpoint. "
+            "*Asked*: by `History`, for a district and one hour, until the files to open are "
+            "known; of three."
+        ),
+    ),
+}
+
+
+def _growth(found: Measured, folder: Path, name: str) -> Iterator[str]:
+    if not found.growth:
+        return
+    draw_growth(found.growth, folder / f"{name}-growth.png")
+    yield "## What grows in one process"
+    yield ""
+    yield (
+        "Each size in a process of its own. Additions and moves by processor time, answers by the "
+        "clock."
+    )
+    yield ""
+    yield from picture("answers and memory by size", f"{name}-growth.png")
+    for part, (title, words) in _GROWN.items():
+        if part not in found.growth:
+            continue
+        yield words
+        yield ""
+        beyond = ("files", "left to open") if part == "lake" else ("added", "moved")
+        keys = ("files", "left") if part == "lake" else ("add_us", "move_us")
+        unit = "" if part == "lake" else " µs"
+        last = "memory of all" if part != "index" else "answers"
+        yield from table(
+            (title, *beyond, "asked, median", "p99 or longest", "bytes each", last),
+            (
+                (
+                    f"{size:,}",
+                    *(f"{_short(each[key])}{unit}" for key in keys),
+                    *(f"{each[key] / 1000:,.3g} ms" for key in ("ask_us", "ask_p99_us")),
+                    f"{each['bytes_each']:,.0f}",
+                    f"{each['memory_bytes'] / 2**20:,.0f} MiB"
+                    if part != "index"
+                    else f"{each['hits']:.0f}",
+                )
+                for size, each in sorted(found.growth[part].items())
+            ),
+            right=0,
+        )
 
 
 def _cities(found: Measured) -> Iterator[str]:

@@ -37,6 +37,23 @@ def draw_router(costs: Mapping[int, Mapping[str, float]], path: Path) -> None:
     save_figure(figure, path)
 
 
+def draw_growth(growth: Mapping[str, Mapping[int, Mapping[str, float]]], path: Path) -> None:
+    """How long an answer takes, and bytes for each, by the size of index, store and lake."""
+    figure = new_figure(9, 3.4)
+    names = {"index": "subscriptions", "store": "things", "lake": "rows (bytes a file)"}
+    lines = (("ask_us", 1e-3, "an answer, median (ms)"), ("bytes_each", 1.0, "bytes each"))
+    for axis, (key, factor, title) in zip(panels(figure, 1, 2), lines, strict=True):
+        for part, rows in growth.items():
+            sizes = sorted(rows)
+            axis.plot(sizes, [factor * rows[n][key] for n in sizes], marker="o", label=names[part])
+        axis.set_xscale("log")
+        axis.set_yscale("log")
+        axis.set_xlabel("how many")
+        axis.set_title(title, fontsize=10)
+        axis.legend(fontsize=8)
+    save_figure(figure, path)
+
+
 def draw_world(predictions: list[Prediction], path: Path) -> None:
     """Keys and cores of the busiest router of each level, by subscribers and design."""
     figure = new_figure(12, 6.4)

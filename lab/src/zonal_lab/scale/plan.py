@@ -6,16 +6,23 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from zonal_lab.errors import PlanError
+from zonal_lab.experiment import require_known
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-Part = Literal["router", "movement", "city", "network"]
+Part = Literal["router", "movement", "city", "network", "index", "store", "lake"]
+
+PARTS: tuple[Part, ...] = ("movement", "city", "network", "router", "index", "store", "lake")
 
 
 @dataclass(frozen=True)
 class ScaleCase:
-    """One part at one size: declared keys, journeys, subscribers of a city, or of each city."""
+    """One part at one size.
+
+    That is: declared keys, journeys, subscribers of a city or of each city; subscriptions of an
+    index, things of a store, rows of a lake.
+    """
 
     part: Part
     size: int
@@ -24,7 +31,7 @@ class ScaleCase:
     @property
     def name(self) -> str:
         """Part, size and round."""
-        return f"{self.part}-{self.size:07}-{self.round}"
+        return f"{self.part}-{self.size:09}-{self.round}"
 
 
 @dataclass(frozen=True)
@@ -38,18 +45,34 @@ class ScalePlan:
     """Subscribers of a city whose covers are computed."""
     network: tuple[int, ...] = (20, 100, 500)
     """Subscribers of each of three cities in a real network."""
+    subscriptions: tuple[int, ...] = (10_000, 100_000, 1_000_000)
+    """Of one broker's index."""
+    things: tuple[int, ...] = (10_000, 100_000, 1_000_000)
+    """In one store."""
+    rows: tuple[int, ...] = (1_000_000, 10_000_000, 100_000_000)
+    """Of a lake, by the list of its files."""
     world: tuple[int, ...] = (1_000, 10_000, 100_000, 1_000_000, 10_000_000)
     publishers: int = 1_000_000
+    parts: tuple[Part, ...] = PARTS
+    """What is measured; the model needs the first four."""
     seed: int = 1
 
     def __post_init__(self) -> None:
-        if self.rounds < 1 or min(*self.keys, *self.city, *self.network, *self.world) < 1:
+        sizes = (*self.keys, *self.city, *self.network, *self.world)
+        if self.rounds < 1 or min(*sizes, *self.subscriptions, *self.things, *self.rows) < 1:
             raise PlanError("a plan needs rounds and sizes above 0")
+        require_known("parts", self.parts, PARTS)
 
     def cases(self) -> Iterator[ScaleCase]:
-        """All cases; those in which chance has a part are repeated."""
+        """The cases of the parts; those in which chance has a part are repeated."""
+        return (case for case in self._all() if case.part in self.parts)
+
+    def _all(self) -> Iterator[ScaleCase]:
         yield ScaleCase("movement", 0)
         for number in range(self.rounds):
             yield from (ScaleCase("city", size, number) for size in self.city)
             yield from (ScaleCase("network", size, number) for size in self.network)
         yield from (ScaleCase("router", size) for size in self.keys)
+        yield from (ScaleCase("index", size) for size in self.subscriptions)
+        yield from (ScaleCase("store", size) for size in self.things)
+        yield from (ScaleCase("lake", size) for size in self.rows)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import random
-import sys
 import time
-from typing import TYPE_CHECKING
 
 import numpy as np
 import zenoh
@@ -14,11 +12,8 @@ import zenoh
 from zonal import config
 from zonal.geo import Cell, Point, cell_of
 from zonal.keys import cell_keys, encode_place, encoding_named
-from zonal_lab.emulation import Worker, wait_until
-from zonal_lab.systems import ROUTER, cpu_seconds_of, free_port, resident_bytes
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from zonal_lab.emulation import wait_until
+from zonal_lab.systems import cpu_seconds_of, resident_bytes, started_router
 
 TOPIC = "scale/air"
 _LEVEL = 12
@@ -60,18 +55,6 @@ def measure_router(keys: int, seed: int) -> dict[str, float]:
             "p50_us": float(np.percentile(took, 50)) * 1e6,
             "p99_us": float(np.percentile(took, 99)) * 1e6,
         }
-
-
-@contextlib.contextmanager
-def started_router(connect: list[str] | None = None) -> Iterator[tuple[Worker, str]]:
-    """A stock router in a process of its own, and where it listens."""
-    worker = Worker("router", [sys.executable, "-m", ROUTER])
-    endpoint = f"tcp/127.0.0.1:{free_port()}"
-    try:
-        worker.ask({"do": "open", "listen": endpoint, "connect": connect or []}, _PATIENCE_S)
-        yield worker, endpoint
-    finally:
-        worker.end()
 
 
 def _client(endpoint: str) -> zenoh.Config:

@@ -26,6 +26,8 @@ class Measured:
     cities: dict[int, list[CityFigures]]
     """By subscribers, a round each."""
     networks: dict[int, list[dict[str, float]]]
+    growth: dict[str, dict[int, dict[str, float]]]
+    """Of index, store and lake, by their size."""
 
     @property
     def an_hour(self) -> float:
@@ -107,6 +109,7 @@ def read_measured(results: Results) -> Measured:
     movement: dict[str, dict[str, float]] = {}
     cities: dict[int, list[CityFigures]] = defaultdict(list)
     networks: dict[int, list[dict[str, float]]] = defaultdict(list)
+    growth: dict[str, dict[int, dict[str, float]]] = defaultdict(dict)
     for record in results.records():
         part, size = record.case["part"], record.case["size"]
         if part == "router":
@@ -115,6 +118,8 @@ def read_measured(results: Results) -> Measured:
             movement = record.figures
         elif part == "city":
             cities[size].append(CityFigures(**record.figures))
-        else:
+        elif part == "network":
             networks[size].append(record.figures)
-    return Measured(router, movement, dict(cities), dict(networks))
+        else:
+            growth[part][size] = record.figures
+    return Measured(router, movement, dict(cities), dict(networks), dict(growth))

@@ -19,9 +19,12 @@ from zonal.index import InterestCover
 from zonal.keys import cell_keys, encode_place, encoding_named
 from zonal_lab.emulation import wait_until
 from zonal_lab.scale.city import BOUNDS, cells_around, populate
-from zonal_lab.scale.router_cost import TOPIC, started_router
+from zonal_lab.scale.router_cost import TOPIC
+from zonal_lab.systems import started_router
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from zonal.geo import Cell, Circle, Point
 
 _CITIES = 3
@@ -66,21 +69,24 @@ def _heard(
     places: list[Point],
     topic: str,
 ) -> int:
-    counts = {"heard": 0, "ready": 0}
+    counts = {"heard": 0, "ready": 0, "ended": 0}
 
-    def count(name: str) -> None:
-        counts[name] += 1
+    def counting(name: str) -> Callable[[zenoh.Sample], None]:
+        def count(_: zenoh.Sample) -> None:
+            counts[name] += 1
+
+        return count
+
+    def reaches(name: str) -> bool:
+        sender.put(f"{topic}/{name}", b"", congestion_control=zenoh.CongestionControl.BLOCK)
+        return counts[name] > 0
 
     for key in cell_keys(topic, cells, encoding_named("s2")):
-        reader.declare_subscriber(key, lambda _: count("heard"))
+        reader.declare_subscriber(key, counting("heard"))
     # Declared after the others, and put after the others: whoever hears it has heard them.
-    reader.declare_subscriber(f"{topic}/ready", lambda _: count("ready"))
-
-    def ready() -> bool:
-        sender.put(f"{topic}/ready", b"")
-        return counts["ready"] > 0
-
-    wait_until(ready, _PATIENCE_S, "the cities do not hear one another")
+    for name in ("ended", "ready"):
+        reader.declare_subscriber(f"{topic}/{name}", counting(name))
+    wait_until(lambda: reaches("ready"), _PATIENCE_S, "the cities do not hear one another")
     time.sleep(0.2)
     for place in places:
         (there,) = encode_place(place)
@@ -88,6 +94,5 @@ def _heard(
             f"{topic}/{there.expression}", b"x" * 100,
             congestion_control=zenoh.CongestionControl.BLOCK,
         )  # fmt: skip
-    counts["ready"] = 0
-    wait_until(ready, _PATIENCE_S, "the last message did not arrive")
+    wait_until(lambda: reaches("ended"), _PATIENCE_S, "the last message did not arrive")
     return counts["heard"]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from zonal_lab.experiment import Outcome, Trial
 from zonal_lab.scale.city import simulate
+from zonal_lab.scale.growth import measure_growth
 from zonal_lab.scale.movement import movement_of
 from zonal_lab.scale.plan import ScaleCase
 from zonal_lab.scale.router_cost import measure_router
@@ -19,6 +20,17 @@ if TYPE_CHECKING:
 
     from zonal_lab.experiment import Results
     from zonal_lab.scale.plan import ScalePlan
+
+_SECONDS = {
+    "router": 0.004,
+    "city": 0.002,
+    "network": 0.01,
+    "movement": 0.0,
+    "index": 5e-5,
+    "store": 1e-4,
+    "lake": 4e-7,
+}
+"""About how long a part takes, for each of its size."""
 
 
 class ScaleTrial(Trial[ScaleCase]):
@@ -36,6 +48,8 @@ class ScaleTrial(Trial[ScaleCase]):
     def prepare(self, results: Results) -> dict[str, str]:
         """Say whose movement it is."""
         del results
+        if "movement" not in self._plan.parts:
+            return {}
         if self._geolife is None and self._capmetro is None:
             return {"movement": "made-up walks; --geolife and --capmetro name recorded journeys"}
         known = {"Geolife": self._geolife, "CapMetro": self._capmetro}
@@ -43,8 +57,7 @@ class ScaleTrial(Trial[ScaleCase]):
 
     def seconds_of(self, case: ScaleCase) -> float:
         """By its size."""
-        each = {"router": 0.004, "city": 0.002, "network": 0.01, "movement": 0.0}[case.part]
-        return 3 + each * case.size
+        return 3 + _SECONDS[case.part] * case.size
 
     @contextlib.contextmanager
     def stage(self, case: ScaleCase) -> Iterator[Callable[[ScaleCase], Outcome]]:
@@ -63,3 +76,5 @@ class ScaleTrial(Trial[ScaleCase]):
                 return Outcome(asdict(simulate(case.size, seed + case.size)))
             case "network":
                 return Outcome(run_network(case.size, seed + case.size + 7))
+            case growing:
+                return Outcome(measure_growth(growing, case.size))

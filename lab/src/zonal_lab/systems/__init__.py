@@ -3,8 +3,8 @@
 - `nodes`: Zenoh's configuration and guarantees in an emulated network; `router`: the process of a
   stock Zenoh router.
 - `brokers`: the commands that start Mosquitto and our geo broker.
-- `certificates`: encrypted links; `mqtt`: a client of either broker; `local`: ports, processor
-  time and memory on this machine.
+- `certificates`: encrypted links; `mqtt`: a client of either broker; `local`: ports, a router,
+  processor time and memory on this machine.
 """
 
 from zonal_lab.systems.brokers import (
@@ -18,7 +18,7 @@ from zonal_lab.systems.brokers import (
     write_passwords,
 )
 from zonal_lab.systems.certificates import encrypted_links
-from zonal_lab.systems.local import cpu_seconds_of, free_port, resident_bytes
+from zonal_lab.systems.local import cpu_seconds_of, free_port, resident_bytes, started_router
 from zonal_lab.systems.mqtt import MqttEnd, join
 from zonal_lab.systems.nodes import ROUTER, ZENOH_PORT, guarantees, node_config
 
@@ -40,5 +40,6 @@ __all__ = [
     "mosquitto_version",
     "node_config",
     "resident_bytes",
+    "started_router",
     "write_passwords",
 ]

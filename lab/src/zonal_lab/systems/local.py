@@ -1,10 +1,21 @@
-"""Processes on this machine: a free port, and what a process has used so far."""
+"""Processes on this machine: a free port, a router, and what a process has used so far."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
+import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+from zonal_lab.emulation import Worker
+from zonal_lab.systems.nodes import ROUTER
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_PATIENCE_S = 60.0
 
 
 def free_port(host: str = "127.0.0.1") -> int:
@@ -24,3 +35,15 @@ def resident_bytes(pid: int) -> int:
     """Memory that a process holds."""
     pages = Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1]
     return int(pages) * os.sysconf("SC_PAGE_SIZE")
+
+
+@contextlib.contextmanager
+def started_router(connect: list[str] | None = None) -> Iterator[tuple[Worker, str]]:
+    """A stock router on loopback in a process of its own, and where it listens."""
+    worker = Worker("router", [sys.executable, "-m", ROUTER])
+    endpoint = f"tcp/127.0.0.1:{free_port()}"
+    try:
+        worker.ask({"do": "open", "listen": endpoint, "connect": connect or []}, _PATIENCE_S)
+        yield worker, endpoint
+    finally:
+        worker.end()

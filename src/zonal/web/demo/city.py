@@ -13,7 +13,7 @@ from zonal.web.demo.streets import CENTRE, RADIUS_M, make_streets
 
 if TYPE_CHECKING:
     from zonal.geo import Point
-    from zonal.web.demo.streets import StreetRoute
+    from zonal.web.demo.streets import Drive
 
 CLEAN_AIR = 18.0
 """Micrograms of PM10 in a cubic metre, on an ordinary day."""
@@ -44,7 +44,7 @@ class Car:
     """Drives along streets, to and fro on a way of its own."""
 
     id: str
-    route: StreetRoute
+    route: Drive
     start_m: float
     speed_ms: float
 

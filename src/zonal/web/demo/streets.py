@@ -34,7 +34,7 @@ Metres = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
-class StreetRoute:
+class Drive:
     """A way along streets, driven to its end and back, again and again."""
 
     places: tuple[Metres, ...]
@@ -70,7 +70,7 @@ class Streets:
 
     from_here: dict[Crossing, tuple[Crossing, ...]]
 
-    def route(self, chance: random.Random, length_m: float = 10_000.0) -> StreetRoute:
+    def route(self, chance: random.Random, length_m: float = 10_000.0) -> Drive:
         """A way by chance, straight on more often than not; no turning back but in dead ends."""
         way = [chance.choice(sorted(self.from_here))]
         ends = [0.0]
@@ -82,7 +82,7 @@ class Streets:
             before = here
             way.append(chance.choices(onward, weights)[0])
             ends.append(ends[-1] + math.dist(_metres(here), _metres(way[-1])))
-        return StreetRoute(tuple(map(_metres, way)), tuple(ends))
+        return Drive(tuple(map(_metres, way)), tuple(ends))
 
     def geojson(self) -> dict[str, Any]:
         """The river, streets and avenues as lines, with their width in metres."""

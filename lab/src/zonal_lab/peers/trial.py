@@ -1,0 +1,108 @@
+"""How the cases of `peers` are run: servers on loopback, each started for its case alone."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import subprocess
+from typing import TYPE_CHECKING, Any
+
+from zonal_lab.experiment import Outcome, Trial
+from zonal_lab.peers.fences import run_fences
+from zonal_lab.peers.index_work import run_index
+from zonal_lab.peers.mqtt_work import run_mqtt
+from zonal_lab.peers.plan import NAMES, PeerCase
+from zonal_lab.peers.programs import MissingProgramError, Programs
+from zonal_lab.peers.things import run_things
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from zonal_lab.experiment import Results
+    from zonal_lab.peers.plan import PeersPlan
+
+MISSING = "missing"
+"""The figure of a case whose program is not here: why."""
+_VERSIONS = {
+    "tile38": ("tile38-server", "--version"),
+    "redis": ("redis-server", "--version"),
+    "mosquitto": ("mosquitto", "-h"),
+    "nats": ("nats-server", "--version"),
+    "postgis": ("psql", "--version"),
+    "rumqttd": ("rumqttd", "--version"),
+    "amqtt": ("amqtt", "--version"),
+}
+_SECONDS = {"things": 15.0, "fences": 10.0, "index": 20.0}
+
+
+class PeersTrial(Trial[PeerCase]):
+    """The experiment with its options set.
+
+    Args:
+        plan: what to run.
+        programs: a folder in which programs are looked for before the path.
+        geolife: trajectories for the index' workload; None: made-up walks.
+    """
+
+    emulates = False
+
+    def __init__(
+        self, plan: PeersPlan, programs: Path | None = None, geolife: Path | None = None
+    ) -> None:
+        super().__init__(plan)
+        self._plan = plan
+        self._programs = Programs(programs)
+        self._geolife = geolife
+
+    def prepare(self, results: Results) -> dict[str, str]:
+        """Note the versions of what is here."""
+        del results
+        walks = "made-up walks" if self._geolife is None else "Geolife's trajectories"
+        return {"index workload": walks, "versions": self._versions()}
+
+    def _versions(self) -> str:
+        found = []
+        for system, (program, *asked) in _VERSIONS.items():
+            if not self._programs.has(program):
+                continue
+            command = [self._programs.find(program), *asked]
+            with contextlib.suppress(OSError, subprocess.SubprocessError):
+                done = subprocess.run(  # noqa: S603 - a program that was looked up
+                    command, capture_output=True, text=True, timeout=20, check=False
+                )
+                if version := re.search(r"\d+\.\d+(\.\d+)?", done.stdout + done.stderr):
+                    name = "PostgreSQL" if system == "postgis" else NAMES[system]
+                    found.append(f"{name} {version[0]}")
+        return ", ".join(found) or "nobody told one"
+
+    def seconds_of(self, case: PeerCase) -> float:
+        """By the work; a broker is loaded in eight ways."""
+        return _SECONDS.get(case.work, 8 * (self._plan.seconds + 2))
+
+    @contextlib.contextmanager
+    def stage(self, case: PeerCase) -> Iterator[Callable[[PeerCase], Outcome]]:
+        """Nothing is shared."""
+        del case
+        yield self._run
+
+    def _run(self, case: PeerCase) -> Outcome:
+        try:
+            return Outcome(self._figures(case))
+        except MissingProgramError as error:
+            return Outcome({MISSING: str(error)})
+
+    def _figures(self, case: PeerCase) -> dict[str, Any]:
+        plan, seed = self._plan, self._plan.seed + case.round
+        match case.work:
+            case "things":
+                return run_things(case.system, self._programs, plan.things, plan.questions, seed)
+            case "fences":
+                return run_fences(case.system, self._programs, plan.fences, plan.moving, seed)
+            case "index":
+                return run_index(case.system, self._programs, self._geolife, plan.workload_scale)
+            case _:
+                return run_mqtt(
+                    case.system, self._programs,
+                    seconds=plan.seconds, rate=plan.rate, idle=plan.idle,
+                )  # fmt: skip

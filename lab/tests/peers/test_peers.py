@@ -1,0 +1,145 @@
+from __future__ import annotations
+
+import socket
+import threading
+from pathlib import Path
+
+import pytest
+
+from zonal_lab.errors import EmulationError, PlanError
+from zonal_lab.experiment import Outcome, Results, judge
+from zonal_lab.peers import EXPERIMENT
+from zonal_lab.peers.fences import run_fences
+from zonal_lab.peers.plan import PeerCase, PeersPlan
+from zonal_lab.peers.programs import BROKERS, MissingProgramError, Programs
+from zonal_lab.peers.resp import RespClient
+from zonal_lab.peers.samples import METRICS, Compared
+from zonal_lab.peers.things import run_things
+from zonal_lab.peers.trial import MISSING, PeersTrial
+
+NOWHERE = Programs()
+PLAN = PeersPlan(rounds=5, works=("things", "mqtt"))
+
+
+def results_of(folder: Path, figure: float, *, missing: str = "") -> Results:
+    """Ours is 1 everywhere, everybody else's what is given."""
+    results = Results(folder)
+    results.begin("peers", PLAN)
+    for case in PLAN.cases():
+        figures: dict[str, object] = {}
+        for metric in METRICS:
+            if metric.work == case.work:
+                *way, last = metric.keys
+                inner = figures
+                for key in way:
+                    inner = inner.setdefault(key, {})  # type: ignore[assignment]
+                inner[last] = 1.0 if case.system == "zonal" else figure
+        figures["circle_hits"] = 7.0
+        if case.system == missing:
+            figures = {MISSING: "there is none"}
+        results.add(case, Outcome(figures))
+    return results
+
+
+def test_systems_take_turns() -> None:
+    cases = list(PLAN.cases())
+    assert cases[0] == PeerCase("things", "zonal", 0)
+    assert [each.system for each in cases if each.work == "things" and each.round == 1] == [
+        "tile38", "redis", "postgis", "zonal",
+    ]  # fmt: skip
+    with pytest.raises(PlanError, match="unknown works"):
+        PeersPlan(works=("juggling",))
+
+
+def test_the_page_says_who_is_better_and_by_how_much(tmp_path: Path) -> None:
+    results = results_of(tmp_path, 2.0, missing="rumqttd")
+    page = EXPERIMENT.report(results, tmp_path).read_text()
+    assert "Not to be had where this was run: rumqttd (there is none)." in page
+    # Twice as much is better where more is better, and worse elsewhere.
+    assert "| Redis | 2, 9 of 11 | new things × 2.0; moves × 2.0 |" in page
+    assert "| new things | 1.00 /s | **2.00 /s** | **2.00 /s** | **2.00 /s** |" in page
+    assert (tmp_path / "peers-things.png").stat().st_size > 5000
+
+
+def test_a_figure_that_wavers_is_called_neither_better_nor_worse(tmp_path: Path) -> None:
+    found = Compared(results_of(tmp_path, 1.0))
+    assert not any(
+        test(metric, "redis")
+        for metric in METRICS
+        for test in (found.surely_better, found.surely_worse)
+    )
+
+
+def test_what_was_not_run_cannot_be_told(tmp_path: Path) -> None:
+    verdicts = {each.claim.text: each.words for each in judge(EXPERIMENT.claims(
+        results_of(tmp_path, 2.0)))}  # fmt: skip
+    index = next(words for text, words in verdicts.items() if "GeoBroker" in text)
+    assert index == "cannot be told"
+    assert (
+        "as many things in the same circles as Redis finds, within 1 % in every round" in verdicts
+    )
+    assert "holds" in verdicts.values()
+
+
+def test_a_program_that_is_not_here_is_a_missing_case(tmp_path: Path) -> None:
+    (tmp_path / "nats-server").write_text("")
+    assert Programs(tmp_path).find("nats-server") == str(tmp_path / "nats-server")
+    with pytest.raises(MissingProgramError, match="there is no tile39"):
+        NOWHERE.find("tile39")
+    trial = PeersTrial(PeersPlan(rounds=1), tmp_path)
+    if not Programs().has("rumqttd"):
+        with trial.stage(PeerCase("mqtt", "rumqttd", 0)) as run:
+            assert run(PeerCase("mqtt", "rumqttd", 0)).figures == {
+                MISSING: "there is no rumqttd here"
+            }
+
+
+def served(answer: bytes) -> int:
+    """A server that says this to whoever comes, in small pieces."""
+    door = socket.create_server(("127.0.0.1", 0))
+
+    def serve() -> None:
+        guest, _ = door.accept()
+        with guest:
+            guest.recv(1000)
+            for start in range(0, len(answer), 3):
+                guest.sendall(answer[start : start + 3])
+
+    threading.Thread(target=serve, daemon=True).start()
+    return int(door.getsockname()[1])
+
+
+def test_answers_of_every_kind_are_read_in_pieces() -> None:
+    client = RespClient(served(b"*4\r\n$5\r\nhe\r\nl\r\n:7\r\n$-1\r\n+OK\r\n-no\r\n"))
+    assert client.call("PING") == [b"he\r\nl", 7, None, b"OK"]
+    with pytest.raises(EmulationError, match="the server says: no"):
+        client.answer()
+    with pytest.raises(EmulationError, match="closed"):
+        client.answer()
+    client.close()
+
+
+def test_our_border_among_fences_tells_of_entries() -> None:
+    found = run_fences("zonal", NOWHERE, 300, 300, 1)
+    assert found["events_a_step"] > 0
+    assert found["step_cpu_us"] > 0
+
+
+@pytest.mark.skipif(not NOWHERE.has("redis-server"), reason="there is no redis-server")
+def test_redis_and_our_store_find_the_same(tmp_path: Path) -> None:
+    del tmp_path
+    ours, theirs = (run_things(each, NOWHERE, 300, 20, 1) for each in ("zonal", "redis"))
+    for name in ("circle_hits", "nearest_hits"):
+        assert ours[name] == theirs[name]
+
+
+def test_every_broker_is_started_on_its_port(tmp_path: Path) -> None:
+    for program, command in BROKERS.values():
+        (tmp_path / Path(program).name).write_text("")
+        words = command(Programs(tmp_path), 12345, tmp_path)
+        written = "".join(
+            path.read_text()
+            for path in tmp_path.iterdir()
+            if path.suffix in {".conf", ".toml", ".yaml", ".mjs"}
+        )
+        assert "12345" in " ".join(words) + written
