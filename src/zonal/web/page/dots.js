@@ -7,6 +7,7 @@ const REACH_PX = 10;
 const SLOW_MS = 100;
 const LONGEST_PAUSE_MS = 500;
 const WORDS = 8; // of four bytes: x, y, their rests, size, heading, fill with shape, edge
+const DOT_PART = "0.7"; // of its picture's width; the dot is the first of the shapes
 const BEAK = SHAPE_NAMES.indexOf("beak"); // what a dot with a heading is
 const ROUND = 0.6; // the radius of a round shape in its picture
 
@@ -18,16 +19,17 @@ in vec2 high, low, look;
 in vec4 fill, edge;
 out vec4 fill_colour, edge_colour;
 out vec2 turn;
-flat out float shape;
+flat out float shape, part;
 void main() {
   vec2 far = (high - eye_high) + (low - eye_low);
   far.x -= floor(far.x + 0.5); // on the copy of the world that is nearest to the middle
   gl_Position = matrix * vec4(far, 0.0, 1.0);
-  gl_PointSize = look.x * ratio;
+  shape = fill.a * 255.0;
+  part = shape < 0.5 ? ${DOT_PART} : 1.0; // the middle of the picture is enough for a dot
+  gl_PointSize = look.x * part * ratio;
   turn = vec2(cos(look.y), sin(look.y));
   fill_colour = fill;
   edge_colour = edge;
-  shape = fill.a * 255.0;
 }`;
 const FRAGMENT = `#version 300 es
 precision mediump float;
@@ -35,13 +37,14 @@ precision mediump sampler2DArray;
 uniform sampler2DArray shapes;
 in vec4 fill_colour, edge_colour;
 in vec2 turn;
-flat in float shape;
+flat in float shape, part;
 out vec4 colour;
 void main() {
-  vec2 at = gl_PointCoord - 0.5;
+  vec2 at = (gl_PointCoord - 0.5) * part;
   at = vec2(turn.x * at.x + turn.y * at.y, turn.x * at.y - turn.y * at.x);
   if (max(abs(at.x), abs(at.y)) > 0.5) discard;
   vec4 ink = texture(shapes, vec3(at + 0.5, shape));
+  if (ink.a == 0.0) discard;
   colour = vec4(fill_colour.rgb * ink.r + edge_colour.rgb * ink.g, 1.0) * ink.a;
 }`;
 
