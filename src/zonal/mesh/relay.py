@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import OrderedDict
 from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING
@@ -54,7 +53,7 @@ class Relay:
         self.pending: dict[int, Pending] = {}
         self.publications: Recent[tuple[int, int]] = Recent(REMEMBERED)
         self.hops: Recent[tuple[int, int]] = Recent(REMEMBERED)
-        self.handled: OrderedDict[tuple[int, int, int, bool], tuple[int, float]] = OrderedDict()
+        self.handled: dict[tuple[int, int, int, bool], tuple[int, float]] = {}
         self.stranded = Stranded(config)
         self.wake_at = inf
 
@@ -79,7 +78,7 @@ class Relay:
         again = span <= before and 0 <= now - at < _WAVE * self.config.period
         self.handled[key] = (before, at) if again else (span, now)
         if len(self.handled) > _HANDLED:
-            self.handled.popitem(last=False)
+            del self.handled[next(iter(self.handled))]
         return again
 
     def send(self, pub: Pub, hops: Iterable[Forward], now: float) -> list[Effect]:
