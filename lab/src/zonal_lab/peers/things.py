@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
+import zenoh
 
 import zonal
 from zonal.geo import Circle, Point
@@ -200,7 +201,10 @@ class ZonalThings(ThingServer):
     def put(self, places: Places) -> None:
         """One message a thing; done when the store has kept them all."""
         for number, lat, lon in places:
-            self._session.put(f"city/bus/{number}", _PAYLOAD, location=Point(lat, lon))
+            self._session.put(
+                f"city/bus/{number}", _PAYLOAD, location=Point(lat, lon),
+                congestion_control=zenoh.CongestionControl.BLOCK,
+            )  # fmt: skip
         self._sent += len(places)
         wait_until(self._all_kept, _PATIENCE_S, "the store has not kept everything")
 

@@ -173,7 +173,7 @@ _GROWN = {
             f"{ROWS_A_FILE:,} rows a file, {LAKE_REGIONS} regions, {A_DAY} files of each a day, "
             "sorted by place; only the Delta log is there, with statistics, as a checkpoint. "
             "*Asked*: by `History`, for a district and one hour, until the files to open are "
-            "known; of three."
+            "known, once."
         ),
     ),
 }
@@ -199,9 +199,10 @@ def _growth(found: Measured, folder: Path, name: str) -> Iterator[str]:
         beyond = ("files", "left to open") if part == "lake" else ("added", "moved")
         keys = ("files", "left") if part == "lake" else ("add_us", "move_us")
         unit = "" if part == "lake" else " µs"
+        asked = ("asked, CPU", "by the clock") if part == "lake" else ("asked, median", "p99")
         last = "memory of all" if part != "index" else "answers"
         yield from table(
-            (title, *beyond, "asked, median", "p99 or longest", "bytes each", last),
+            (title, *beyond, *asked, f"bytes {'a file' if part == 'lake' else 'each'}", last),
             (
                 (
                     f"{size:,}",

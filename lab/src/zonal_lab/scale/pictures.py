@@ -41,7 +41,7 @@ def draw_growth(growth: Mapping[str, Mapping[int, Mapping[str, float]]], path: P
     """How long an answer takes, and bytes for each, by the size of index, store and lake."""
     figure = new_figure(9, 3.4)
     names = {"index": "subscriptions", "store": "things", "lake": "rows (bytes a file)"}
-    lines = (("ask_us", 1e-3, "an answer, median (ms)"), ("bytes_each", 1.0, "bytes each"))
+    lines = (("ask_us", 1e-3, "an answer (ms)"), ("bytes_each", 1.0, "bytes each"))
     for axis, (key, factor, title) in zip(panels(figure, 1, 2), lines, strict=True):
         for part, rows in growth.items():
             sizes = sorted(rows)

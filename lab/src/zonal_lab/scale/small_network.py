@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import time
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,8 +24,6 @@ from zonal_lab.scale.router_cost import TOPIC
 from zonal_lab.systems import started_router
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from zonal.geo import Cell, Circle, Point
 
 _CITIES = 3
@@ -71,21 +70,18 @@ def _heard(
 ) -> int:
     counts = {"heard": 0, "ready": 0, "ended": 0}
 
-    def counting(name: str) -> Callable[[zenoh.Sample], None]:
-        def count(_: zenoh.Sample) -> None:
-            counts[name] += 1
-
-        return count
+    def count(name: str, _: object) -> None:
+        counts[name] += 1
 
     def reaches(name: str) -> bool:
         sender.put(f"{topic}/{name}", b"", congestion_control=zenoh.CongestionControl.BLOCK)
         return counts[name] > 0
 
     for key in cell_keys(topic, cells, encoding_named("s2")):
-        reader.declare_subscriber(key, counting("heard"))
+        reader.declare_subscriber(key, partial(count, "heard"))
     # Declared after the others, and put after the others: whoever hears it has heard them.
     for name in ("ended", "ready"):
-        reader.declare_subscriber(f"{topic}/{name}", counting(name))
+        reader.declare_subscriber(f"{topic}/{name}", partial(count, name))
     wait_until(lambda: reaches("ready"), _PATIENCE_S, "the cities do not hear one another")
     time.sleep(0.2)
     for place in places:
