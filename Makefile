@@ -5,6 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 DEMO_READY := $(VENV)/.demo-ready
+DOCS_READY := $(VENV)/.docs-ready
 EXTRAS := broker,postgresql,pipeline,web,feeds,demo,docs,dev
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
@@ -36,7 +37,13 @@ demo: $(if $(wildcard $(READY)),$(READY),$(DEMO_READY))  ## a whole city on this
 	tools/system-packages java
 	$(BIN)/zonal demo $(DEMO)
 
-docs: $(READY)  ## the documentation as a site, in out/site; a broken link is an error
+# Nothing of the program itself is imported for it.
+$(DOCS_READY): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(INSTALL) -e ".[docs]"
+	@touch $@
+
+docs: $(if $(wildcard $(READY)),$(READY),$(DOCS_READY))  ## the documentation as a site, in out/site; a broken link is an error
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 	@echo "out/site/index.html"
 
@@ -60,7 +67,7 @@ conformance: $(READY)  ## MQTT's statements, as packets, against our broker and 
 	$(BIN)/python tools/conformance.py
 
 bench-%: $(READY)  ## a benchmark: human lines, then one JSON line (bench-session, …)
-	$(BIN)/python benchmarks/bench_$*.py
+	$(BIN)/python benchmarks/bench_$*.py $(BENCH)
 
 format: $(READY)  ## apply the formatter and the safe fixes
 	$(BIN)/ruff check --fix .

@@ -48,8 +48,11 @@ from zonal_lab.geobroker import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
 
     import pyarrow as pa
+
+    from broker_neutral import Shape
 
 ROOT = Path(__file__).parents[1]
 FIGURES = ROOT / "docs" / "figures"
@@ -62,13 +65,15 @@ class Running(NamedTuple):
     name: str
     port: int
     pid: int
+    protocol: str = ""
+    """What the neutral load is told of it, if it is not MQTT."""
 
 
 @contextlib.contextmanager
 def zonal_broker(*arguments: str) -> Iterator[Running]:
     """Our broker, in a process of its own."""
-    code = "from zonal.cli.broker import app; app()"
-    command = [sys.executable, "-c", code, "--port", "0", "--sys-interval", "0", *arguments]
+    fixed = ("--port", "0", "--sys-interval", "0", "--log-level", "error")
+    command = [sys.executable, "-m", "zonal", "broker", *fixed, *arguments]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
@@ -84,9 +89,7 @@ def mosquitto(
     credentials: str = "allow_anonymous true", *, no_delay: bool = True
 ) -> Iterator[Running]:
     """Mosquitto as Debian ships it, with its limits out of the way."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     with tempfile.NamedTemporaryFile("w", suffix=".conf") as file:
         file.write(
             f"listener {port} 127.0.0.1\n{credentials}\npersistence false\nlog_type none\n"
@@ -102,6 +105,27 @@ def mosquitto(
                 process.terminate()
 
 
+@contextlib.contextmanager
+def tile38(program: str) -> Iterator[Running]:
+    """Tile38 without its append-only file."""
+    port = free_port()
+    with tempfile.TemporaryDirectory() as folder:
+        command = [program, "--appendonly", "no", "-q", "-h", "127.0.0.1", "-p", str(port)]
+        with subprocess.Popen([*command, "-d", folder], stdout=subprocess.DEVNULL) as process:
+            try:
+                wait_for_port(port)
+                yield Running("tile38", port, process.pid, "resp=1")
+            finally:
+                process.terminate()
+
+
+def free_port() -> int:
+    """A port that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
 def wait_for_port(port: int) -> None:
     deadline = time.monotonic() + 10
     while time.monotonic() < deadline:
@@ -113,7 +137,9 @@ def wait_for_port(port: int) -> None:
 
 # Throughput
 
-FANS = (
+Fan = tuple[str, int, int, int, int, float]
+"""Its name, publishers, subscribers, QoS, deliveries under way, and the target."""
+FANS: tuple[Fan, ...] = (
     ("1 → 100, QoS 0", 1, 100, 0, 20_000, 1.0),
     ("1 → 100, QoS 0, few under way", 1, 100, 0, 1_000, 1.0),
     ("1 → 100, QoS 1", 1, 100, 1, 20_000, 0.5),
@@ -123,10 +149,10 @@ FANS = (
 )
 
 
-def throughput(seconds: float, rounds: int) -> list[dict[str, Any]]:
+def throughput(seconds: float, rounds: int, fans: tuple[Fan, ...]) -> list[dict[str, Any]]:
     """Deliveries per second of both, alternating; the median of the rounds."""
     rows = []
-    for name, publishers, subscribers, qos, window, target in FANS:
+    for name, publishers, subscribers, qos, window, target in fans:
         rates: dict[str, list[broker_load.Rate]] = {"mosquitto": [], "zonal": []}
         for _ in range(rounds):
             for start in (mosquitto, zonal_broker):
@@ -195,18 +221,33 @@ def machine_costs() -> dict[str, float]:
     return costs
 
 
-def neutral(seconds: float, rounds: int) -> list[dict[str, Any]]:
+def neutral(seconds: float, rounds: int, shapes: tuple[Shape, ...]) -> list[dict[str, Any]]:
     """Both brokers under the same load in C; Mosquitto in both its settings."""
     brokers = {
         "zonal": zonal_broker,
         "mosquitto": partial(mosquitto, no_delay=False),
         "mosquitto, no delay": mosquitto,
     }
-    rows = broker_neutral.measure(brokers, broker_neutral.SHAPES, seconds, rounds, console.print)
-    ours = {"zonal": zonal_broker}
-    return rows + broker_neutral.measure(
-        ours, broker_neutral.FENCES, seconds, rounds, console.print
-    )
+    return broker_neutral.measure(brokers, shapes, seconds, rounds, console.print)
+
+
+def fences(
+    seconds: float, rounds: int, shapes: tuple[Shape, ...], program: str | None
+) -> list[dict[str, Any]]:
+    """Notifications of circular fences, and how long one takes to set up, beside Tile38's."""
+    brokers: dict[str, Callable[[], AbstractContextManager[Running]]] = {"zonal": zonal_broker}
+    if program is None:
+        console.print("Tile38 is not here: --tile38 names its server, else PATH has tile38-server")
+    else:
+        brokers["tile38"] = partial(tile38, program)
+    rows = broker_neutral.measure(brokers, shapes, seconds, rounds, console.print)
+    for row in rows:
+        for name in brokers:
+            console.print(
+                f"{row['case']}, {name}: set up in {row[f'{name} subscribe_us']} µs each, "
+                f"processor time {row[f'{name} subscribe_cpu_us']} µs"
+            )
+    return rows
 
 
 # The use case
@@ -215,11 +256,13 @@ def neutral(seconds: float, rounds: int) -> list[dict[str, Any]]:
 CASES = ((250, "teleport"), (1000, "teleport"), (1000, "travel"))
 
 
-def use_case(seconds: float, data: Path | None) -> list[dict[str, Any]]:
+def use_case(
+    seconds: float, data: Path | None, cases: tuple[tuple[int, str], ...]
+) -> list[dict[str, Any]]:
     """The lab's travelling and teleporting clients, with geo-contexts and without."""
     ways = journeys_for(1000, trace(data))
     rows = []
-    for clients, kind in CASES:
+    for clients, kind in cases:
         plan = GeobrokerPlan(
             seconds=2 * seconds, clients=(clients,), teleport_seconds=seconds, ramp_s=2.0
         )
@@ -326,8 +369,8 @@ def idle(count: int) -> dict[str, float]:
 # Attacks
 
 
-def attacks(seconds: float) -> list[dict[str, Any]]:
-    """A well-behaved pair beside clients that do their worst, with both brokers."""
+def attacks(seconds: float, brokers: tuple[str, ...]) -> list[dict[str, Any]]:
+    """A well-behaved pair beside clients that do their worst."""
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         ours, theirs = Path(folder) / "ours", Path(folder) / "theirs"
@@ -338,11 +381,12 @@ def attacks(seconds: float) -> list[dict[str, Any]]:
         )
         Path(folder).chmod(0o755)  # Mosquitto reads it as another user
         theirs.chmod(0o644)
-        for start in (
-            lambda: mosquitto(f"password_file {theirs}"),
-            lambda: zonal_broker("--passwords", str(ours), "--log-level", "error"),
-        ):
-            with start() as running:
+        starts = {
+            "mosquitto": lambda: mosquitto(f"password_file {theirs}"),
+            "zonal": lambda: zonal_broker("--passwords", str(ours)),
+        }
+        for name in brokers:
+            with starts[name]() as running:
                 for row in broker_attacks.attacked(running.port, seconds):
                     rows.append({"broker": running.name, **row})
                     console.print(
@@ -390,18 +434,32 @@ def read_arguments() -> argparse.Namespace:
     parser.add_argument("--data", type=Path, help="a folder with Geolife's *.plt; else made up")
     parser.add_argument("--into", type=Path, help="JSON file that gathers the parts of many runs")
     parser.add_argument("--draw", action="store_true", help="measure nothing: draw what --into has")
-    return parser.parse_args()
+    parser.add_argument("--tile38", default=shutil.which("tile38-server"), help="Tile38's server")
+    parser.add_argument("--quick", action="store_true", help="the least of everything, no pictures")
+    options = parser.parse_args()
+    options.fans, options.attacked = FANS, ("mosquitto", "zonal")
+    options.shapes, options.fences = broker_neutral.SHAPES, broker_neutral.FENCES
+    options.cases, options.overhead = CASES, (max(10.0, options.seconds), max(5, options.rounds))
+    if options.quick:
+        options.seconds, options.rounds, options.idle, options.no_figures = 0.3, 1, 20, True
+        options.fans, options.attacked = FANS[:1], ("zonal",)
+        options.shapes, options.fences = options.shapes[2:3], broker_neutral.FEW_FENCES
+        options.cases, options.overhead = ((20, "teleport"),), (0.5, 1)
+    return options
 
 
 PARTS: dict[str, Callable[[argparse.Namespace], Any]] = {
-    "throughput": lambda options: throughput(options.seconds, options.rounds),
-    "neutral": lambda options: neutral(options.seconds, options.rounds),
+    "throughput": lambda options: throughput(options.seconds, options.rounds, options.fans),
+    "neutral": lambda options: neutral(options.seconds, options.rounds, options.shapes),
+    "fences": lambda options: fences(
+        options.seconds, options.rounds, options.fences, options.tile38
+    ),
     "machine_us_per_delivery": lambda _: machine_costs(),
-    "use_case": lambda options: use_case(2 * options.seconds, options.data),
+    "use_case": lambda options: use_case(2 * options.seconds, options.data, options.cases),
     # Ten seconds: by then every sender has been heard from once before what counts begins.
-    "overhead": lambda options: overhead(max(10.0, options.seconds), max(5, options.rounds)),
+    "overhead": lambda options: overhead(*options.overhead),
     "idle": lambda options: idle(options.idle),
-    "attacks": lambda options: attacks(options.seconds),
+    "attacks": lambda options: attacks(options.seconds, options.attacked),
 }
 
 
@@ -411,6 +469,19 @@ def summary(results: dict[str, Any]) -> None:
     for row in results.get("throughput", ()):
         met = row["share"] >= row["target"]
         table.add_row(row["case"], f"≥ {row['target']}", str(row["share"]), "✓" if met else "✗")
+    for row in results.get("fences", ()):
+        if "tile38" in row:
+            ratio = row["zonal"] / row["tile38"]
+            name = f"notifications, {row['case']}, of Tile38's"
+            table.add_row(name, "≥ 1.5", f"{ratio:.2f}", "✓" if ratio >= 1.5 else "✗")
+        took = row["zonal subscribe_us"]
+        name = f"set-up of a fence, {row['case']}"
+        table.add_row(name, "≤ 80 µs", f"{took} µs", "✓" if took <= 80 else "✗")
+    for row in results.get("attacks", ()):
+        if row["broker"] == "zonal":
+            met = row["ratio"] <= 2 and not row["lost"]
+            name, reached = f"p99, {row['attack']}", f"×{row['ratio']}, {row['lost']} lost"
+            table.add_row(name, "≤ ×2, 0 lost", reached, "✓" if met else "✗")
     rows = results.get("use_case", [])
     for theirs, ours in zip(rows[::2], rows[1::2], strict=True):
         ratio = ours["relevant_per_cpu_s"] / max(1, theirs["relevant_per_cpu_s"])

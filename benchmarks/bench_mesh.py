@@ -1,5 +1,6 @@
 """How fast the simulator runs, what PSVR costs, what recovery takes; one JSON line last."""
 
+import argparse
 import json
 import os
 import random
@@ -162,6 +163,11 @@ def figures() -> None:
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="the smallest simulator, no figures")
+    if parser.parse_args().quick:
+        print(json.dumps({"simulator": {"50": simulator(50)}, "beacon": packets()}))
+        return
     result = {
         "simulator": {str(n): simulator(n) for n in (50, 500, 2000)},
         "overhead_percent": overhead(),

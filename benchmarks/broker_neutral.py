@@ -7,7 +7,6 @@ machine does meets all of them; CPU time of a broker is of its process, system c
 from __future__ import annotations
 
 import json
-import os
 import statistics
 import subprocess
 import tempfile
@@ -45,14 +44,16 @@ FENCES = (
     Shape("1,000 fences", "fences=1 subscribers=1000 located=1 places=10000 window=200", (5,)),
     Shape("10,000 fences", "fences=1 subscribers=10000 located=1 places=10000 window=200", (5,)),
 )
+FEW_FENCES = (Shape("20 fences", "fences=1 subscribers=20 located=1 places=100 window=20", (5,)),)
 
 
 class Seen(NamedTuple):
-    """What one run showed."""
+    """What one run showed: processor time is the broker's, for a publication or a subscription."""
 
     per_s: float
     cpu_us: float
     subscribe_us: float
+    subscribe_cpu_us: float
 
 
 def compiled(folder: str) -> Path:
@@ -62,23 +63,15 @@ def compiled(folder: str) -> Path:
     return program
 
 
-def cpu_s(pid: int) -> float:
-    """Processor time of a process so far."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def run(program: Path, port: int, pid: int, shape: Shape, version: int, seconds: float) -> Seen:
-    """Loads a broker; CPU time is for each publication, the warm-up of half a second included."""
-    arguments = [*shape.options.split(), f"port={port}", f"version={version}", f"seconds={seconds}"]
-    before = cpu_s(pid)
+def run(program: Path, broker: Any, shape: Shape, version: int, seconds: float) -> Seen:
+    """Loads a broker."""
+    told = f"{shape.options} port={broker.port} pid={broker.pid} version={version}"
     done = subprocess.run(
-        [str(program), *arguments], check=True, capture_output=True, text=True, timeout=300
-    )
+        [str(program), *f"{told} seconds={seconds} {broker.protocol}".split()],
+        check=True, capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
     found = json.loads(done.stdout)
-    published = found["publications"] * (seconds + 0.5) / seconds
-    cpu_us = (cpu_s(pid) - before) / max(1.0, published) * 1e6
-    return Seen(found["per_s"], cpu_us, found["subscribe_us"])
+    return Seen(**{name: found[name] for name in Seen._fields})
 
 
 def measure(
@@ -95,15 +88,14 @@ def measure(
                 for _ in range(rounds):
                     for name, start in brokers.items():
                         with start() as running:
-                            port, pid = running.port, running.pid
-                            seen[name].append(run(program, port, pid, shape, version, seconds))
+                            seen[name].append(run(program, running, shape, version, seconds))
                 row: dict[str, Any] = {"case": shape.name, "version": version}
                 for name, runs in seen.items():
                     row[name] = round(statistics.median(one.per_s for one in runs))
                     row[f"{name} cpu"] = round(statistics.median(one.cpu_us for one in runs), 2)
-                    row[f"{name} subscribe"] = round(
-                        statistics.median(one.subscribe_us for one in runs), 1
-                    )
+                    for what in ("subscribe_us", "subscribe_cpu_us"):
+                        middle = statistics.median(getattr(one, what) for one in runs)
+                        row[f"{name} {what}"] = round(middle, 1)
                 rows.append(row)
                 rates = ", ".join(
                     f"{name} {row[name]:,}/s ({row[f'{name} cpu']} µs)" for name in seen

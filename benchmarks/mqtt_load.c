@@ -4,10 +4,14 @@
    Publishers send a message each in turn, in one write, while less than `window` publications are
    under way (published and not yet received by all subscribers, nor acknowledged). What one read
    brings is acknowledged in one write. After a warm-up of half a second deliveries are counted for
-   `seconds`. Prints: deliveries, publications, seconds.
+   `seconds`. Prints: deliveries, publications, seconds, and with `pid` the server's processor time
+   for each publication while deliveries are counted, and for each subscription.
    With `fences=1` every subscriber has a circle of its own (radius in metres); places are
    random within a square of 0.2 degrees. Then deliveries are not known in advance, so a window
-   counts publications that a last subscriber without a fence has not seen yet. */
+   counts publications that a last subscriber without a fence has not seen yet.
+   With `resp=1` the server is Tile38: a fence is a channel of its own (SETCHAN … DETECT inside)
+   that one connection subscribes to, a publication is a SET of the same object at another place,
+   and the last subscriber's circle holds all places. What `subscribe_us` counts is SETCHAN. */
 
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -24,7 +28,7 @@
 #include <unistd.h>
 
 static int port = 1883, version = 5, publishers = 1, subscribers = 1, qos = 0, size = 64;
-static int window = 100, located = 0, places = 1, fences = 0, hold = 0;
+static int window = 100, located = 0, places = 1, fences = 0, hold = 0, resp = 0, pid = 0;
 static double seconds = 2, radius = 500;
 
 struct option { const char *name; int *whole; double *real; };
@@ -32,7 +36,8 @@ static struct option options[] = {
     {"port", &port, 0}, {"version", &version, 0}, {"publishers", &publishers, 0},
     {"subscribers", &subscribers, 0}, {"qos", &qos, 0}, {"size", &size, 0},
     {"window", &window, 0}, {"located", &located, 0}, {"places", &places, 0},
-    {"fences", &fences, 0}, {"hold", &hold, 0}, {"seconds", 0, &seconds}, {"radius", 0, &radius},
+    {"fences", &fences, 0}, {"hold", &hold, 0}, {"resp", &resp, 0}, {"pid", &pid, 0},
+    {"seconds", 0, &seconds}, {"radius", 0, &radius},
 };
 
 struct client {
@@ -51,6 +56,13 @@ static void fail(const char *what) { perror(what); exit(1); }
 static double now(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec + t.tv_nsec * 1e-9;
+}
+
+static double server_cpu(void) {      /* processor time of all its threads, in seconds */
+    static clockid_t clock;
+    struct timespec t = {0};
+    if (pid && (clock_getcpuclockid(pid, &clock) || clock_gettime(clock, &t))) fail("clock of pid");
     return t.tv_sec + t.tv_nsec * 1e-9;
 }
 
@@ -104,6 +116,7 @@ static int dial(int number) {
     int fd = socket(AF_INET, SOCK_STREAM, 0), one = 1;
     if (fd < 0 || connect(fd, (void *)&to, sizeof to)) fail("connect");
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    if (resp) return fd;
     unsigned char body[256], out[300];
     char id[32];
     int n = text(body, "MQTT");
@@ -118,6 +131,46 @@ static int dial(int number) {
 
 static void place(char *out, int n) {
     snprintf(out, n, "%.6f,%.6f", 45.4 + 0.2 * chance(), 9.1 + 0.2 * chance());
+}
+
+/* Where a RESP value ends, or 0 where it is not all there. */
+static int value_end(const unsigned char *in, int at, int has) {
+    unsigned char *line = memchr(in + at, '\n', has - at);
+    if (!line) return 0;
+    int number = atoi((const char *)in + at + 1), end = line - in + 1;
+    if (in[at] == '$') end += number < 0 ? 0 : number + 2;
+    if (in[at] == '*')
+        while (number-- > 0) {
+            if (end >= has) return 0;
+            if (!(end = value_end(in, end, has))) return 0;
+        }
+    return end <= has ? end : 0;
+}
+
+static void command(int fd, const char *line) {      /* as one line, and waits for its answer */
+    unsigned char in[512];
+    int has = 0;
+    put(fd, (const unsigned char *)line, strlen(line));
+    do {
+        int n = read(fd, in + has, sizeof in - 1 - has);
+        if (n > 0) has += n;
+        else if (n == 0 || errno != EAGAIN) fail("read");
+    } while (!value_end(in, 0, has));
+    if (in[0] == '-') { fprintf(stderr, "%.*s", has, in); exit(1); }
+}
+
+static void set_channel(int fd, int number, double metres) {
+    char line[200];
+    double lon = 9.1 + 0.2 * chance(), lat = 45.4 + 0.2 * chance();
+    snprintf(line, sizeof line, "SETCHAN f%d NEARBY fleet FENCE DETECT inside POINT %.6f %.6f %.0f\r\n",
+             number, lat, lon, metres);
+    command(fd, line);
+}
+
+static void listen_to(int number) {
+    char line[64];
+    snprintf(line, sizeof line, "SUBSCRIBE f%d\r\n", number);
+    command(clients[number].fd, line);
 }
 
 static void subscribe(int fd, int fenced) {
@@ -140,6 +193,13 @@ static void subscribe(int fd, int fenced) {
 static void compose(int index) {
     unsigned char body[4096], out[4200];
     char where[64];
+    if (resp) {
+        double lat = 45.4 + 0.2 * chance(), lon = 9.1 + 0.2 * chance();
+        lengths[index] = snprintf((char *)out, sizeof out, "SET fleet a POINT %.6f %.6f\r\n", lat, lon);
+        messages[index] = malloc(lengths[index]);
+        memcpy(messages[index], out, lengths[index]);
+        return;
+    }
     int n = text(body, "bench/fan");
     if (qos) { body[n++] = 0; body[n++] = 1; }
     if (version == 5 && located) {
@@ -160,11 +220,27 @@ static int id_at(const unsigned char *data) {      /* where the packet identifie
     return at + 2 + (data[at] << 8 | data[at + 1]);
 }
 
+/* As below, for Tile38: a notification is an array, an answer to SET is none. */
+static long consume_values(struct client *c, long *acknowledged) {
+    int at = 0, end;
+    long seen = 0;
+    while (at < c->has && (end = value_end(c->in, at, c->has))) {
+        if (c->in[at] == '*') seen++;
+        else if (c->in[at] == '-') { fprintf(stderr, "%.*s", end - at, c->in + at); exit(1); }
+        else (*acknowledged)++;
+        at = end;
+    }
+    memmove(c->in, c->in + at, c->has - at);
+    c->has -= at;
+    return seen;
+}
+
 /* Counts the packets of a client's buffer, acknowledges deliveries; returns publications seen. */
 static long consume(struct client *c, long *acknowledged) {
     static unsigned char out[65536];
     int at = 0, n = 0;
     long seen = 0;
+    if (resp) return consume_values(c, acknowledged);
     while (c->has - at >= 2) {
         int rest = 0, shift = 0, body = at + 1;
         do { rest |= (c->in[body] & 127) << shift; shift += 7; } while (c->in[body++] & 128 && body < c->has);
@@ -203,9 +279,12 @@ int main(int argc, char **argv) {
     clients = calloc(total, sizeof *clients);
     double began = now();
     for (int i = 0; i < subscribers; i++) clients[count++].fd = dial(i);
-    double connected = now();
-    for (int i = 0; i < subscribers && !hold; i++) subscribe(clients[i].fd, fences);
-    double subscribed = now();
+    double connected = now(), connected_cpu = server_cpu();
+    for (int i = 0; i < subscribers && !hold; i++)
+        if (resp) set_channel(clients[0].fd, i, radius);
+        else subscribe(clients[i].fd, fences);
+    double subscribed = now(), subscribed_cpu = server_cpu(), from_cpu = 0;
+    for (int i = 0; i < subscribers && resp; i++) listen_to(i);
     if (hold) {      /* idle connections, until the standard input ends */
         printf("%d connected\n", subscribers);
         fflush(stdout);
@@ -216,7 +295,10 @@ int main(int argc, char **argv) {
     if (fences) {
         witness = count++;
         clients[witness].fd = dial(witness);
-        subscribe(clients[witness].fd, 0);
+        if (resp) {
+            set_channel(clients[witness].fd, witness, 200000);
+            listen_to(witness);
+        } else subscribe(clients[witness].fd, 0);
     }
     int first = count;
     for (int i = 0; i < publishers; i++, count++) {
@@ -262,14 +344,16 @@ int main(int argc, char **argv) {
         time = now();
         if (!counting && time >= start) {
             counting = 1; start = time; end = time + seconds;
-            from = received; published_from = published;
+            from = received; published_from = published; from_cpu = server_cpu();
             if (witness >= 0) from -= clients[witness].received;
         }
     }
     if (witness >= 0) received -= clients[witness].received;
     printf("{\"deliveries\": %ld, \"publications\": %ld, \"seconds\": %.4f, \"per_s\": %.0f, "
-           "\"connect_us\": %.1f, \"subscribe_us\": %.1f}\n",
+           "\"connect_us\": %.1f, \"subscribe_us\": %.1f, \"subscribe_cpu_us\": %.1f, \"cpu_us\": %.2f}\n",
            received - from, published - published_from, time - start, (received - from) / (time - start),
-           (connected - began) / subscribers * 1e6, (subscribed - connected) / subscribers * 1e6);
+           (connected - began) / subscribers * 1e6, (subscribed - connected) / subscribers * 1e6,
+           (subscribed_cpu - connected_cpu) / subscribers * 1e6,
+           (server_cpu() - from_cpu) / (published - published_from + 1) * 1e6);
     return 0;
 }

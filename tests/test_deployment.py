@@ -10,6 +10,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 import zipfile
 from collections.abc import Iterator
@@ -54,7 +55,9 @@ def compose() -> dict[str, Any]:
 def test_services_run_commands_that_there_are() -> None:
     described = compose()
     ours = {name: each for name, each in described["services"].items() if "command" in each}
-    assert {"router", "broker", "recorder", "history", "web", "pipeline"} <= ours.keys()
+    assert ours.keys() == {
+        "router", "broker", "recorder", "store", "history", "web", "pipeline",
+    }  # fmt: skip
     for each in ours.values():
         check_command(each["command"])
         assert each["read_only"]
@@ -125,11 +128,21 @@ def test_a_unit_starts_a_command_that_there_is(path: Path, tmp_path: Path) -> No
         text = each.read_text().replace(program, "/bin/true")
         (tmp_path / each.name).write_text(text)
     checked = subprocess.run(
-        ["systemd-analyze", "verify", "--man=no", tmp_path / path.name],
+        ["systemd-analyze", "verify", "--man=no", tmp_path / path.name.replace("@.", "@one.")],
         capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
     complaints = [line for line in checked.stderr.splitlines() if path.name in line]
     assert complaints == []
+
+
+def test_every_service_of_the_compose_file_has_a_unit() -> None:
+    ours = {name for name, each in compose()["services"].items() if "command" in each}
+    assert {f"zonal-{name}" for name in ours} <= {path.stem for path in UNITS}
+
+
+def test_the_newest_release_of_the_changelog_is_this_version() -> None:
+    newest = re.findall(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)[0]
+    assert newest == __version__
 
 
 def figures_that_there_are() -> set[str]:
@@ -182,6 +195,22 @@ def test_the_wheel_has_the_product_and_nothing_else(wheel: Path) -> None:
     assert len(base) <= 8, base
     extras = set(re.findall(r"^Provides-Extra: (.*)$", described, re.MULTILINE))
     assert {"broker", "web", "feeds", "pipeline", "demo"} <= extras
+
+
+def test_the_source_distribution_makes_the_same_wheel_without_a_repository(
+    wheel: Path, tmp_path: Path
+) -> None:
+    build = [sys.executable, "-m", "hatchling", "build"]
+    subprocess.run([*build, "-t", "sdist", "-d", str(tmp_path)], cwd=ROOT, check=True, timeout=120)
+    (packed,) = tmp_path.glob("*.tar.gz")
+    assert packed.stat().st_size < 6_000_000
+    with tarfile.open(packed) as archive:
+        archive.extractall(tmp_path, filter="data")
+    (folder,) = (path for path in tmp_path.iterdir() if path.is_dir())
+    made = tmp_path / "wheel"
+    subprocess.run([*build, "-t", "wheel", "-d", str(made)], cwd=folder, check=True, timeout=120)
+    with zipfile.ZipFile(next(made.glob("*.whl"))) as other, zipfile.ZipFile(wheel) as first:
+        assert set(other.namelist()) == set(first.namelist())
 
 
 def unprivileged() -> dict[str, int]:

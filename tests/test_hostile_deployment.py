@@ -29,7 +29,7 @@ from zonal.broker.envelope import seal
 from zonal.broker.message import Message
 from zonal.errors import ZonalError
 from zonal.geo import cell_of
-from zonal.keys import encoding_named, message_keys
+from zonal.keys import encoding_named, location_of, message_keys
 from zonal.session import GeoContext
 from zonal.trust import Zone, new_secret
 
@@ -179,6 +179,102 @@ def test_a_zenoh_user_writes_where_it_may_and_nowhere_else(city: City) -> None:
         assert heard == {"right"}
 
 
+# What is kept: recorder, history and store
+
+
+def test_what_a_publisher_forges_suppresses_and_changes_nothing_that_is_kept(city: City) -> None:
+    """Sources, numbers, time stamps, attachments, keys and payloads of somebody who may publish."""
+    (key,) = message_keys("city/air/5", DUOMO, None, encoding_named("s2"))
+    with (
+        city.session("station") as station,
+        city.plain_session("station") as forger,
+        city.session("anna") as anna,
+    ):
+        claimed = GeoContext(station._parts.origin.id, 0, DUOMO)
+
+        def asked(selector: str) -> list[str]:
+            said = [reply.payload.to_bytes() for reply in anna.get(selector, timeout=30)]
+            return [each.decode() for each in said if each.startswith(b"right")]
+
+        def is_kept() -> bool:
+            station.put("city/air/5", "right", location=DUOMO)
+            return asked("city/air/5") == ["right"] and bool(asked("city/air/5?_time=[..]"))
+
+        eventually(is_kept, SOON_S)
+        before = len(asked("city/air/5?_time=[..]"))
+        for number in range(before + 200):
+            fake = claimed._replace(sequence=number).to_bytes(location_of(key))
+            forger.put(key, "forged", attachment=fake)
+            forger.put(key, os.urandom(number), attachment=os.urandom(number))
+        for seconds in (0, 2**31 - 1, 2**31, 2**32 - 1):
+            stamp = zenoh.Timestamp(zenoh.NTP64(seconds, 0), b"\x01")
+            forger.put(key, "forged", timestamp=stamp, attachment=claimed.to_bytes())
+            forger.delete(key, timestamp=stamp, attachment=claimed.to_bytes())
+        for name in ("../../../evil", "date=1970-01-01", "_delta_log/0.json", "a\0b", "k" * 9_999):
+            for odd in message_keys(f"city/air/{name}", DUOMO, None, encoding_named("s2")):
+                forger.put(odd, b"[" * 50_000, encoding="application/json;\0")
+        forger.put(key, "right: the forger's last", attachment=claimed.to_bytes(location_of(key)))
+        eventually(lambda: asked("city/air/5") == ["right: the forger's last"], SOON_S)
+        for number in range(50):
+            station.put("city/air/5", f"right {number}", location=DUOMO)
+        eventually(lambda: asked("city/air/5") == ["right 49"], SOON_S)
+        expected = sorted(f"right {number}" for number in range(50))
+
+        def recorded() -> bool:
+            told = asked("city/air/5?_time=[..]")
+            return sorted(text for text in told if text[-1].isdecimal()) == expected
+
+        eventually(recorded, SOON_S)
+    folders = {path.name[:5] for path in (city.folder / "log").iterdir()}
+    assert folders == {"_delt", "date="}
+    assert not list(city.folder.parent.rglob("evil*"))
+
+
+def test_what_nobody_may_publish_is_not_kept(city: City) -> None:
+    there = message_keys("city/air/6", BERLIN, None, encoding_named("s2"))[0]
+    with (
+        city.plain_session("anna") as anna,
+        city.plain_session("station") as plain,
+        city.session("station") as station,
+        city.session("services") as services,
+    ):
+
+        def kept(selector: str) -> set[str]:
+            return {reply.text for reply in services.get(selector, timeout=30)}
+
+        def tell() -> bool:
+            for place in ("city/air/6", there, "@zonal/held/city/air/6", "@zonal/store/area/x"):
+                anna.put(place, "forged")
+                plain.put(place, "forged")
+            anna.delete("city/air/6")
+            anna.delete("**")
+            anna.declare_queryable("city/**", lambda query: query.reply("city/air/6", "forged"))
+            station.put("city/air/6", "right", location=DUOMO)
+            return kept("city/air/6") == {"right"}
+
+        eventually(tell, SOON_S)
+        eventually(lambda: kept("city/air/6?_time=[..]") == {"right"}, SOON_S)
+
+
+def test_a_flood_of_one_publisher_leaves_the_others_recorded(city: City) -> None:
+    (key,) = message_keys("city/air/7", DUOMO, None, encoding_named("s2"))
+    with (
+        city.plain_session("station") as flooding,
+        city.session("station") as station,
+        city.session("services") as services,
+    ):
+        for _ in range(5_000):
+            flooding.put(key, bytes(2_000))
+        for number in range(20):
+            station.put("city/air/8", str(number), location=DUOMO)
+
+        def recorded() -> list[str]:
+            found = services.get("city/air/8?_time=[..]", timeout=30)
+            return sorted(reply.text for reply in found)
+
+        eventually(lambda: recorded() == sorted(map(str, range(20))), SOON_S)
+
+
 # Between brokers
 
 
@@ -255,7 +351,7 @@ def test_mqtt_ends_what_is_no_mqtt(city: City, sent: bytes) -> None:
 
 @pytest.mark.parametrize(
     "path", ["/city/**", "/city/air/1?_time=[now(-1h)..]", "/-/view", "/-/events", "/metrics",
-             "/@/*/router", "/-/routers"],
+             "/@/*/router", "/-/routers", "/-/tiles/0/0/0"],
 )  # fmt: skip
 def test_rest_tells_nothing_without_a_token(city: City, http: httpx.Client, path: str) -> None:
     for headers in ({}, {"authorization": "Bearer x"}, {"authorization": "Bearer \xe9"}):

@@ -21,7 +21,7 @@ import time
 import tomllib
 from collections import defaultdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests" / "support"))
@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     Shown = dict[str, list[tuple[str, str]]]
 
 PAGE = ROOT / "docs" / "mqtt-conformance.md"
-NUMBER = re.compile(r"MQTT-\d+\.\d+\.\d+-\d+")
+NUMBER = re.compile(r"(?:3\.1\.1/)?MQTT-\d+\.\d+\.\d+-\d+")
+OLDER = "3.1.1/"
 
 
 def main() -> int:
@@ -119,14 +120,26 @@ def page() -> str:
     shown = shown_by_cases()
     for number, tests in shown_by_tests().items():
         shown[number] += tests
-    known = tomllib.loads((conformance.FOLDER / "statements.toml").read_text())["mqtt5"]
+    known = tomllib.loads((conformance.FOLDER / "statements.toml").read_text())
+    rows, total, missing = _rows(known["mqtt5"], shown)
+    older = {number.removeprefix(OLDER): what for number, what in shown.items() if OLDER in number}
+    older_rows, older_total, older_missing = _rows(known["mqtt311"], older)
+    head = (conformance.FOLDER / "page.md").read_text(encoding="utf-8")
+    return head.format(
+        cases=len(conformance.cases()), total=total, open=missing or "none", rows=rows,
+        older=older_rows, older_total=older_total, older_open=older_missing or "none",
+    )  # fmt: skip
+
+
+def _rows(known: dict[str, Any], shown: Shown) -> tuple[str, int, int]:
+    """The rows of a version's table, how many there are, and how many of them are open."""
     numbers = [
         f"{section}-{n}"
         for section, count in known["sections"].items()
         for n in range(1, count + 1)
         if f"{section}-{n}" not in known["missing"]
     ]
-    rows, open_ = [], []
+    rows, missing = [], 0
     for number in numbers:
         what = shown.get(f"MQTT-{number}", [])
         if what:
@@ -135,24 +148,14 @@ def page() -> str:
             rows.append(f"| MQTT-{number} | a client's to keep | |")
         else:
             rows.append(f"| MQTT-{number} | **open** | |")
-            open_.append(number)
-    old = sorted((n for n in shown if n.startswith("3.1.1/")), key=_order)
-    older = [_row(number.removeprefix("3.1.1/"), shown[number]) for number in old]
-    head = (conformance.FOLDER / "page.md").read_text(encoding="utf-8")
-    return head.format(
-        cases=len(conformance.cases()), total=len(numbers), open=len(open_) or "none",
-        rows="\n".join(rows), older="\n".join(older),
-    )  # fmt: skip
+            missing += 1
+    return "\n".join(rows), len(numbers), missing
 
 
 def _row(number: str, what: list[tuple[str, str]]) -> str:
     says = "; ".join(dict.fromkeys(text for text, _ in what))
     where = ", ".join(dict.fromkeys(f"`{place}`" for _, place in what))
     return f"| {number} | {says} | {where} |"
-
-
-def _order(number: str) -> list[int]:
-    return [int(part) for part in re.findall(r"\d+", number.partition("/")[2])]
 
 
 def shown_by_cases() -> Shown:
@@ -168,7 +171,7 @@ def shown_by_tests() -> Shown:
     """What tests show whose docstrings name statements, by statement."""
     found: Shown = defaultdict(list)
     for path in sorted((ROOT / "tests" / "broker").glob("test_*.py")):
-        prefix = "3.1.1/" if path.stem == "test_version_311" else ""
+        prefix = OLDER if path.stem == "test_version_311" else ""
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 text = node.name.removeprefix("test_").replace("_", " ").capitalize()

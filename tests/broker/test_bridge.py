@@ -51,8 +51,9 @@ async def bridged(here: int, there: int, *topics: str, place: str = "") -> Async
     )  # fmt: skip
     running = asyncio.create_task(bridge.run())
     try:
-        await until(lambda: bridge.here.ready.is_set() and bridge.there.ready.is_set())
-        await asyncio.sleep(0.1)
+        for end in (bridge.here, bridge.there):
+            await asyncio.wait_for(end.ready.wait(), 20)
+            await asyncio.wait_for(end.listening.wait(), 20)
         yield bridge
     finally:
         running.cancel()
@@ -73,6 +74,7 @@ async def heard(wire: Wire) -> mqtt5.PublishPacket:
 
 
 async def test_messages_pass_both_ways_with_places_and_prefixes(tmp_path: Path) -> None:
+    """3.1.1/MQTT-7.0.0-1."""
     async with serving() as (_, here), mosquitto(tmp_path) as there:
         rules = ("air/# in 1 old/ city/", "cmd/# out 1", "talk/# both 1")
         async with bridged(here, there, *rules, place="old/air/#=45.4642,9.19"):
@@ -102,13 +104,14 @@ async def test_messages_pass_both_ways_with_places_and_prefixes(tmp_path: Path) 
 async def test_what_is_published_while_the_other_broker_is_away_arrives_later(
     tmp_path: Path,
 ) -> None:
-    async with serving() as (_, here):
+    async with serving() as (server, here):
         async with mosquitto(tmp_path) as there, bridged(here, there, "t/# out 1") as bridge:
             local = await Wire.connected(here, "lw")
             port = there
             await publish(local, "t/1", b"1")
+            sessions = server.broker.sessions
             await until(lambda: bridge.messages == 1 and not bridge.there.waiting)
-            await asyncio.sleep(0.1)  # the acknowledgement is on its way to our broker
+            await until(lambda: not any(each.inflight for each in sessions.values()))
         await publish(local, "t/2", b"2")
         await publish(local, "t/3", b"3")
         async with mosquitto(tmp_path, port):

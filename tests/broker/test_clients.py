@@ -40,6 +40,7 @@ def run(*command: str, check: bool = True) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize("version", ["5", "311"])
 @pytest.mark.parametrize("qos", ["0", "1", "2"])
 def test_mosquitto_clients(broker: BrokerProcess, version: str, qos: str) -> None:
+    """3.1.1/MQTT-7.0.0-2."""
     topic = f"m/{version}/{qos}"
     listening = Listening(
         broker.port, "-V", version, "-q", qos, "-t", f"{topic}/#", "-C", "2", "-v"

@@ -51,7 +51,12 @@ class Sent(NamedTuple):
     geofence: str | None
 
 
-PLACES = [None, None, "45.46,9.19", "45.47,9.20", "POINT (9.19 45.46)", "52.5,13.4", "Kitchen"]
+PLACES = [
+    None, None, "45.46,9.19", "45.47,9.20", "POINT (9.19 45.46)", "52.5,13.4", "Kitchen",
+    "95.46,9.19", "moving",
+]  # fmt: skip
+WAY = ["45.46,9.19", "45.47,9.20", "95.46,9.19", "45,4609.19"]
+"""Where one that moves says it is; all are of one length, and not all are places."""
 AREAS = [None, None, "CIRCLE (9.19 45.46, 5000)", "POLYGON ((9 45, 10 45, 10 46, 9 46, 9 45))"]
 
 WISHES = st.builds(
@@ -127,7 +132,8 @@ def packet(sent: Sent, number: int, n: int) -> bytes:
     if sent.client == 4:
         body = text(sent.topic) + (packet_id.to_bytes(2) if sent.qos else b"") + payload
         return frame(0x30 | sent.qos << 1 | sent.retain, body)
-    places = [("location", sent.location), ("geofence", sent.geofence)]
+    location = WAY[(number + n) % len(WAY)] if sent.location == "moving" else sent.location
+    places = [("location", location), ("geofence", sent.geofence)]
     return mqtt5.PublishPacket(
         sent.topic, payload, qos=QOS[sent.qos], packet_id=packet_id if sent.qos else None,
         retain=sent.retain, content_type=sent.content_type,
@@ -154,7 +160,7 @@ def test_both_ways_send_the_same_bytes(
     (short, ours), (ordinary, theirs) = ways
     assert [client.inbox for client in ours] == [client.inbox for client in theirs]
     assert [client.is_closed for client in ours] == [client.is_closed for client in theirs]
-    for figure in ("received", "sent", "dropped"):
+    for figure in ("received", "sent", "dropped", "unread_locations"):
         assert getattr(short.broker.counters, figure) == getattr(ordinary.broker.counters, figure)
 
 
@@ -207,3 +213,29 @@ def test_a_reader_that_does_not_read_loses_whole_messages_and_they_are_counted()
     writer.send_bytes(mqtt5.PublishPacket("t", b"x" * 50).write() * 5)
     assert bench.broker.counters.dropped == 5
     assert reader.inbox == b""
+
+
+def test_messages_that_differ_in_their_place_alone_are_handed_on_with_their_own() -> None:
+    bench = Bench()
+    readers = [bench.connected("plain"), bench.connected("aliases", topic_alias_max=1)]
+    for reader in readers:
+        reader.subscribe("t")
+    places = ["45.46,9.19", "45.47,9.20", "45.46,9.19", "45.48,9.21"]
+    packets = [
+        mqtt5.PublishPacket("t", b"x" * 50, user_properties=[("location", place)]).write()
+        for place in places
+    ]
+    bench.connected("writer").send_bytes(b"".join(packets))
+    for reader in readers:
+        assert [message.user_properties for message in reader.messages()] == [
+            [("location", place)] for place in places
+        ]
+
+
+def test_a_location_that_is_not_on_the_globe_is_counted_at_qos_0_too() -> None:
+    bench = Bench()
+    bench.connected("reader").subscribe("t")
+    writer = bench.connected("writer")
+    for place in ("90.0,180", "-90,-180.0", "90.1,9", "45,180.01", "91,9", "-45,-190"):
+        writer.publish("t", b"x", properties=[("location", place)])
+    assert bench.broker.counters.unread_locations == 4

@@ -11,7 +11,7 @@ from websockets.asyncio.client import connect as websocket
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from broker_wire import Wire, serving, until
-from zonal.broker import Broker, Limits, Server, Settings, steady_clock
+from zonal.broker import Broker, Limits, Server, Settings, handlers, steady_clock
 from zonal.broker.journal import Journal
 from zonal.errors import BrokerError
 
@@ -77,8 +77,30 @@ async def test_publishers_do_not_notice_a_reader_that_just_left() -> None:
         ]
 
 
+async def test_what_fails_inside_closes_the_connection_that_it_came_by(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """3.1.1/MQTT-4.8.0-2."""
+
+    def fail(*_: object) -> None:
+        raise RuntimeError("as a test wants it")
+
+    async with serving() as (_, port):
+        other, wire = await Wire.connected(port, "other"), await Wire.open(port)
+        wire.writer.write(b"\x10\x0d\x00\x04MQTT\x04\x02\x00\x00\x00\x01a")
+        assert await wire.reader.readexactly(4) == b"\x20\x02\x00\x00"
+        monkeypatch.setitem(handlers.HANDLERS, mqtt5.SubscribePacket, fail)
+        wire.writer.write(b"\x82\x06\x00\x01\x00\x01t\x00")
+        assert await wire.ended() == b""
+        other.writer.write(mqtt5.PingReqPacket().write())
+        assert isinstance(await other.packet(), mqtt5.PingRespPacket)
+
+
 async def test_websocket_packets_need_not_fit_frames() -> None:
-    """MQTT-6.0.0-2, MQTT-6.0.0-3, MQTT-6.0.0-4."""
+    """MQTT-6.0.0-2, MQTT-6.0.0-3, MQTT-6.0.0-4.
+
+    3.1.1/MQTT-6.0.0-2, 3.1.1/MQTT-6.0.0-3, 3.1.1/MQTT-6.0.0-4.
+    """
     async with serving(ws=True) as (_, port), asyncio.timeout(15):
         url = f"ws://127.0.0.1:{port}/mqtt"
         async with websocket(url, subprotocols=["mqtt"]) as socket:  # type: ignore[list-item]
@@ -99,7 +121,7 @@ async def test_websocket_packets_need_not_fit_frames() -> None:
 
 
 async def test_websocket_text_frames_close_the_connection() -> None:
-    """MQTT-6.0.0-1."""
+    """MQTT-6.0.0-1, 3.1.1/MQTT-6.0.0-1."""
     async with serving(ws=True) as (_, port), asyncio.timeout(15):
         url = f"ws://127.0.0.1:{port}/"
         async with websocket(url, subprotocols=["mqtt"]) as socket:  # type: ignore[list-item]

@@ -131,6 +131,38 @@ async def test_who_connects_later_sees_the_new_certificate(passwords: Path, tmp_
         await until(lambda: serial_shown(port, tmp_path), lambda serial: serial != before)
 
 
+async def test_an_authority_that_is_taken_out_is_trusted_no_more(tmp_path: Path) -> None:
+    one, two = (Authority(tmp_path, name) for name in ("one", "two"))
+    certificate, key = one.issue("server")
+    trusted = tmp_path / "clients.pem"
+    trusted.write_bytes(one.certificate.read_bytes() + two.certificate.read_bytes())
+    options = Options(port=None, tls_port=0, certificate=certificate, key=key, client_ca=trusted)
+    contexts = {}
+    for name, authority in (("one", one), ("two", two)):
+        contexts[name] = ssl.create_default_context(cafile=str(one.certificate))
+        contexts[name].load_cert_chain(*authority.issue(f"client-{name}"))
+    async with Service(options) as service:
+
+        async def come(name: str) -> Wire | None:
+            try:
+                wire = await Wire.open(service.ports["mqtts"], tls=contexts[name])
+                wire.writer.write(mqtt5.ConnectPacket(name, clean_start=True).write())
+                answer = await wire.packet()
+            except (ConnectionError, ssl.SSLError, asyncio.IncompleteReadError):
+                return None
+            return wire if isinstance(answer, mqtt5.ConnAckPacket) else None
+
+        stays, goes = await come("one"), await come("two")
+        assert stays is not None
+        assert goes is not None
+        trusted.write_bytes(one.certificate.read_bytes())
+        service.reloads.ask()
+        for wire in (stays, goes):  # both have to show their certificates again
+            assert isinstance(await wire.packet(), mqtt5.DisconnectPacket)
+        assert await come("one") is not None
+        assert await come("two") is None
+
+
 def test_a_broker_reads_anew_on_sighup_and_its_json_log_tells_no_password(
     passwords: Path,
 ) -> None:

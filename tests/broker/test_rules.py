@@ -11,8 +11,8 @@ from broker_bench import Bench, Client
 from zonal.broker.access import OpenAccess, RemoteEnd, User
 from zonal.broker.changed_rules import change_rules
 from zonal.broker.geocontext import middle_of, read_location
+from zonal.broker.listeners import MqttListener, access
 from zonal.broker.recovery import recover
-from zonal.broker.service import Options, access
 from zonal.broker.settings import Settings
 from zonal.broker.store import StoredJournal
 from zonal.broker.topics import matches
@@ -279,7 +279,7 @@ def test_rules_for_nobody_are_noticed_before_the_broker_starts(
     path = tmp_path_factory.mktemp("rules") / "rules.toml"
     path.write_text('[[rule]]\nwho = "alice"\nallow = "publish"\n')
     with pytest.raises(BrokerError, match="without a password"):
-        access(Options(rules=path))
+        access(MqttListener(rules=path))
 
 
 def test_changed_rules_hold_for_those_who_are_connected() -> None:

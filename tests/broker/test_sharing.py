@@ -12,7 +12,7 @@ import pytest
 from broker_bench import Bench
 from broker_process import BrokerProcess
 from broker_wire import Wire, until
-from postgres_server import emptied, postgres_server
+from postgres import emptied, postgres_server
 from zonal.broker import Options, Service
 from zonal.broker.postgres import PostgresStore
 from zonal.broker.recovery import recover

@@ -45,6 +45,16 @@ def test_publish_and_subscribe_between_the_versions() -> None:
     assert client.inbox == b"\x70\x02\0\7"
 
 
+def test_of_overlapping_subscriptions_the_highest_qos_counts() -> None:
+    """MQTT-3.3.5-1."""
+    bench = Bench()
+    client = old(bench)
+    client.send_bytes(b"\x82\x0a\0\1" + text("#") + b"\0" + text("t") + b"\1")
+    client.inbox = b""
+    bench.connected("other").publish("t", b"x", 1)
+    assert client.inbox == b"\x32\x06" + text("t") + b"\0\1x"
+
+
 def test_a_session_continues_without_clean_session() -> None:
     bench = Bench()
     client = old(bench, flags=0)
@@ -117,6 +127,7 @@ def test_a_takeover_closes_a_311_connection_silently() -> None:
 
 
 def test_a_qos_publication_to_a_forbidden_topic_is_acknowledged_and_goes_nowhere() -> None:
+    """MQTT-3.3.5-2."""
     bench = Bench()
     watcher = bench.connected("w")
     watcher.subscribe("$SYS/#")

@@ -114,7 +114,9 @@ def test_a_bloom_domain_is_named_by_its_numbers(router: Router) -> None:
         (["encode", "blob:1"], "well-known text"),
         (["pub", "a/@b", "x", "-e", "ENDPOINT"], "verbatim"),
         (["sub", "t", "-e", "tcp/127.0.0.1:1"], "zonal router"),
-        (["sub", "t", "-a", "around:2km", "-e", "ENDPOINT"], "position is needed"),
+        (["sub", "t", "-a", "around:2km", "-e", "ENDPOINT"], "with --position"),
+        (["get", "t/**", "--nearest", "3", "-e", "ENDPOINT"], "with --position"),
+        (["store", "--ttl", "-5", "-e", "ENDPOINT"], "more than 0 seconds"),
         (["pub", "t", "x", "--encoding", "geohash", "-e", "ENDPOINT"], "no encoding named"),
     ],
 )

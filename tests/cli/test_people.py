@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import shutil
 import socket
@@ -16,6 +17,7 @@ from typing import Any
 
 import pytest
 import typer
+from typer._completion_classes import BashComplete, FishComplete, ZshComplete
 from typer.testing import CliRunner
 
 from command_line import environment, line_with, run_zonal, running_zonal
@@ -28,6 +30,7 @@ from zonal.errors import CommandError
 from zonal.session import Router
 
 ROOT: Any = typer.main.get_command(app)
+SOURCES = Path(sys.modules["zonal.cli.main"].__file__ or "").parent
 SAYS_NOTHING = {
     "attest issue",
     "attest key",
@@ -44,7 +47,6 @@ SAYS_NOTHING = {
     "mesh pub",
     "pipeline submit",
     "pub",
-    "store",
 }
 """Commands whose output is no data."""
 
@@ -90,6 +92,12 @@ def test_what_prints_data_can_print_json(words: str) -> None:
     assert "--json" in {name for option in ALL[words].params for name in option.opts}
 
 
+def test_what_is_said_to_print_no_data_is_there_and_does_not() -> None:
+    assert ALL.keys() >= SAYS_NOTHING
+    for words in SAYS_NOTHING:
+        assert "--json" not in {name for option in ALL[words].params for name in option.opts}
+
+
 # Pipes
 
 
@@ -104,7 +112,40 @@ def test_nothing_is_wrapped_or_coloured_in_a_pipe() -> None:
         assert "╭" not in text
 
 
+@pytest.mark.parametrize("words", ALL)
+def test_a_mistake_is_told_in_one_line_by_every_command(words: str) -> None:
+    refused = CliRunner().invoke(
+        app, [*words.split(), "--no-such-option"], env={"COLUMNS": "40"}, color=False
+    )
+    assert refused.exit_code == 2
+    assert "No such option: --no-such-option" in refused.stderr
+    assert "\x1b" not in refused.stderr
+
+
+def test_tables_and_progress_go_to_the_one_console_that_does_not_wrap_in_a_pipe() -> None:
+    made = [
+        path.name for path in SOURCES.glob("*.py") if re.search(r"\bConsole\(", path.read_text())
+    ]
+    assert made == ["output.py"]
+
+
 # Completion
+
+
+@pytest.mark.parametrize("words", ALL)
+def test_every_option_of_every_command_is_completed(words: str) -> None:
+    wanted = {
+        name
+        for option in ALL[words].params
+        if option.param_type_name == "option" and not option.hidden
+        for name in option.opts
+        if name.startswith("--")
+    }
+    for complete in (BashComplete, ZshComplete, FishComplete):
+        shell = complete(ROOT, {}, "zonal", "_ZONAL_COMPLETE")
+        found = shell.get_completions(words.split(), "--")
+        assert {item.value for item in found} >= wanted
+        assert all(shell.format_completion(item) for item in found)
 
 
 @pytest.fixture
@@ -137,6 +178,19 @@ def test_bash_completes_commands_and_options(installed: dict[str, str]) -> None:
     assert options.split() == ["--position"]
 
 
+def test_fish_completes_commands_and_options(installed: dict[str, str]) -> None:
+    script = "zonal completion fish | source; complete -C 'zonal enc'; complete -C 'zonal sub --po'"
+    found = [line.partition("\t")[0] for line in shell("fish", script, installed).splitlines()]
+    assert found == ["encode", "--position"]
+
+
+def test_zsh_reads_its_script(installed: dict[str, str]) -> None:
+    script = (
+        'autoload -U compinit; compinit -u; eval "$(zonal completion zsh)"; echo $_comps[zonal]'
+    )
+    assert shell("zsh", script, installed) == "_zonal_completion\n"
+
+
 @pytest.mark.parametrize("name", ["zsh", "fish"])
 def test_zsh_and_fish_are_answered_as_their_scripts_ask(
     name: str, installed: dict[str, str]
@@ -153,6 +207,18 @@ def test_zsh_and_fish_are_answered_as_their_scripts_ask(
 
 # Missing packages
 
+NEEDED = {"broker": "broker", "web": "web", "feeds": "feeds", "pipeline": "pipeline"}
+"""The packages of ours that need an extra, which has the same name."""
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_that_needs_an_extra_is_known_to(command: str) -> None:
+    """Whoever imports such a package, at its top or when it runs, is listed in EXTRAS."""
+    path = SOURCES / f"{command}.py"
+    used = set(re.findall(r"(?:from|import) zonal\.(\w+)", path.read_text()))
+    used |= set(re.findall(r"from zonal import (\w+)", path.read_text()))
+    assert not (used & NEEDED.keys()) or command in EXTRAS
+
 
 NOT_THERE = """
 import sys
@@ -168,6 +234,8 @@ ARGUMENTS = {
     "history": ["history", "--log", "LOG"],
     "feed": ["feed", "gtfs", "x.pb"],
     "replay": ["replay", "LOG"],
+    "export": ["export", "LAKE", "-o", "x.csv"],
+    "sql": ["sql", "select 1", "LAKE"],
     "attest": ["attest", "key", "K"],
     "keys": ["keys", "serve", "x.pb", "--key", "x.pb", "--issuers", "x.pb"],
     "token": ["token", "FILE", "anna", "--read", "**"],
@@ -184,6 +252,7 @@ def test_a_command_without_its_packages_says_what_to_install(command: str, tmp_p
         "starlette",
         "pyarrow",
         "pyspark",
+        "duckdb",
         "google",
         "httpx",
     }
@@ -272,9 +341,21 @@ def test_the_doctor_says_what_is_wrong_and_what_to_do(router: Router, tmp_path: 
     assert found[f"router {dead}"]["state"] == "fail"
     assert "zonal router" in found[f"router {dead}"]["remedy"]
     assert found["Java"]["state"] in {"ok", "note"}
+    assert not any("fail" in each["state"] for what, each in found.items() if dead not in what)
     assert found["port 8000"]["state"] in {"ok", "note"}
     assert found[f"certificate {valid}"]["state"] == "ok"
     assert "zonal.example" in found[f"certificate {valid}"]["said"]
+
+
+def test_the_doctor_asks_for_no_router_that_nobody_named() -> None:
+    """The first thing that a new user runs ends well."""
+    with socket.socket() as probe:
+        if probe.connect_ex(("127.0.0.1", 7447)) == 0:
+            pytest.skip("a router is running here")
+    done = run_zonal("doctor", "--json", environ={"ZONAL_CONFIG": ""})
+    assert done.returncode == 0, done.stdout
+    last = json.loads(done.stdout.splitlines()[-1])
+    assert (last["state"], last["remedy"]) == ("note", "zonal router")
 
 
 def test_certificates_that_do_not_serve(tmp_path: Path) -> None:

@@ -29,6 +29,12 @@ area = "{MILANO}"
 name = "admin"
 who = "admin"
 allow = ["publish", "subscribe"]
+
+[[rule]]
+name = "keys"
+who = "keys"
+allow = "subscribe"
+topics = ["#", "@zonal/#"]
 """
 
 
@@ -42,7 +48,7 @@ def rules(tmp_path: Path) -> Path:
 def test_check_says_what_is_right_and_what_is_wrong(rules: Path) -> None:
     done = CliRunner().invoke(app, ["check", str(rules)])
     assert done.exit_code == 0
-    assert "2 rules that name 2 users" in done.output
+    assert "3 rules that name 3 users" in done.output
     rules.write_text(RULES.replace('"query"', '"ask"'))
     wrong = CliRunner().invoke(app, ["check", str(rules)])
     assert wrong.exit_code == 1
@@ -59,6 +65,9 @@ def test_check_says_what_is_right_and_what_is_wrong(rules: Path) -> None:
         ("press publish city/air --at 45.4642,9.19", 1, "refused: no rule allows"),
         ("admin publish x --at 52.5,13.4", 0, "allowed by admin"),
         ("anonymous subscribe city/air", 1, "refused"),
+        ("admin publish @home/door --at 52.5,13.4", 0, "not at a Zenoh router"),
+        ("admin publish city/@x --at 52.5,13.4", 0, "not at a Zenoh router"),
+        ("keys subscribe @zonal/keys/#", 0, "allowed by keys"),
     ],
 )
 def test_explain_names_the_rule_that_decides(
@@ -67,6 +76,7 @@ def test_explain_names_the_rule_that_decides(
     done = CliRunner().invoke(app, ["explain", *words.split(), "--rules", str(rules)])
     assert done.exit_code == status, done.output
     assert said in done.output
+    assert ("router" in said) == ("router" in done.output)
 
 
 def test_compile_prints_what_a_router_reads(rules: Path) -> None:

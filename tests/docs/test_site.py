@@ -27,13 +27,25 @@ PROGRAMS = [
     for page in RUN
     for number, code in enumerate(re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL))
 ]
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.DOTALL | re.MULTILINE)
+
+
+def typed(page: Path) -> str:
+    """What a page has to be typed, with lines that go on put together."""
+    blocks = [text for kind, text in BLOCK.findall(page.read_text()) if kind in TERMINAL]
+    return "\n".join(blocks).replace("\\\n", " ")
+
+
+TERMINAL = {"", "console", "sh", "text"}
 PAGES = [ROOT / "README.md", *DOCS.glob("*.md"), *(DOCS / "tutorials").glob("*.md")]
 LINES = sorted(
     {
         line
         for page in PAGES
         for line in re.findall(
-            r"^\$ (zonal (?!lab ).*?)(?:\s+#.*|\s+&)?$", page.read_text(), re.MULTILINE
+            r"^(?:\$ )?(zonal (?!lab )[a-z]+(?= |$).*?)(?:\s+#.*|\s+&)?$",
+            typed(page),
+            re.MULTILINE,
         )
     }
 )
@@ -76,7 +88,22 @@ def test_a_command_line_is_one_that_the_command_takes(line: str) -> None:
     command.make_context(path[-1], rest, resilient_parsing=True)
 
 
-@pytest.mark.slow
+def test_every_page_has_its_place_on_the_site() -> None:
+    listed = (ROOT / "mkdocs.yml").read_text()
+    pages = [*DOCS.glob("*.md"), *DOCS.glob("tutorials/*.md"), *DOCS.glob("api/*.md")]
+    missing = {str(page.relative_to(DOCS)) for page in pages}
+    assert {
+        page for page in missing if not re.search(rf"[ :]{page}$", listed, re.MULTILINE)
+    } == set()
+
+
+def test_the_page_of_the_command_line_has_every_command() -> None:
+    page = (DOCS / "command-line.md").read_text()
+    named = {word for line in re.findall(r"^\| (`.*?) \|", page, re.MULTILINE)
+             for word in re.findall(r"`(?:zonal )?(\w+)`", line)}  # fmt: skip
+    assert named == set(COMMANDS)
+
+
 def test_the_site_is_whole_and_needs_nothing_from_elsewhere(tmp_path: Path) -> None:
     pytest.importorskip("mkdocs")
     built = subprocess.run(
@@ -91,5 +118,7 @@ def test_the_site_is_whole_and_needs_nothing_from_elsewhere(tmp_path: Path) -> N
     )
     for page in tmp_path.rglob("*.html"):
         assert loaded.findall(page.read_text(encoding="utf-8")) == [], page
-    assert "declare_subscriber" in (tmp_path / "api" / "session.html").read_text(encoding="utf-8")
+    reference = (tmp_path / "api" / "session.html").read_text(encoding="utf-8")
+    for name in ("Session.declare_subscriber", "Session.get", "Subscriber.recv", "Subscriber.area"):
+        assert f'id="zonal.session.{name}"' in reference, name
     assert "Last night" in (tmp_path / "tutorials" / "last-nights-air.html").read_text("utf-8")

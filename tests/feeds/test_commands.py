@@ -172,9 +172,18 @@ def test_what_was_recorded_is_said_again(router: Router, tmp_path: Path) -> None
 def test_the_demo_shows_a_feed_around_its_first_thing(tmp_path: Path) -> None:
     file = tmp_path / "things.csv"
     file.write_text("id,lat,lon\na,45.5,9.25\nb,45.6,9.3\n")
-    with running_zonal("demo", "--feed", f"csv:{file}", "--port", "0") as demo:
-        url = line_with("map", demo, demo.stdout).split()[1]
+    tiles = "https://tiles.example/{z}/{x}/{y}.png"
+    with (
+        socket.create_server(("127.0.0.1", 0)) as other,
+        running_zonal(
+            "demo", "--feed", f"csv:{file}", "--tiles", tiles,
+            "--port", str(other.getsockname()[1]),
+        ) as demo,
+    ):  # fmt: skip
+        url = line_with("open", demo, demo.stdout).split()[1]
         view = httpx.get(f"{url}/-/view").json()
+        assert not url.endswith(f":{other.getsockname()[1]}"), "a free port is taken instead"
+        assert view["tiles"]["url"] == tiles
         assert view["center"] == [45.5, 9.25]
         assert view["topics"] == ["things/**"]
         with EventReader(f"{url}/things/*") as events:

@@ -76,10 +76,9 @@ def test_sentences_with_a_fix_say_where_the_receiver_is() -> None:
 
 def test_a_receiver_is_the_position_of_a_session() -> None:
     with pytest.raises(PositionError, match="no fix yet"):
-        ReceiverPosition([])()
+        ReceiverPosition([]).wait(10)
     position = ReceiverPosition(read_nmea(sentences()))
-    position._thread.join(10)
-    assert position() == MILANO
+    assert position.wait(10) == position() == MILANO
 
 
 def test_reports_of_gpsd() -> None:

@@ -125,6 +125,11 @@ def test_once_is_once(serve: object) -> None:
     assert len(server.asked) == 1
 
 
+def test_once_without_an_answer_is_an_error() -> None:
+    with pytest.raises(FeedError, match="refused"):
+        list(FeedSource("csv", "http://127.0.0.1:1/", once=True).observations(threading.Event()))
+
+
 def test_data_that_cannot_be_read_at_first_is_told_at_once(serve: object) -> None:
     server = serve((200, {}, b"<html>"))  # type: ignore[operator]
     with pytest.raises(FeedError, match="no JSON"):

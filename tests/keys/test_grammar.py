@@ -112,10 +112,10 @@ def test_reading_a_key(key: str, parts: KeyParts) -> None:
 
 
 @pytest.mark.parametrize("name", ROUTED)
-@given(case=areas_with_points(), fence=st.none() | areas)
+@given(case=areas_with_points(), fence=st.none() | areas, most=st.sampled_from([8, 1]))
 @settings(max_examples=50, deadline=None)
 def test_what_is_declared_meets_what_is_put(
-    name: str, case: tuple[Area, Point], fence: Area | None
+    name: str, case: tuple[Area, Point], fence: Area | None, most: int
 ) -> None:
     area, point = case
     encoding = encoding_named(name)
@@ -129,12 +129,14 @@ def test_what_is_declared_meets_what_is_put(
     assert meet(put, presence_keys("t/*", None, [encoding]))
     if fence is None or not fence.contains(point):
         return
-    fenced = message_keys("t/x", point, fence, encoding)
+    fenced = message_keys("t/x", point, fence, encoding, fence_cells=most)
+    assert len(fenced) <= most
     assert not meet(fenced, put)
     for fences in ((EVERY_FENCE,), fences_at([cell_of(point)])):
         assert meet(fenced, cell_keys("t/*", cover(area), encoding, fences))
         assert meet(fenced, (encoding_key("t/*", encoding, fences[0]),))
-        assert meet(message_keys("t/x", None, fence, encoding), (join("t/*", fences[0]),))
+        unplaced = message_keys("t/x", None, fence, encoding, fence_cells=most)
+        assert meet(unplaced, (join("t/*", fences[0]),))
 
 
 @pytest.mark.parametrize("name", ROUTED)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable, Iterator
 from datetime import timedelta
@@ -8,13 +9,23 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from deltalake import DeltaTable
+from typer.testing import CliRunner
 
 import zonal
-from network import wait_for_answerer
+from network import eventually, wait_for_answerer, wait_until_declared
 from pipeline_rows import START, make_messages
+from zonal.cli import app
 from zonal.errors import DeclarationError, LakeError
 from zonal.geo import Box
-from zonal.pipeline import History, HistoryService, LogWriter, Selection
+from zonal.pipeline import (
+    History,
+    HistoryService,
+    LogWriter,
+    Recorder,
+    RecorderPlan,
+    Selection,
+)
 from zonal.pipeline.jobs import Pipeline, PipelinePlan
 
 Messages = Callable[..., pa.Table]
@@ -149,3 +160,40 @@ def test_a_query_without_time_is_not_about_history_and_nonsense_is_refused(
     wrong = session.get("city/**?_time=yesterday", timeout=20)
     assert list(wrong) == []
     assert "no time range" in str(wrong.failures[0])
+
+
+def test_a_store_and_a_history_answer_each_their_own_and_nothing_twice(tmp_path: Path) -> None:
+    with zonal.Router(("tcp/127.0.0.1:0",)) as router, contextlib.ExitStack() as stack:
+        config = zonal.config("client", connect=router.endpoints)
+        keeping, asking = (stack.enter_context(zonal.open(config)) for _ in range(2))
+        recorder = Recorder(keeping, tmp_path, ["city/**"], plan=RecorderPlan(flush_s=0.05))
+        stack.enter_context(recorder)
+        stack.enter_context(zonal.Store(keeping, "city/**"))
+        stack.enter_context(HistoryService(keeping, History(log=tmp_path)))
+        wait_until_declared(asking, recorder)
+        for key in ("city/**", "city/**/@s2/**"):
+            wait_for_answerer(asking.zenoh, key)
+        for number in range(5):
+            asking.put("city/bus/7", str(number), location=zonal.Point(45.46, 9.19 + number / 1000))
+        eventually(lambda: recorder.counters.written == 5)
+
+        def asked(selector: str) -> list[str]:
+            replies = asking.get(selector, timeout=20)
+            told = [reply.text for reply in replies]
+            assert replies.duplicates == 0, "each was answered by one of them"
+            return sorted(told)
+
+        eventually(lambda: asked("city/**") == ["4"])
+        assert asked("city/**?_time=[now(-1h)..]") == list("01234")
+
+
+def test_the_command_shows_the_past_as_it_was_known_at_a_version(tmp_path: Path) -> None:
+    with LogWriter(tmp_path / "log") as writer:
+        writer.append(make_messages(3))
+        known = DeltaTable(tmp_path / "log").version()
+        writer.append(make_messages(4, first=3))
+    options = ["history", "city/**", "--log", str(tmp_path / "log")]
+    options += ["--time", "[2026-11-15T00:00:00Z..2026-11-16T00:00:00Z]"]
+    assert "7 messages" in CliRunner().invoke(app, options).output
+    then = CliRunner().invoke(app, [*options, "--version", str(known)])
+    assert "3 messages" in then.output

@@ -55,3 +55,12 @@ def test_sources_do_not_know_of_one_another() -> None:
     assert seen.add("a", 1)
     assert seen.add("b", 1)
     assert not seen.add("a", 1)
+
+
+def test_who_claims_ever_new_sources_takes_no_memory_without_bound() -> None:
+    seen = RecordedNumbers(most=100)
+    for number in range(5_000):
+        seen.add(f"stranger {number}", 1)
+        assert seen.add("honest", number)
+        assert not seen.add("honest", 0)
+    assert len(seen.to_dict()) <= 200

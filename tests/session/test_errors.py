@@ -10,8 +10,10 @@ import pytest
 import zonal
 from network import client
 from zonal import Circle, Session, ZonalError
+from zonal.errors import ConfigurationError, GeometryError, PayloadError
 from zonal.session import Router
 
+DUOMO = (45.4642, 9.19)
 WRONG_TOPICS = ["a//b", "/a", "a/", "a/#", "city/+/a", "a?b", "a*b", "a/**/**", "a/@s2", ""]
 
 USES: dict[str, Callable[[Session, Any], Any]] = {
@@ -173,3 +175,34 @@ def test_a_circle_that_follows_needs_a_position(near: Session) -> None:
     ):
         with pytest.raises(zonal.PositionError):
             use()
+
+
+@pytest.mark.parametrize(
+    ("error", "use"),
+    [
+        (PayloadError, lambda s: s.put("t", None)),
+        (PayloadError, lambda s: s.declare_publisher("t").put(None)),
+        (ConfigurationError, lambda s: s.declare_subscriber("t", 5)),
+        (ConfigurationError, lambda s: s.declare_subscriber("t", (5, "kept"))),
+        (ConfigurationError, lambda s: s.declare_queryable("t", "answer")),
+        (ConfigurationError, lambda s: s.declare_fence("t", Circle(DUOMO, radius_m=9), 5)),
+        (ConfigurationError, lambda s: s.get("t", 5)),
+        (ConfigurationError, lambda s: s.liveliness().declare_subscriber("t", 5)),
+        (ConfigurationError, lambda s: s.declare_subscriber("t", capacity=0)),
+        (ConfigurationError, lambda s: s.declare_queryable("t", capacity=1.5)),
+        (ConfigurationError, lambda s: s.get("t", timeout=-1)),
+        (ConfigurationError, lambda s: s.declare_querier("t", timeout=float("nan"))),
+        (ConfigurationError, lambda s: s.liveliness().get("t", timeout="soon")),
+        (GeometryError, lambda s: s.declare_subscriber("t", margin_m=-1)),
+        (GeometryError, lambda s: s.declare_queryable("t", margin_m=float("nan"))),
+        (GeometryError, lambda s: s.get("t", nearest=2.5, to=DUOMO)),
+        (GeometryError, lambda s: s.get("t", nearest=2, to=DUOMO, within_m=float("nan"))),
+    ],
+)
+def test_options_that_cannot_be_are_refused_before_anything_is_declared(
+    near: Session, error: type[ZonalError], use: Callable[[Session], object]
+) -> None:
+    before = repr(near)
+    with pytest.raises(error):
+        use(near)
+    assert repr(near).replace("1 publishers", "0 publishers") == before

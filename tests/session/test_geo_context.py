@@ -9,7 +9,7 @@ from zonal.errors import AttachmentError
 from zonal.geo import Area, Cell, Point, cell_of
 from zonal.keys import encode_place
 from zonal.session import GeoContext
-from zonal.session.geo_context import leb128
+from zonal.session.geo_context import leb128, source_of
 
 places = st.one_of(st.none(), points, st.builds(cell_of, points, st.integers(0, 30)))
 
@@ -42,9 +42,9 @@ def test_a_known_point_reads_back_with_its_source(
 ) -> None:
     context = GeoContext(origin, sequence, place)
     data = context.to_bytes(stamped=stamped)
-    assert GeoContext.at_point(data, place, origin) == context
+    assert GeoContext(*source_of(data, origin), place) == context
     with pytest.raises(AttachmentError, match="too short"):
-        GeoContext.at_point(data[:1], place, origin)
+        source_of(data[:1], origin)
 
 
 @given(st.binary(max_size=200))

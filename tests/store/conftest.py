@@ -8,13 +8,33 @@ from typing import Any
 import pytest
 
 from network import client, router_row
+from postgres import postgres_server, programs
 from zonal.session import Router, Session
+from zonal.store import open_table
 
 
 @pytest.fixture(scope="session")
 def router() -> Iterator[Router]:
     with router_row(1) as (only,):
         yield only
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[str]:
+    pytest.importorskip("psycopg")
+    if programs() is None:
+        pytest.skip("PostgreSQL with PostGIS is not installed")
+    with postgres_server() as address:
+        yield address
+
+
+@pytest.fixture
+def database(server: str) -> str:
+    """A database with nothing in it."""
+    table = open_table(server)
+    table.forget(2**63 - 1, deleted=False)
+    table.close()
+    return server
 
 
 @pytest.fixture

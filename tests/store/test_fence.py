@@ -8,12 +8,14 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
+import zenoh
 
-from network import eventually, wait_for_match, wait_until_answered
+from network import eventually, plain_client, wait_for_match, wait_until_answered
 from zonal import FenceEvent, Store
 from zonal.errors import ClosedError, FenceError, PositionError
 from zonal.geo import Box, Circle, Point, destination
-from zonal.session import Fence, Session
+from zonal.keys import encoding_named, message_keys
+from zonal.session import Fence, GeoContext, Router, Session
 
 DUOMO = Point(45.4642, 9.1900)
 CENTRE = Circle(DUOMO, radius_m=1000)
@@ -66,6 +68,23 @@ def test_things_come_and_go(open_client: OpenClient, topic: str) -> None:
         assert (gone.kind, gone.reason) == ("leave", "deleted")
     with pytest.raises(ClosedError):
         fence.recv()
+
+
+def test_a_time_stamp_from_the_future_tells_nothing(
+    open_client: OpenClient, router: Router, topic: str
+) -> None:
+    watcher, bus = open_client(), open_client()
+    with watcher.declare_fence(f"{topic}/*", CENTRE) as fence, plain_client(router) as stranger:
+        declared(bus, fence)
+        bus.put(f"{topic}/1", "in", location=DUOMO)
+        assert kinds(next_events(fence, 1)) == [("enter", "1")]
+        (key,) = message_keys(f"{topic}/1", DUOMO, None, encoding_named("s2"))
+        stamp = zenoh.Timestamp(zenoh.NTP64(2**31 - 1, 0), b"\x01")  # routers leave it to a DELETE
+        stranger.delete(key, attachment=GeoContext(place=DUOMO).to_bytes(), timestamp=stamp)
+        eventually(lambda: fence.counters.received == 2)
+        bus.put(f"{topic}/1", "out", location=destination(DUOMO, 90, 1200))
+        (leave,) = next_events(fence, 1)
+        assert (leave.kind, leave.reason) == ("leave", "moved")
 
 
 def test_the_network_filters_what_is_far_from_the_zone(open_client: OpenClient, topic: str) -> None:

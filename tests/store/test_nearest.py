@@ -6,6 +6,7 @@ import json
 import random
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 
 from command_line import run_zonal
@@ -88,7 +89,9 @@ async def test_who_answers_everything_is_sorted_here(open_client: OpenClient, to
     assert heard == [pytest.approx(0, abs=1e-6), pytest.approx(100)]
 
 
-def test_wrong_questions_are_refused(open_client: OpenClient, topic: str) -> None:
+def test_wrong_questions_are_refused(
+    open_client: OpenClient, topic: str, caplog: pytest.LogCaptureFixture
+) -> None:
     session = open_client()
     with pytest.raises(PositionError):
         session.get(topic, nearest=1)
@@ -107,6 +110,15 @@ def test_wrong_questions_are_refused(open_client: OpenClient, topic: str) -> Non
             return "".join(map(str, replies.failures))
 
         eventually(lambda: "asks for the nearest" in failure())
+        assert "Traceback" not in caplog.text, "strangers' mistakes are theirs"
+
+
+def test_numbers_of_numpy_are_places_too(open_client: OpenClient, topic: str) -> None:
+    with Store(open_client(), f"{topic}/*") as store:
+        session = open_client()
+        fill(session, topic, [DUOMO], store)
+        to = Point(*np.array([45.46, 9.19]))
+        eventually(lambda: [r.key for r in session.get(f"{topic}/*", nearest=1, to=to)])
 
 
 def _nothing() -> tuple[object, ...]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import zenoh
 
 from command_line import line_with, run_zonal, running_zonal
 from network import eventually, plain_client, wait_until_answered
@@ -137,10 +138,18 @@ def _payloads(session: Session, topic: str) -> list[str]:
     return [reply.payload.to_string() for reply in session.get(topic)]
 
 
+@pytest.fixture(params=["folder", "database"])
+def data(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Where a store keeps its things: nothing is in there."""
+    if request.param == "folder":
+        return str(tmp_path)
+    return str(request.getfixturevalue("database"))
+
+
 def test_what_it_answered_is_there_after_kill_9(
-    near: Session, router: Router, topic: str, tmp_path: Path
+    near: Session, router: Router, topic: str, data: str
 ) -> None:
-    arguments = ("store", f"{topic}/**", "--data", str(tmp_path), "-e", router.endpoints[0])
+    arguments = ("store", f"{topic}/**", "--data", data, "-e", router.endpoints[0])
     expected = {f"{topic}/{number}": f"value {number}" for number in range(200)}
     with running_zonal(*arguments) as process:
         line_with("keeping 0 things", process, process.stderr)
@@ -151,6 +160,71 @@ def test_what_it_answered_is_there_after_kill_9(
     with running_zonal(*arguments) as process:
         line_with("keeping 200 things", process, process.stderr)
         holds(near, f"{topic}/*", expected, area=Circle(DUOMO, radius_m=1))
+        nearest = [reply.key for reply in near.get(f"{topic}/*", nearest=3, to=DUOMO)]
+        assert nearest == sorted(expected)[:3]
+
+
+def test_sql_people_read_what_was_sent(
+    near: Session, open_client: OpenClient, topic: str, database: str
+) -> None:
+    import psycopg
+
+    with Store(open_client(), f"{topic}/**", data=database) as store:
+        ready(near, store)
+        near.put(f"{topic}/54", {"seats": 7}, location=DUOMO)
+        near.put(f"{topic}/61", {"seats": 30}, location=MONZA)
+        near.put(f"{topic}/90", {"seats": 1}, location=DUOMO)
+        near.delete(f"{topic}/90", location=DUOMO)
+        holds(near, f"{topic}/*", {f"{topic}/54": '{"seats": 7}', f"{topic}/61": '{"seats": 30}'})
+        with psycopg.connect(database) as connection:
+            question = (
+                "SELECT key, (text::json->>'seats')::int FROM newest WHERE key LIKE %s "
+                "AND ST_DWithin(place, ST_MakePoint(9.19, 45.4642)::geography, 2000) "
+                "AND time > now() - interval '1 hour'"
+            )
+            assert connection.execute(question, (f"{topic}/%",)).fetchall() == [(f"{topic}/54", 7)]
+
+
+def test_a_store_goes_on_when_its_database_is_back(
+    near: Session, open_client: OpenClient, topic: str, database: str
+) -> None:
+    import psycopg
+
+    with Store(open_client(), f"{topic}/**", data=database) as store:
+        ready(near, store)
+        near.put(f"{topic}/1", "before", location=DUOMO)
+        holds(near, f"{topic}/*", {f"{topic}/1": "before"})
+        with psycopg.connect(database, autocommit=True) as connection:
+            connection.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+                "WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'"
+            )
+        near.put(f"{topic}/2", "after", location=DUOMO)
+        holds(near, f"{topic}/*", {f"{topic}/1": "before", f"{topic}/2": "after"})
+
+
+def test_what_strangers_send_takes_no_other_thing_away(
+    near: Session, open_client: OpenClient, router: Router, topic: str, data: str
+) -> None:
+    key = f"{topic}/1"
+    with (
+        Store(open_client(), f"{topic}/**", data=data) as store,
+        plain_client(router) as stranger,
+    ):
+        ready(near, store)
+        for seconds in (2**31 - 1, 2**31 + 1, 2**32 - 1):  # routers leave those of DELETE alone
+            stamp = zenoh.Timestamp(zenoh.NTP64(seconds, 0), b"\x01")
+            stranger.put(key, "x", timestamp=stamp)
+            stranger.delete(key, timestamp=stamp)
+            stranger.delete(f"{topic}/**", timestamp=stamp)
+        for name in ("a\0b", "k" * 60_000, "../../x", "'; DROP TABLE things; --", "\u202e"):
+            stranger.put(f"{topic}/{name}", "x", encoding="text/plain;\0")
+        eventually(lambda: store.counters.ahead == 6)
+        near.put(key, "right", location=DUOMO)
+        holds(near, key, {key: "right"})
+        for question in ("_since=" + "9" * 5000, "_since=" + "9" * 19, "_nearest=1e9;_to=x"):
+            assert list(near.get(f"{key}?{question}")) == []
+        assert answers(near, key) == {key: "right"}
 
 
 def test_two_stores_agree_and_a_client_gets_each_thing_once(
@@ -230,6 +304,8 @@ def test_it_asks_publishers_with_a_memory_for_what_was_sent_before(
 
 
 def test_wrong_settings_are_refused(near: Session, tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="more than 0 seconds"):
+        Store(near, ttl_s=-5)
     with pytest.raises(StoreError, match="told apart by one of key, source, place"):
         Store(near, by="colour")
     (tmp_path / "newest.sqlite").write_text("no database" * 200)

@@ -11,24 +11,14 @@ from hypothesis import strategies as st
 from zenoh import KeyExpr
 
 from places import areas, points
-from postgres import postgres_server, programs
 from zonal.errors import StoreError
 from zonal.geo import Area, Cell, Point, cell_of
 from zonal.keys import Place, refine
 from zonal.store import Nearness, StoredThing, Table, ThingFilter, open_table
 from zonal.store.nearest import distance_to, nearest_in
-from zonal.store.thing import cell_number
+from zonal.store.thing import cell_numbers
 
 CLOCK = "a1b2"
-
-
-@pytest.fixture(scope="module")
-def database() -> Iterator[str]:
-    pytest.importorskip("psycopg")
-    if programs() is None:
-        pytest.skip("PostgreSQL with PostGIS is not installed")
-    with postgres_server() as address:
-        yield address
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -36,7 +26,7 @@ def table(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Table]:
     is_file = request.param == "sqlite"
     made = open_table(tmp_path if is_file else request.getfixturevalue("database"))
     yield made
-    made.forget(1 << 62, deleted=False)
+    made.forget(2**63 - 1, deleted=False)
     made.close()
 
 
@@ -44,7 +34,7 @@ def thing(key: str, place: Place | None, time: int = 1, **changes: object) -> St
     at = place.center if isinstance(place, Cell) else place
     lat, lon = (None, None) if at is None else (at.lat, at.lon)
     kept = StoredThing(
-        key, "", lat, lon, cell_number(place), time, CLOCK, False, b"", "zenoh/bytes", "s2",
+        key, "", lat, lon, cell_numbers([place])[0], time, CLOCK, False, b"", "zenoh/bytes", "s2",
         None, None, None, None,
     )  # fmt: skip
     return kept._replace(**changes)
@@ -69,7 +59,7 @@ def test_what_is_found_is_the_newest_under_the_keys_in_the_area(
     area: Area | None,
     expression: str,
 ) -> None:
-    table.forget(1 << 62, deleted=False)
+    table.forget(2**63 - 1, deleted=False)
     newest: dict[str, StoredThing] = {}
     for key, place, time in writes:
         each = thing(key, place, time)
@@ -104,7 +94,7 @@ def test_the_nearest_are_those_of_a_sorted_list(
     beyond_m: float,
     area: Area | None,
 ) -> None:
-    table.forget(1 << 62, deleted=False)
+    table.forget(2**63 - 1, deleted=False)
     things = [thing(f"t/{number}", place) for number, place in enumerate(everything)]
     table.write(things)
     found = nearest_in(table, ThingFilter("t/*", area), Nearness(count, to, beyond_m))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ssl
 from collections.abc import AsyncIterator, Callable
 
 import mqtt5
@@ -30,8 +31,8 @@ class Wire:
         self.writer = writer
 
     @classmethod
-    async def open(cls, port: int) -> Wire:
-        return cls(*await asyncio.open_connection("127.0.0.1", port))
+    async def open(cls, port: int, tls: ssl.SSLContext | None = None) -> Wire:
+        return cls(*await asyncio.open_connection("127.0.0.1", port, ssl=tls))
 
     @classmethod
     async def connected(cls, port: int, name: str, pattern: str | None = None) -> Wire:

@@ -10,7 +10,6 @@ import socket
 import ssl
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -31,7 +30,11 @@ from zonal.session import Security, Session
 PAGE = Path(__file__).parents[2] / "docs" / "security.md"
 SETUP, SERVICES, USES = re.findall(r"```sh\n(.*?)```", PAGE.read_text(), re.DOTALL)
 _PORTS = ("7447", "8883", "8443")
-_STARTED = {"router": "Stock Zenoh router", "broker": "serving", "serve": "REST"}
+_STARTED = {
+    "router": "Stock Zenoh router", "broker": "serving", "serve": "REST",
+    "record": "recording into", "store": "keeping", "history": "answering queries",
+}  # fmt: skip
+_KEEPERS = ("zonal record log 'city/**' --flush 0.1", "zonal store 'city/**' --data things")
 
 
 def free_ports(count: int) -> list[int]:
@@ -164,7 +167,7 @@ def built(folder: Path) -> Iterator[City]:
     shim.parent.mkdir()
     shim.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m zonal "$@"\n')
     shim.chmod(0o755)
-    variables = environment()
+    variables = environment() | {"PYTHONUNBUFFERED": "1"}
     variables["PATH"] = f"{shim.parent}:{os.environ['PATH']}"
 
     def here(commands: str) -> str:
@@ -176,34 +179,35 @@ def built(folder: Path) -> Iterator[City]:
         ["bash", "-eo", "pipefail", "-c", here(SETUP)], cwd=folder, env=variables, check=True,
         capture_output=True, timeout=120,
     )  # fmt: skip
-    services = [shlex.split(line) for line in SERVICES.splitlines()]
     second = f"zonal broker --tls-port {other} --data broker-2"
     with ExitStack() as stack:
 
-        def start(number: int, words: list[str]) -> Callable[[], None]:
-            path = folder / f"{number}-{words[1]}.log"
+        def start(command: str) -> Callable[[], None]:
+            words = shlex.split(command)
+            path = folder / f"{len(list(folder.glob('*.log')))}-{words[1]}.log"
             log = stack.enter_context(path.open("w"))
             process = subprocess.Popen(
-                words, cwd=folder, env=variables, stdout=subprocess.PIPE, stderr=log, text=True
+                words, cwd=folder, env=variables, stdout=log, stderr=subprocess.STDOUT
             )
             stack.callback(_end, process)
-            output = process.stdout
-            assert output is not None
 
             def wait() -> None:
-                assert any(_STARTED[words[1]] in line for line in output), path.read_text()
-                threading.Thread(target=output.read, daemon=True).start()
+                eventually(
+                    lambda: process.poll() is not None or _STARTED[words[1]] in path.read_text(), 60
+                )
+                assert process.poll() is None, path.read_text()
 
             return wait
 
-        router, *others = [*services, shlex.split(second)]
-        start(0, router)()
-        for wait in [start(*each) for each in enumerate(others, 1)]:
+        router, *others = SERVICES.splitlines()
+        start(router)()
+        for wait in [start(each) for each in (*others, second, *_KEEPERS)]:
             wait()
+        start("zonal history 'city/**' --log log --serve")()
         (folder / "ports.json").write_text(json.dumps([*ports[:2], other, ports[2]]))
         yield City(folder, ports[0], ports[1], other, ports[2], variables)
 
 
-def _end(process: subprocess.Popen[str]) -> None:
+def _end(process: subprocess.Popen[bytes]) -> None:
     process.kill()
     process.wait()

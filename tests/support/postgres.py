@@ -43,3 +43,12 @@ def postgres_server() -> Iterator[str]:
         stop = [*control, "-m", "immediate", "stop"]
         subprocess.run(stop, check=True, stdout=subprocess.DEVNULL, cwd="/")
         shutil.rmtree(data)
+
+
+def emptied(url: str) -> str:
+    """The same database, with nothing of a broker's in it."""
+    import psycopg
+
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("DROP SCHEMA IF EXISTS zonal_broker CASCADE")
+    return url

@@ -18,6 +18,7 @@ from zonal.session import Memory, PastMessages, Router
 from zonal.trust import compile_rules, parse_rules
 
 MILANO = "POLYGON ((9.04 45.38, 9.28 45.38, 9.28 45.54, 9.04 45.54, 9.04 45.38))"
+BLOCK = zenoh.CongestionControl.BLOCK  # on a busy machine Zenoh drops the others
 DUOMO, BERLIN = Point(45.4642, 9.19), Point(52.52, 13.405)
 RULES = f"""
 [areas]
@@ -128,7 +129,7 @@ def arrived(session: zenoh.Session, *ears: Ear) -> None:
     """Waits until messages put before this have arrived: the order of a link is kept."""
     text = f"end {next(_ends)}"
     (last,) = message_keys("end", Point(45.47, 9.2), None, S2)
-    session.put(last, text)
+    session.put(last, text, congestion_control=BLOCK)
     for ear in ears:
         eventually(lambda ear=ear: ear.heard(text))
 
@@ -146,8 +147,8 @@ def test_whoever_may_hear_milano_gets_no_byte_from_berlin(
     elsewhere += message_keys("city/air", DUOMO, None, encoding_named("bloom"))
     before = len(ear.samples)
     for key in (*from_milano, *from_berlin, *elsewhere):
-        admin.put(key, "secret")
-        admin.delete(key)
+        admin.put(key, "secret", congestion_control=BLOCK)
+        admin.delete(key, congestion_control=BLOCK)
     arrived(admin, ear, control)
     assert ear.heard("secret") == set(from_milano)
     assert {key for key, _ in ear.samples[before:] if "end" not in key} == set(from_milano)
@@ -166,7 +167,7 @@ def test_whoever_may_publish_in_milano_reaches_nobody_from_berlin(
         forbidden = [*keys_from(BERLIN), *keys_from(BERLIN, near), "city/air", "**", "**/@s2/**",
                      "city/air/@s2/**/@to/**", "city/air/@json/p_1_x", "@zonal/x"]  # fmt: skip
         for key in (*forbidden, *allowed):
-            milanese.put(key, "milanese")
+            milanese.put(key, "milanese", congestion_control=BLOCK)
         arrived(milanese, control)
         assert control.heard("milanese") == set(allowed)
         fenced = milanese.declare_publisher(message_keys("city/air", DUOMO, near, S2)[0])
@@ -190,7 +191,7 @@ def test_a_fence_that_a_rule_demands_is_demanded(
         unfenced = message_keys("city/news", DUOMO, None, S2)
         other = message_keys("other", DUOMO, Circle(DUOMO, radius_m=300), S2)
         for key in (*outside, *unfenced, "city/news/@to/**", *other, *inside):
-            mayor.put(key, "mayor")
+            mayor.put(key, "mayor", congestion_control=BLOCK)
         eventually(lambda: inside[-1] in control.heard("mayor"))
         assert control.heard("mayor") == set(inside)
 
@@ -206,7 +207,7 @@ def test_what_is_denied_is_not_reached_by_a_wildcard(
         (milano,) = message_keys("city/air", DUOMO, None, S2)
         for session, name in ((guest, "guest"), (admin, "admin")):
             for key in (milano, "city/air/@s2/**", "city/air/@s2/2/**", "**/@s2/**", berlin):
-                session.put(key, name)
+                session.put(key, name, congestion_control=BLOCK)
             eventually(lambda name=name: berlin in control.heard(name) & ear.heard(name))
             assert ear.heard(name) == {berlin}
         assert control.heard("guest") == {berlin}
@@ -283,8 +284,15 @@ def test_sessions_put_hear_ask_and_find_each_other(
         )
 
         def sent() -> bool:
-            here.put(topic, "open", location=DUOMO, encoding=encoding)
-            here.put(topic, "fenced", location=DUOMO, encoding=encoding, geofence=near)
+            here.put(topic, "open", location=DUOMO, encoding=encoding, congestion_control=BLOCK)
+            here.put(
+                topic,
+                "fenced",
+                location=DUOMO,
+                encoding=encoding,
+                geofence=near,
+                congestion_control=BLOCK,
+            )
             return {*heard} == {"open", "fenced"}
 
         eventually(sent)
@@ -330,7 +338,7 @@ def test_location_aware_sessions_work_within_their_rules(router: Router) -> None
 
         def news() -> bool:
             for name, place in (("far", Point(46.0, 9.2)), ("near", DUOMO)):
-                admin.put("news", name, location=place)
+                admin.put("news", name, location=place, congestion_control=BLOCK)
             publisher.put("x")
             fencing.put("fenced", location=DUOMO)
             return len(heard) > 3 and {*own} == {"x", "fenced"}
@@ -346,8 +354,8 @@ def test_nobody_without_a_rule_gets_or_sends_anything(
     with client_of(router, "stranger") as stranger, client_of(router, "stranger") as listening:
         ear = Ear(listening, *NASTY)
         for key in keys_from(DUOMO):
-            stranger.put(key, "stranger")
-            admin.put(key, "stranger's ear")
+            stranger.put(key, "stranger", congestion_control=BLOCK)
+            admin.put(key, "stranger's ear", congestion_control=BLOCK)
         arrived(admin, control)
         assert ear.samples == []
         assert control.heard("stranger") == set()

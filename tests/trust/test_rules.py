@@ -52,6 +52,17 @@ def test_a_blurred_place_has_to_lie_within_as_a_whole_and_is_denied_by_a_part() 
     assert not Rules((allow(), deny(area=MILANO))).may_publish("alice", "t", across).allowed
 
 
+def test_of_some_topics_another_rule_may_allow_more() -> None:
+    rules = Rules((allow(area=MILANO), allow(topics=("air/#",)), allow(topics=("x",), area=BERLIN)))
+    everything = rules.may_hear("alice", "#")
+    assert everything.allowed
+    assert everything.narrowed
+    assert everything.area is None, "air comes from anywhere, and from nowhere"
+    rest = Rules(rules.rules[::2]).may_hear("alice", "#")
+    assert rest.area is not None
+    assert rest.area.contains(ALEXANDERPLATZ), "x comes from Berlin, too"
+
+
 def test_who_acts_has_to_be_somewhere_and_must_say_so() -> None:
     rules = Rules((allow(origin=MILANO),))
     assert rules.may_publish("alice", "t", position=DUOMO).allowed

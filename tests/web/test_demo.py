@@ -12,6 +12,7 @@ from typing import Any, cast
 import httpx
 import pytest
 import shapely
+import shapely.geometry
 from rich.console import Console
 
 from command_line import line_with, run_zonal, running_zonal
@@ -20,18 +21,11 @@ from network import eventually, wait_for_match
 from served import Web
 from zonal.geo import Circle, Point, area_from_geojson, destination, distance_m, planar_of
 from zonal.web.demo import Demo, DemoOptions, topics
-from zonal.web.demo.city import (
-    ALERT_ABOVE,
-    CENTRE,
-    RADIUS_M,
-    STORY_S,
-    air_at,
-    cloud_time,
-    make_city,
-)
+from zonal.web.demo.city import ALERT_ABOVE, STORY_S, air_at, cloud_time, make_city
 from zonal.web.demo.demo import MQTT_NEEDS, PAST_NEEDS
 from zonal.web.demo.districts import districts
 from zonal.web.demo.machine import missing, port_or_any
+from zonal.web.demo.streets import CENTRE, RADIUS_M, make_streets
 
 
 def test_the_city_is_the_same_each_time_and_everyone_stays_in_it() -> None:
@@ -53,7 +47,35 @@ def test_cars_drive_where_they_head_to() -> None:
     for car in make_city().cars:
         for second in range(0, 900, 70):
             ahead = destination(car.place(second), car.heading(second), 0.5)
-            assert distance_m(ahead, car.place(second + 0.5 / abs(car.speed_ms))) < 0.1
+            assert distance_m(ahead, car.place(second + 0.5 / car.speed_ms)) < 0.1
+
+
+def test_cars_keep_to_the_streets_and_cross_the_river_on_bridges() -> None:
+    river, *streets = (
+        shapely.geometry.shape(feature["geometry"])
+        for feature in make_streets().geojson()["features"]
+    )
+    ways = shapely.union_all(streets)
+    bridges = river.intersection(ways)
+    assert 4 <= len(bridges.geoms) <= 12
+    shapely.prepare(ways)
+    for car in make_city().cars:
+        for second in range(0, 900, 30):
+            place = car.place(second)
+            assert ways.distance(shapely.Point(place.lon, place.lat)) < 1e-5  # about a metre
+
+
+def test_every_crossing_is_reached_from_every_other() -> None:
+    streets = make_streets().from_here
+    assert len(streets) > 500
+    assert all(here in streets[there] for here, others in streets.items() for there in others)
+    reached, todo = set(), [next(iter(streets))]
+    while todo:
+        here = todo.pop()
+        if here not in reached:
+            reached.add(here)
+            todo += streets[here]
+    assert reached == streets.keys()
 
 
 def test_the_cloud_crosses_the_city_and_leaves() -> None:
@@ -109,6 +131,7 @@ def test_the_demo_shows_live_messages_and_alerts_inside_their_fence(tmp_path: Pa
     assert sorted(path.name for path in (tmp_path / "data").iterdir()) == [
         "districts.geojson",
         "newest",
+        "streets.geojson",
     ]
 
 

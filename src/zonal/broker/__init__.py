@@ -12,15 +12,16 @@ sends it through its `connection`; `message` makes the bytes, once for all. When
 (`sql_journal` in `store` or `postgres`, read again by `recovery`) has made changes last, `server`
 writes them to the sockets.
 
-Around this way: `access`, `credentials`, `scram`, `logins` and `throttle` say who is let in and may
-do what, `rates` how fast, `geocontext` reads places in properties, `geotopics` those in topics
-(with the operator's `zones`), `location_rules` those in payloads (by `payload_formats`), `topics`
-knows names and filters, `watch` tells events at a border, `will`, `timers`, `settings`, `counters`
-and `reason_codes` are what they are called. For the operator there are `diary`, `figures` with
-`loads`, and `operation`. `federation` makes many brokers one over Zenoh, with `interest`,
-`envelope`, `keymap`, `zenoh_encoding`, `retained_elsewhere` and `group_tokens`; `sharing` does it
-over a database, both with `groups`. `bridge` is a client of two brokers. `service` builds a whole
-broker from `Options`.
+Around this way: `listeners` are read from what the operator wrote, an `entrance` has what holds for
+the connections of one, `access`, `credentials`, `scram`, `logins` and `throttle` say who is let in
+and may do what, `rates` how fast, `geocontext` reads places in properties, `geotopics` those in
+topics (with the operator's `zones`), `location_rules` those in payloads (by `payload_formats`),
+`topics` knows names and filters, `watch` tells events at a border, `will`, `timers`, `settings`,
+`counters` and `reason_codes` are what they are called. For the operator there are `diary`,
+`figures` with `loads`, and `operation`. `federation` makes many brokers one over Zenoh, with
+`interest`, `envelope`, `keymap`, `zenoh_encoding`, `retained_elsewhere` and `group_tokens`;
+`sharing` does it over a database, both with `groups`. `bridge` is a client of two brokers.
+`service` builds a whole broker from `Options`.
 """
 
 from zonal.broker.access import RemoteEnd

@@ -22,7 +22,7 @@ CONTINUE, AGAIN, SUCCESS = (mqtt5.AuthReasonCode(code) for code in (0x18, 0x19, 
 
 def begin(broker: BrokerState, connection: Connection, data: bytes | None, now: float) -> None:
     """Answers a client's first message; raises `MqttError` where nothing can come of it."""
-    exchange = broker.access.exchange()
+    exchange = connection.entrance.access.exchange()
     if exchange is None:
         raise MqttError(
             reason_codes.BAD_AUTHENTICATION_METHOD, "no authentication method is offered here"
@@ -50,7 +50,7 @@ def finish(
         address = neighbourhood(connection.peer.address)
         broker.throttle.count(address, exchange.user_name, now)
         raise
-    return broker.access.user(exchange.user_name), proof
+    return connection.entrance.access.user(exchange.user_name), proof
 
 
 def on_auth(broker: BrokerState, connection: Connection, session: ClientSession,

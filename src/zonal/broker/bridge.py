@@ -92,6 +92,9 @@ class BridgeEnd:
     """Whom to acknowledge what, when this broker has acknowledged a message."""
     number: int = 0
     ready: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set while it takes messages."""
+    listening: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when its broker has answered what it subscribes to."""
 
     def send(self, *packets: mqtt5.Packet) -> None:
         """Sends, unless the connection was lost."""
@@ -138,6 +141,7 @@ class Bridge:
                 logger.warning("%s: %s", _shown(end.url), error or type(error).__name__)
             end.writer = None
             end.ready.clear()
+            end.listening.clear()
             assert end.other is not None
             # What was under way comes again from the broker it came from, when that is asked to.
             if end.waiting and end.other.writer is not None:
@@ -191,6 +195,8 @@ class Bridge:
         ]  # fmt: skip
         if filters:
             end.send(mqtt5.SubscribePacket(1, filters))
+        else:
+            end.listening.set()
 
     async def _take(self, end: BridgeEnd, packet: mqtt5.Packet) -> None:
         if isinstance(packet, mqtt5.PublishPacket):
@@ -202,6 +208,7 @@ class Bridge:
         elif isinstance(packet, mqtt5.DisconnectPacket):
             raise BrokerError(f"disconnected: {packet.reason_code}")
         elif isinstance(packet, mqtt5.SubAckPacket):
+            end.listening.set()
             for code in packet.reason_codes:
                 if int(code) >= 0x80:
                     logger.error("%s: a subscription is refused: %s", _shown(end.url), code)

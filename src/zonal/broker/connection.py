@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from zonal.broker.access import RemoteEnd, User
+    from zonal.broker.entrance import Entrance
     from zonal.broker.message import Encodings
     from zonal.broker.packet_reader import PacketReader
     from zonal.broker.rates import Allowance
@@ -42,11 +43,13 @@ class Connection:
         peer: who is at the other end.
         reader: what it has sent.
         outbox: where the connection enters itself when it has bytes to write or must close.
+        entrance: where it came in: what holds for it.
     """
 
     peer: RemoteEnd
     reader: PacketReader
     outbox: list[Connection]
+    entrance: Entrance
     stage: Stage = Stage.NEW
     version: int = 5
     client_id: str = ""

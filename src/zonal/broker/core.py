@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from zonal.broker.access import Access, RemoteEnd, User
+    from zonal.broker.entrance import Entrance
     from zonal.broker.journal import Journal
     from zonal.broker.settings import Settings
     from zonal.broker.state import Claim
@@ -48,10 +49,13 @@ class Broker(BrokerState):
         if self.settings.sys_interval > 0:
             self.timers.at(now, self._publish_counters)
 
-    def open(self, peer: RemoteEnd, now: float) -> Connection:
+    def open(self, peer: RemoteEnd, now: float, entrance: Entrance | None = None) -> Connection:
         """A new network connection; it is closed if no CONNECT is accepted in time."""
-        limits = self.settings.limits
-        connection = Connection(peer, PacketReader(limits.connect_packet_size), self.outbox)
+        entrance = entrance or self.entrances[0]
+        limits = entrance.limits
+        reader = PacketReader(limits.connect_packet_size)
+        connection = Connection(peer, reader, self.outbox, entrance)
+        entrance.connections += 1
         self.counters.connections += 1
         self.counters.connections_total += 1
 
@@ -142,6 +146,7 @@ class Broker(BrokerState):
     def lost(self, connection: Connection, now: float) -> None:
         """The network connection is gone."""
         self.counters.connections -= 1
+        connection.entrance.connections -= 1
         connection.stage = Stage.CLOSED
         self.timers.cancel(connection.deadline)
         if connection in self.attached:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from zonal.broker import reason_codes
 from zonal.broker.geocontext import location_text
-from zonal.broker.headings import NO_PROPERTIES, Heading, Headings
+from zonal.broker.headings import NO_PROPERTIES, TWO_NUMBERS, VALUE, Heading, Headings
 from zonal.broker.message import Encodings
 from zonal.broker.outgoing import Outgoing
 
@@ -40,7 +40,6 @@ class Express:
         self._headings = Headings(broker)
         self._counters = broker.counters
         self._ledger = broker.ledger
-        self._maximum_qos = broker.settings.limits.maximum_qos
         self._matching = broker.matching
 
     def take(self, connection: Connection, session: ClientSession, now: float) -> None:
@@ -69,7 +68,7 @@ class Express:
             self._distributor.on_publish is None
             and (user is None or user.rules is None)
             and session.precision_m is None
-            and self._maximum_qos > 0
+            and connection.entrance.limits.maximum_qos > 0
         )
 
     def _published(
@@ -106,11 +105,20 @@ class Express:
         self, heading: Heading, copies: list[Copy], version: int, data: bytes, start: int,
         parts: Parts, now: float,
     ) -> int:  # fmt: skip
-        """QoS 0: one message, and those like it that follow at once; where they end."""
-        _, _, _, payload, end = parts
-        head, size = data[start:payload], end - start
-        last = len(data) - size
-        while end <= last and data.startswith(head, end):
+        """QoS 0: one message, and those like it that follow at once; where they end.
+
+        While nobody asks for places, messages that differ in their place alone are alike.
+        """
+        _, _, properties, payload, end = parts
+        size, last, alike = end - start, len(data) - (end - start), heading.is_read
+        before = payload if alike else properties + VALUE
+        head = data[start:before]
+        own = heading if alike else None
+        while (
+            end <= last
+            and data.startswith(head, end)
+            and (alike or TWO_NUMBERS.fullmatch(data, end + before - start, end + payload - start))
+        ):
             end += size
         count = (end - start) // size
         counters = self._counters
@@ -122,7 +130,7 @@ class Express:
             if connection is None and not session.ledger.queues_qos_0:
                 continue
             if connection is None:
-                self._one_by_one(heading, session, data, start, payload, end, size, now)
+                self._one_by_one(own, session, data, start, parts, end, now)
             elif not connection.writable:
                 counters.dropped += count
             elif connection.verbatim == same and size <= connection.maximum_packet:
@@ -131,24 +139,33 @@ class Express:
             else:
                 whole = forms.get(connection.verbatim)
                 if whole is None:
-                    payloads = [data[at + len(head) : at + size] for at in range(start, end, size)]
-                    whole = b"".join(heading.front(connection.verbatim, 0, size - len(head)))
+                    payloads = [
+                        data[at + payload - start : at + size] for at in range(start, end, size)
+                    ]
+                    whole = b"".join(heading.front(connection.verbatim, 0, start + size - payload))
                     whole = forms[connection.verbatim] = whole + whole.join(payloads)
                 if connection.verbatim and len(whole) <= connection.maximum_packet * count:
                     connection.send(whole)
                     counters.sent += count
                     continue
-                self._one_by_one(heading, session, data, start, payload, end, size, now)
+                self._one_by_one(own, session, data, start, parts, end, now)
         return end
 
     def _one_by_one(
-        self, heading: Heading, session: ClientSession, data: bytes, start: int, payload: int,
-        end: int, size: int, now: float,
+        self, heading: Heading | None, session: ClientSession, data: bytes, start: int,
+        parts: Parts, end: int, now: float,
     ) -> None:  # fmt: skip
-        """Gives a session messages of one size that it cannot get together."""
-        self._headings.settle(heading)
-        for at in range(start, end, size):
-            message = heading.message(data[at + payload - start : at + size], 0, "")
+        """Gives a session messages of one size that it cannot get together.
+
+        Without a heading for all, each has its own: they come from different places.
+        """
+        body, name, properties, payload, after = parts
+        for shift in range(0, end - start, after - start):
+            its = (body + shift, name + shift, properties + shift, payload + shift, after + shift)
+            own = heading or self._heading(data, its, None)
+            assert own is not None
+            self._headings.settle(own)
+            message = own.message(data[payload + shift : after + shift], 0, "")
             session.deliver(Encodings(message, now), 0, False, ())
 
     def _deliver(

@@ -16,7 +16,7 @@ import secrets
 import threading
 import time
 from collections import deque
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import zenoh
 
@@ -169,19 +169,22 @@ class Federation:
                 logger.exception("the sending thread goes on after an error")
 
     def _put(self, message: Message, number: int) -> None:
-        reliable = message.qos > 0
-        self._session.put(
-            key_of_topic(message.topic),
-            message.payload,
-            location=message.location,
-            geofence=message.geofence,
-            attested=message.attested_fence is not None,
-            content_encoding=encoding_of(message),
-            attachment=seal(message, self._id, number, self._server.clock(), self._secret),
-            congestion_control=(
+        key, reliable = key_of_topic(message.topic), message.qos > 0
+        options: dict[str, Any] = {
+            "location": message.location,
+            "geofence": message.geofence,
+            "fence_cells": 1,  # brokers are few, and one that hears in vain only looks at it
+            "attested": message.attested_fence is not None,
+            "attachment": seal(message, self._id, number, self._server.clock(), self._secret),
+            "congestion_control": (
                 zenoh.CongestionControl.BLOCK if reliable else zenoh.CongestionControl.DROP
             ),
-        )
+        }
+        if message.retain and not message.payload:
+            self._session.delete(key, **options)  # stores forget it, as brokers do
+            return
+        content = encoding_of(message)
+        self._session.put(key, message.payload, content_encoding=content, **options)
 
     # What our clients want from others.
 
@@ -232,6 +235,8 @@ class Federation:
             return
         if message is not None:
             self._broker.counters.remote_received += 1
+            if message.retain and not message.payload:
+                self._broker.retained.forget(message.topic, now)
             self._broker.distributor.deliver(message, now)
 
     def _message_of(self, sample: Sample, now: float) -> Message | None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import mqtt5
 
 from zonal.broker import authentication, geocontext, reason_codes, scram, version_311
+from zonal.broker.changed_rules import hold_to_rules
 from zonal.broker.connection import UNLIMITED, Connection, Stage
 from zonal.broker.publishing import check_offered, check_properties
 from zonal.broker.reason_codes import protocol_error
@@ -21,7 +22,6 @@ from zonal.geo import Circle
 if TYPE_CHECKING:
     from zonal.broker.access import User
     from zonal.broker.geocontext import Context
-    from zonal.broker.packet_reader import PacketReader
     from zonal.broker.session import ClientSession
     from zonal.broker.settings import Limits
 
@@ -34,7 +34,7 @@ def on_connect(
     """Checks a CONNECT, and has its credentials checked."""
     connection.version = connection.reader.version
     connection.maximum_packet = packet.max_packet_size or UNLIMITED
-    _check(broker, packet, connection.version, connection.reader)
+    _check(broker, connection, packet)
     connection.connect = packet
     connection.stage = Stage.PROVING
     if packet.authentication_method is not None:
@@ -42,16 +42,15 @@ def on_connect(
         connection.has_method = True
         connection.stage = Stage.EXCHANGING
         return
-    user = broker.access.recall(packet.username, packet.password, connection.peer)
+    user = connection.entrance.access.recall(packet.username, packet.password, connection.peer)
     if user is not None:
         admit(broker, connection, user, now)
     else:
         broker.proving.append(connection)
 
 
-def _check(
-    broker: BrokerState, packet: mqtt5.ConnectPacket, version: int, reader: PacketReader
-) -> None:
+def _check(broker: BrokerState, connection: Connection, packet: mqtt5.ConnectPacket) -> None:
+    entrance, reader = connection.entrance, connection.reader
     method = packet.authentication_method
     if method is not None and method != scram.METHOD:
         raise MqttError(
@@ -59,13 +58,16 @@ def _check(
         )
     if method is None and packet.authentication_data is not None:
         raise protocol_error("authentication data without a method")
-    if version == 4 and not packet.client_id and (reader.is_31 or not packet.clean_start):
+    if reader.version == 4 and not packet.client_id and (reader.is_31 or not packet.clean_start):
         raise MqttError(
             reason_codes.CLIENT_ID_NOT_VALID, "a session to keep needs a client identifier"
         )
     if packet.will is not None:
-        _check_will(packet.will, broker.settings.limits)
-    if broker.counters.connections > broker.settings.limits.maximum_connections:
+        _check_will(packet.will, entrance.limits)
+    most = broker.settings.limits.maximum_connections
+    if broker.counters.connections > most or (
+        entrance.connections > entrance.limits.maximum_connections
+    ):
         raise MqttError(reason_codes.SERVER_BUSY, "too many connections")
 
 
@@ -112,7 +114,7 @@ def admit(broker: BrokerState, connection: Connection, user: User, now: float,
         connection.stage = Stage.PROVING
         broker.claiming.append(Claim(connection, user, proof))
         return
-    connection.allowances = broker.allowances(user, now)
+    connection.allowances = connection.entrance.allowances(user, now)
     session, present = _session(broker, connection, packet, now)
     session.will = will
     session.precision_m = precision_m
@@ -129,7 +131,7 @@ def admit(broker: BrokerState, connection: Connection, user: User, now: float,
             session.client_id, "attestation", reason_codes.NOT_AUTHORIZED, hint, now
         )
     broker.journal.session(session)
-    welcome = _welcome(broker, connection, session, packet, proof, hint, present=present)
+    welcome = _welcome(connection, session, packet, proof, hint, present=present)
     if len(welcome) > connection.maximum_packet:
         # Nothing may be said before CONNACK, and nothing longer than the client takes.
         broker.leave(connection, now, keep_will=False)
@@ -161,12 +163,12 @@ def _configure(
     broker: BrokerState, connection: Connection, packet: mqtt5.ConnectPacket, user: User
 ) -> None:
     """What CONNECT says about this connection alone."""
-    settings = broker.settings
+    settings, limits = broker.settings, connection.entrance.limits
     connection.user = user
     assigned = connection.client_id or f"zonal-{secrets.token_hex(10)}"
     connection.client_id = packet.client_id or assigned
-    connection.reader.limit = settings.limits.maximum_packet_size
-    connection.quota = min(packet.receive_max, settings.limits.maximum_inflight)
+    connection.reader.limit = limits.maximum_packet_size
+    connection.quota = min(packet.receive_max, limits.maximum_inflight)
     connection.topic_alias_maximum = packet.topic_alias_max
     connection.verbatim = 0 if packet.topic_alias_max else connection.version
     connection.problem_information = packet.request_problem_info
@@ -199,8 +201,11 @@ def _session(
         raise MqttError(reason_codes.QUOTA_EXCEEDED, "too many sessions")
     session = old or broker.new_session(client_id, user_name)
     session.connection = connection
+    rules = None if session.user is None else session.user.rules
     session.user = connection.user
     broker.continued(session)
+    if old is not None and connection.user and connection.user.rules is not rules:
+        hold_to_rules(broker, session)  # it came in by another entrance before
     session.expiry = min(packet.session_expiry_interval, broker.settings.session_expiry)
     broker.set_durable(session, durable=session.expiry > 0)
     broker.attached[connection] = session
@@ -208,14 +213,14 @@ def _session(
     return session, old is not None
 
 
-def _welcome(broker: BrokerState, connection: Connection, session: ClientSession,
+def _welcome(connection: Connection, session: ClientSession,
              packet: mqtt5.ConnectPacket, proof: bytes | None, hint: str, *,
              present: bool) -> bytes:  # fmt: skip
     """CONNACK, with what this server does differently from what the client asked for."""
     if connection.version == 4:
         told = present and not connection.reader.is_31
         return version_311.connack(reason_codes.SUCCESS, session_present=told)
-    limits = broker.settings.limits
+    limits = connection.entrance.limits
     changed_expiry = session.expiry != packet.session_expiry_interval
     changed_keep_alive = connection.keep_alive != packet.keep_alive
     return mqtt5.ConnAckPacket(

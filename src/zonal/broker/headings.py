@@ -6,18 +6,18 @@ is decoded, checked and matched when it is seen for the first time; from then on
 
 from __future__ import annotations
 
-import contextlib
 import re
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from zonal.broker import packet_fields, packet_reader
-from zonal.broker.geocontext import ATTESTED, LOCATION, follows, read_location, with_location
+from zonal.broker.geocontext import ATTESTED, LOCATION, follows, with_location
 from zonal.broker.geotopics import Address
 from zonal.broker.message import Message
 from zonal.broker.publishing import check_properties
 from zonal.broker.version_311 import variable
 from zonal.errors import GeometryError, MqttError
+from zonal.geo import Point
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from zonal.broker.receivers import Receivers
     from zonal.broker.state import BrokerState
-    from zonal.geo import Area, Point
+    from zonal.geo import Area
 
 GEO = b"$geo/"
 NO_ADDRESS = Address("", None, None)
@@ -35,7 +35,11 @@ LONGEST_KEPT = 640
 """Bytes of topic and properties; longer ones take the ordinary way."""
 NO_PROPERTIES = b"\0"
 ONLY_LOCATION = b"\x26\x00\x08location"
-TWO_NUMBERS = re.compile(rb"[+-]?\d{1,2}(\.\d+)?,\s?[+-]?\d{1,3}(\.\d+)?")
+TWO_NUMBERS = re.compile(
+    rb"[+-]?(?:[0-8]?\d(?:\.\d+)?|90(?:\.0+)?),\s?"
+    rb"[+-]?(?:(?:1[0-7])?\d(?:\.\d+)?|\d\d(?:\.\d+)?|180(?:\.0+)?)"
+)
+"""A latitude and a longitude in degrees."""
 VALUE = 14
 """Where the value begins in a property list that is one location."""
 
@@ -49,8 +53,8 @@ class Heading:
     """False while the properties are one location that nobody has asked for yet."""
     location: Point | None = None
     geofence: Area | None = None
-    rest: Mapping[str, Any] = MappingProxyType({})
-    """What else a `Message` of this heading has."""
+    rest: Mapping[str, Any] | None = MappingProxyType({})
+    """What else a `Message` of this heading has; None for one location, until it is asked for."""
     receivers: Receivers | None = None
     stamp = -1
 
@@ -64,8 +68,15 @@ class Heading:
     def message(self, payload: bytes, qos: int, source: str) -> Message:
         """A message with this heading."""
         message = Message(self.topic, payload, qos, False, source)
-        if self.rest:  # most have none
-            message.__dict__.update(self.rest)
+        rest = self.rest
+        if rest is None:
+            rest = self.rest = {
+                "user_properties": [(LOCATION, self.properties[VALUE:].decode())],
+                "location": self.location,
+                "extra": len(self.properties),
+            }
+        if rest:  # most have none
+            message.__dict__.update(rest)
         return message
 
     def front(self, version: int, qos: int, payload: int) -> tuple[bytes, bytes]:
@@ -118,20 +129,11 @@ class Headings:
         return heading.receivers
 
     def settle(self, heading: Heading) -> bool:
-        """Reads a heading's one location, if it has not been read; whether it is one."""
-        if heading.is_read:
-            return True
-        text = heading.properties[VALUE:].decode()
-        pairs = [(LOCATION, text)]
-        if self._broker.settings.geo:
-            with contextlib.suppress(GeometryError):
-                heading.location = read_location(text)
-        heading.rest = {
-            "user_properties": pairs,
-            "location": heading.location,
-            "extra": len(heading.properties),
-        }
-        heading.is_read = heading.location is not None
+        """Reads a heading's one location, if it has not been read; whether it has one."""
+        if not heading.is_read and self._broker.settings.geo:
+            lat, _, lon = heading.properties[VALUE:].partition(b",")
+            heading.location = Point(float(lat), float(lon))
+            heading.is_read = True
         return heading.is_read
 
     def _make(self, name: bytes, properties: bytes, place: Point | None) -> Heading | None:
@@ -144,7 +146,7 @@ class Headings:
             return Heading(topic, name, NO_PROPERTIES)
         if is_only_location(properties):
             heading = Heading(topic, name, properties)
-            heading.is_read = False
+            heading.is_read, heading.rest = False, None
             if place is None and not self._broker.settings.strict:
                 return heading
             if self.settle(heading):
@@ -227,7 +229,7 @@ class Headings:
 
 
 def is_only_location(properties: bytes) -> bool:
-    """Whether a property list is one user property `location` with two numbers."""
+    """Whether a property list is one user property `location` with a place in degrees."""
     return (
         properties.startswith(ONLY_LOCATION, 1)
         and TWO_NUMBERS.fullmatch(properties, VALUE) is not None

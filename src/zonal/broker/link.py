@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from zonal.broker.core import Broker
+    from zonal.broker.entrance import Entrance
     from zonal.broker.turns import Turns
 
 logger = logging.getLogger(__name__)
@@ -51,15 +52,18 @@ class ClientLink(asyncio.Protocol):
 
     Args:
         broker: the machine.
+        entrance: what holds for it.
         turns: when its bytes are processed.
         clock: seconds since the epoch.
         links: where it is entered while it is there.
     """
 
     def __init__(
-        self, broker: Broker, turns: Turns, clock: Callable[[], float], links: set[ClientLink]
-    ) -> None:
+        self, broker: Broker, entrance: Entrance, turns: Turns, clock: Callable[[], float],
+        links: set[ClientLink],
+    ) -> None:  # fmt: skip
         self._broker = broker
+        self._entrance = entrance
         self._turns = turns
         self._clock = clock
         self._links = links
@@ -77,8 +81,9 @@ class ClientLink(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """A client has connected."""
         self._transport = cast("asyncio.Transport", transport)
-        self._transport.set_write_buffer_limits(high=self._broker.settings.limits.backlog)
-        self.connection = self._broker.open(peer_of(self._transport), self._clock())
+        self._transport.set_write_buffer_limits(high=self._entrance.limits.backlog)
+        peer = peer_of(self._transport)
+        self.connection = self._broker.open(peer, self._clock(), self._entrance)
         self.connection.rim = self
         self._links.add(self)
 
@@ -201,7 +206,7 @@ class ClientLink(asyncio.Protocol):
         if not self._transport.is_closing():
             self._transport.write(data)
         if not self.connection.writable:
-            limits = self._broker.settings.limits
+            limits = self._entrance.limits
             if self._transport.get_write_buffer_size() > limits.backlog + limits.unread_answers:
                 self.hold(Hold.STUFFED)
 
@@ -252,11 +257,11 @@ class WebSocketLink(ClientLink):
     """One WebSocket connection: MQTT bytes in binary frames (MQTT 5, section 6)."""
 
     def __init__(
-        self, broker: Broker, turns: Turns, clock: Callable[[], float], links: set[ClientLink],
-        allows: Callable[[str], bool],
+        self, broker: Broker, entrance: Entrance, turns: Turns, clock: Callable[[], float],
+        links: set[ClientLink], allows: Callable[[str], bool],
     ) -> None:  # fmt: skip
-        super().__init__(broker, turns, clock, links)
-        self._socket = WebSocket(broker.settings.limits.connect_packet_size, allows)
+        super().__init__(broker, entrance, turns, clock, links)
+        self._socket = WebSocket(entrance.limits.connect_packet_size, allows)
 
     def _receive(self, data: bytes) -> float | None:
         """Frames from the client; before its CONNECT is accepted, only small ones."""

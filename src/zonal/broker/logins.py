@@ -17,7 +17,7 @@ from zonal.errors import MqttError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from zonal.broker.access import Access, User
+    from zonal.broker.access import User
 
 logger = logging.getLogger(__name__)
 
@@ -34,17 +34,15 @@ class Logins:
     was right before never come here: `Access.recall` knows them.
 
     Args:
-        access: checks.
         throttle: counts wrong passwords.
         clock: seconds since the epoch.
         decided: is told who a connection's client is, or why it is refused.
     """
 
     def __init__(
-        self, access: Access, throttle: Throttle, clock: Callable[[], float],
+        self, throttle: Throttle, clock: Callable[[], float],
         decided: Callable[[Connection, User | MqttError], None],
     ) -> None:  # fmt: skip
-        self._access = access
         self._clock = clock
         self._decided = decided
         self._throttle = throttle
@@ -89,8 +87,9 @@ class Logins:
             self._running += 1
             loop = asyncio.get_running_loop()
             future = loop.run_in_executor(
-                self._pool, self._access.check, packet.username, packet.password, connection.peer
-            )
+                self._pool, connection.entrance.access.check,
+                packet.username, packet.password, connection.peer,
+            )  # fmt: skip
             future.add_done_callback(lambda checked, c=connection: self._done(c, checked))  # type: ignore[misc]
 
     def _done(self, connection: Connection, checked: asyncio.Future[User | None]) -> None:

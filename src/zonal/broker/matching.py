@@ -39,6 +39,8 @@ class Matching:
         self._placed: SubscriptionIndex[ClientSubscription] = SubscriptionIndex(syntax=Syntax.MQTT)
         self.watchers: list[Watcher] = []
         """Told of every change, after it was made."""
+        self.has_fences = False
+        """Whether some subscription wants only what comes from somewhere."""
 
     def __len__(self) -> int:
         return len(self._plain) + len(self._placed)
@@ -57,6 +59,7 @@ class Matching:
             client=session.client_id,
             value=subscription,
         )
+        self.has_fences = len(self._placed) > 0
         if session.location is not None:
             index.locate(session.client_id, session.location)
         for watcher in self.watchers:
@@ -78,6 +81,7 @@ class Matching:
         """Takes a subscription out."""
         key = (subscription.session.client_id, subscription.pattern)
         self._home(subscription).remove(key)
+        self.has_fences = len(self._placed) > 0
         for watcher in self.watchers:
             watcher.removed(subscription)
 
@@ -85,6 +89,7 @@ class Matching:
         """Forgets a client and everything it wanted."""
         self._plain.remove_client(session.client_id)
         self._placed.remove_client(session.client_id)
+        self.has_fences = len(self._placed) > 0
         for watcher in self.watchers:
             for subscription in session.subscriptions.values():
                 watcher.removed(subscription)
@@ -97,23 +102,17 @@ class Matching:
         for watcher in self.watchers:
             watcher.moved(session)
 
-    @property
-    def has_fences(self) -> bool:
-        """Whether some subscription wants only what comes from somewhere."""
-        return len(self._placed) > 0
-
     def has_places(self, message: Message) -> bool:
         """Whether places decide who gets a message."""
-        return message.geofence is not None or (
-            message.location is not None and len(self._placed) > 0
-        )
+        return message.geofence is not None or (message.location is not None and self.has_fences)
 
     def find(
         self, topic: str, location: Point | None, geofence: Area | None = None
     ) -> list[ClientSubscription]:
         """The subscriptions that pass content check, consumer and producer geo check."""
         # As rows: otherwise the index would keep the answer too, and once is enough.
-        found = self._plain.values(self._plain.match_rows(topic, None, geofence))
+        rows = self._plain.match_rows(topic, None, geofence)
+        found: list[ClientSubscription] = self._plain.values(rows).tolist()
         if location is not None:
             found += self.fenced(topic, location, geofence)
         return found
@@ -122,4 +121,4 @@ class Matching:
         self, topic: str, location: Point, geofence: Area | None = None
     ) -> Sequence[ClientSubscription]:
         """Of these the ones with a geofence."""
-        return self._placed.match(topic, location, geofence) if len(self._placed) else ()
+        return self._placed.match(topic, location, geofence) if self.has_fences else ()

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def on_publish(broker: BrokerState, connection: Connection, session: ClientSession,
                packet: mqtt5.PublishPacket, now: float) -> None:  # fmt: skip
     """A client publishes."""
-    limits = broker.settings.limits
+    limits = connection.entrance.limits
     qos, packet_id = int(packet.qos), packet.packet_id or 0
     topic = _topic(connection, packet, limits)
     if qos and packet_id == 0:
@@ -136,7 +136,7 @@ def _accept(broker: BrokerState, connection: Connection, session: ClientSession,
     receivers = broker.distributor.publish(message, now)
     if receivers or broker.distributor.on_publish is not None or connection.version == 4:
         return 0, context.hint
-    if broker.matching.has_places(message) or broker.access.rules is not None:
+    if broker.matching.has_places(message) or broker.has_rules:
         return 0, context.hint  # whether somebody is at a place, or may hear it, is not told
     return reason_codes.NO_MATCHING_SUBSCRIBERS, context.hint
 

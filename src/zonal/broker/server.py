@@ -7,7 +7,8 @@ import contextlib
 import itertools
 import logging
 import time
-from typing import TYPE_CHECKING, Self, cast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from zonal.broker import reason_codes
 from zonal.broker.connection import Connection, Stage
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from zonal.broker.access import User
     from zonal.broker.core import Broker
+    from zonal.broker.entrance import Entrance
     from zonal.broker.sharing import Sharing
     from zonal.errors import MqttError
 
@@ -44,6 +46,20 @@ def steady_clock() -> Callable[[], float]:
     return lambda: offset + time.monotonic()
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Listening:
+    """Where connections come in, and what is made of each."""
+
+    server: asyncio.Server
+    link: Callable[[], ClientLink]
+    host: str
+    is_encrypted: bool
+
+    @property
+    def port(self) -> int:
+        return cast("int", self.server.sockets[0].getsockname()[1])
+
+
 class Server:
     """Listens, and moves bytes between sockets and the broker.
 
@@ -55,10 +71,10 @@ class Server:
     def __init__(self, broker: Broker, clock: Callable[[], float]) -> None:
         self.broker = broker
         self.clock = clock
-        self._servers: list[asyncio.Server] = []
+        self._listeners: list[_Listening] = []
         self.links: set[ClientLink] = set()
         """The connections that are there."""
-        self._logins = Logins(broker.access, broker.throttle, clock, self._decided)
+        self._logins = Logins(broker.throttle, clock, self._decided)
         self._ticking: asyncio.Task[None] | None = None
         self._loop = asyncio.get_running_loop()
         self._turns = Turns(self._loop, self._write)
@@ -80,29 +96,54 @@ class Server:
 
     async def listen(
         self, host: str, port: int, *, tls: ssl.SSLContext | None = None, websocket: bool = False,
-        allows: Callable[[str], bool] = is_local,
+        allows: Callable[[str], bool] = is_local, entrance: Entrance | None = None,
     ) -> int:  # fmt: skip
         """Opens a listener and returns its port (of interest where 0 was asked for).
 
-        Pages of other origins than `allows` says cannot connect to a WebSocket.
+        Pages of other origins than `allows` says cannot connect to a WebSocket. What holds for its
+        connections is said by the entrance, by default the broker's first.
         """
-        parts = (self.broker, self._turns, self.clock, self.links)
-        server = await self._loop.create_server(
-            lambda: WebSocketLink(*parts, allows) if websocket else ClientLink(*parts),
-            host,
-            port,
-            ssl=tls,
-            backlog=1024,
-            ssl_handshake_timeout=TLS_HANDSHAKE if tls is not None else None,
-        )
-        self._servers.append(server)
+        entrance = entrance or self.broker.entrances[0]
+        parts = (self.broker, entrance, self._turns, self.clock, self.links)
+
+        def link() -> ClientLink:
+            return WebSocketLink(*parts, allows) if websocket else ClientLink(*parts)
+
+        server = await self._serve(link, host, tls, host=host, port=port)
         return cast("int", server.sockets[0].getsockname()[1])
+
+    async def _serve(
+        self, link: Callable[[], ClientLink], named: str, tls: ssl.SSLContext | None, **where: Any
+    ) -> asyncio.Server:
+        handshake = TLS_HANDSHAKE if tls is not None else None
+        server = await self._loop.create_server(
+            link, ssl=tls, backlog=1024, ssl_handshake_timeout=handshake, **where
+        )
+        self._listeners.append(_Listening(server, link, named, tls is not None))
+        return server
+
+    async def renew(self, place: tuple[str, int], tls: ssl.SSLContext) -> None:
+        """Has whoever connects to this host and port from now on meet another context.
+
+        A new context for each socket: one that is in use goes on trusting what it once has, and
+        resumes sessions that it once began.
+        """
+        host, port = place
+        for each in list(self._listeners):
+            if each.is_encrypted and each.host == host and each.port == port:
+                for known in each.server.sockets:
+                    await self._serve(each.link, host, tls, sock=known.dup())
+                each.server.close()
+                self._listeners.remove(each)
+
+    def _stop_listening(self) -> None:
+        for each in self._listeners:
+            each.server.close()
+        self._listeners.clear()
 
     async def close(self) -> None:
         """Stops listening, tells the clients, and lets their last bytes out."""
-        for server in self._servers:
-            server.close()
-        self._servers.clear()
+        self._stop_listening()
         if self._ticking is not None:
             self._ticking.cancel()
             with contextlib.suppress(asyncio.CancelledError):
@@ -149,9 +190,7 @@ class Server:
     def _give_up(self, error: Exception) -> None:
         """The store failed: nothing more may be promised, so all connections end at once."""
         logger.critical("the store cannot be written, the broker stops", exc_info=error)
-        self._servers, servers = [], self._servers
-        for server in servers:
-            server.close()
+        self._stop_listening()
         self._abort()
         if not self.failed.done():
             self.failed.set_exception(BrokerError(f"the store cannot be written: {error}"))

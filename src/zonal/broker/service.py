@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-import re
-import ssl
+import functools
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, Self
 
-from zonal.broker.access import Access, OpenAccess
 from zonal.broker.core import Broker
-from zonal.broker.credentials import Credentials, read_passwords
+from zonal.broker.entrance import Entrance
 from zonal.broker.federation import Federation
+from zonal.broker.listeners import (
+    KINDS,
+    MqttListener,
+    access,
+    read_listener,
+    tls_context,
+)
 from zonal.broker.location_rules import read_location_rules
 from zonal.broker.operation import Operation
 from zonal.broker.postgres import PostgresStore
@@ -26,18 +31,14 @@ from zonal.broker.websocket import is_local
 from zonal.broker.zones import read_zones
 from zonal.errors import BrokerError, StoreInUseError
 from zonal.keys import encoding_named
-from zonal.runtime import MetricsDoor, MetricsServer, Reloads, is_loopback
+from zonal.runtime import MetricsDoor, MetricsServer, Reloads, check_port
 from zonal.session import Security, config
-from zonal.trust import TrustedIssuers, read_rules
+from zonal.trust import TrustedIssuers
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 STANDBY_POLL = 0.2
-LISTENER = re.compile(
-    r"(?P<kind>mqtts?|wss?)://(?P<host>\[[0-9a-f:.]+\]|[^:/\[\]]+):(?P<port>\d+)/?"
-)
-ENCRYPTED = frozenset({"mqtts", "wss"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +51,8 @@ class Options:
     websocket_port: int | None = None
     secure_websocket_port: int | None = None
     listeners: tuple[str, ...] = ()
-    """Further listeners: `mqtt://`, `mqtts://`, `ws://` or `wss://`, a host and a port."""
+    """Further listeners (`read_listener`): `mqtt://`, `mqtts://`, `ws://` or `wss://`, a host and
+    a port, and after a question mark what is the listener's own."""
     metrics: MetricsDoor | None = None
     """Where figures are served for Prometheus."""
     control: Path | None = None
@@ -99,16 +101,6 @@ class Options:
     settings: Settings = field(default_factory=Settings)
 
     @property
-    def is_encrypted(self) -> bool:
-        """Whether a listener needs a certificate."""
-        return any(kind in ENCRYPTED for _, kind, _, _ in listeners_of(self))
-
-    @property
-    def is_secured(self) -> bool:
-        """Whether clients have to prove who they are."""
-        return self.passwords is not None or self.client_ca is not None
-
-    @property
     def is_federated(self) -> bool:
         """Whether the broker is one of many."""
         return self.federate or bool(self.connect or self.listen or self.json5)
@@ -130,7 +122,6 @@ class Service:
         self.server: Server
         self.reloads = Reloads()
         """Reads passwords, rules and certificates anew; `ask` it to do so at once."""
-        self._tls: ssl.SSLContext | None = None
         self._opened = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
@@ -145,7 +136,8 @@ class Service:
             if store is not None:
                 opened.callback(store.close)
             now = self.clock()
-            self.broker = Broker(settings(options), access=access(options), journal=store, now=now)
+            whom = access(common_to_all(options))
+            self.broker = Broker(settings(options), access=whom, journal=store, now=now)
             self.server = Server(self.broker, self.clock)
             if isinstance(store, StoredJournal):
                 recover(self.broker, store, now)
@@ -157,7 +149,6 @@ class Service:
             await opened.enter_async_context(self.server)
             await self._listen()
             await self._operate(opened)
-            self._watch_files()
             opened.enter_context(self.reloads)
             self._opened = opened.pop_all()
         return self
@@ -178,21 +169,6 @@ class Service:
             server = MetricsServer(options.metrics, lambda: page(self.clock()))
             self.metrics_port = await server.start()
             opened.callback(server.close)
-
-    def _watch_files(self) -> None:
-        options, tls = self._options, self._tls
-        files = BrokerFiles(self.reloads, self.broker, self.server)
-        if options.passwords is not None:
-            files.watch_passwords(options.passwords)
-        if options.rules is not None:
-            files.watch_rules(options.rules)
-        if tls is not None:
-            own = (options.certificate, options.key, options.client_ca)
-            self.reloads.watch(
-                "TLS certificates",
-                [path for path in own if path is not None],
-                lambda: load_certificates(tls, options),
-            )
 
     async def _open_store(self, directory: Path) -> StoredJournal:
         while True:
@@ -224,66 +200,82 @@ class Service:
                 raise BrokerError(f"{options.federation_secret} holds no secret")
         return Federation(self.broker, self.server, joining, secret, insecure=options.insecure)
 
-    def _allows(self, origin: str) -> bool:
-        options = self._options
-        if options.websocket_origins:
-            return origin in options.websocket_origins
-        return options.is_secured or is_local(origin)
+    def _allows(self, listener: MqttListener, origin: str) -> bool:
+        if self._options.websocket_origins:
+            return origin in self._options.websocket_origins
+        return listener.is_secured or is_local(origin)
 
     async def _listen(self) -> None:
-        options = self._options
-        tls = self._tls = tls_context(options) if options.is_encrypted else None
-        wanted = listeners_of(options)
-        for name, kind, host, port in wanted:
-            try:
-                self.ports[name] = await self.server.listen(
-                    host,
-                    port,
-                    tls=tls if kind in ENCRYPTED else None,
-                    websocket=kind in {"ws", "wss"},
-                    allows=self._allows,
-                )
-            except OSError as error:
-                raise BrokerError(
-                    f"cannot listen on {host}:{port} for {kind}: {error.strerror}"
-                ) from error
+        """Opens the listeners; those that let in the same clients share what is known of them."""
+        common = common_to_all(self._options)
+        accesses = {common.whom: self.broker.access}
+        entrances = {(common.whom, common.limits): self.broker.entrances[0]}
+        files = BrokerFiles(self.reloads, self.broker, self.server)
+        files.watch_access(self.broker.access, common.passwords, common.rules)
+        for listener in listeners_of(self._options):
+            whom, limits = listener.whom, listener.limits
+            if whom not in accesses:
+                accesses[whom] = access(listener)
+                files.watch_access(accesses[whom], listener.passwords, listener.rules)
+            if (whom, limits) not in entrances:
+                entrances[whom, limits] = self.broker.enter_by(Entrance(accesses[whom], limits))
+            await self._open(listener, entrances[whom, limits], files)
 
-
-def listeners_of(options: Options) -> list[tuple[str, str, str, int]]:
-    """Every listener: its name, kind, host and port."""
-    own = {
-        "mqtt": options.port,
-        "mqtts": options.tls_port,
-        "ws": options.websocket_port,
-        "wss": options.secure_websocket_port,
-    }
-    found = [(kind, kind, options.host, port) for kind, port in own.items() if port is not None]
-    for written in options.listeners:
-        matched = LISTENER.fullmatch(written)
-        if matched is None:
-            raise BrokerError(
-                f"{written!r} is no listener such as mqtts://0.0.0.0:8883; "
-                f"there are {', '.join(own)}"
+    async def _open(self, listener: MqttListener, entrance: Entrance, files: BrokerFiles) -> None:
+        tls = tls_context(listener) if listener.is_encrypted else None
+        try:
+            self.ports[listener.name] = await self.server.listen(
+                listener.host,
+                check_port(listener.port),
+                tls=tls,
+                websocket=listener.is_websocket,
+                allows=functools.partial(self._allows, listener),
+                entrance=entrance,
             )
-        host = matched["host"].strip("[]")
-        found.append((written, matched["kind"], host, int(matched["port"])))
-    return found
+        except OSError as error:
+            raise BrokerError(
+                f"cannot listen on {listener.host}:{listener.port} for {listener.kind}: "
+                f"{error.strerror}"
+            ) from error
+        if tls is not None:
+            files.watch_certificates(listener, self.ports[listener.name])
+
+
+def listeners_of(options: Options) -> list[MqttListener]:
+    """Every listener; the first ones are named by their kind, further ones by their place."""
+    ports = (
+        options.port, options.tls_port, options.websocket_port, options.secure_websocket_port
+    )  # fmt: skip
+    common = common_to_all(options)
+    found = [
+        replace(common, name=kind, kind=kind, port=port)
+        for kind, port in zip(KINDS, ports, strict=True)
+        if port is not None
+    ]
+    return found + [read_listener(written, common) for written in options.listeners]
+
+
+def common_to_all(options: Options) -> MqttListener:
+    """What listeners do not say themselves."""
+    return MqttListener(
+        host=options.host,
+        certificate=options.certificate,
+        key=options.key,
+        client_ca=options.client_ca,
+        passwords=options.passwords,
+        rules=options.rules,
+        limits=options.settings.limits,
+    )
 
 
 def check(options: Options) -> None:
     """Refuses what would be unsafe or cannot work, before anything is opened."""
-    secured = options.is_secured
-    for _, _, host, _ in listeners_of(options):
-        if not (secured or options.insecure or is_loopback(host)):
-            raise BrokerError(
-                f"without a password file or client certificates only loopback is served, "
-                f"not {host}; insecure lets anybody in"
-            )
-    encrypted = options.is_encrypted
-    if encrypted and (options.certificate is None or options.key is None):
-        raise BrokerError("TLS needs a certificate and its key")
-    if options.client_ca is not None and not encrypted:
-        raise BrokerError("client certificates need a TLS listener")
+    listeners = listeners_of(options)
+    for listener in listeners:
+        listener.check(insecure=options.insecure)
+    for authority in {listener.client_ca for listener in listeners} - {None}:
+        if not any(each.is_encrypted and each.client_ca == authority for each in listeners):
+            raise BrokerError("client certificates need a TLS listener")
 
 
 def settings(options: Options) -> Settings:
@@ -296,48 +288,3 @@ def settings(options: Options) -> Settings:
     if options.locations is not None:
         found = replace(found, locations=read_location_rules(options.locations))
     return found
-
-
-def access(options: Options) -> Access:
-    """Who is let in, and may do what."""
-    rules = None if options.rules is None else read_rules(options.rules)
-    if options.passwords is None and options.client_ca is None:
-        if rules is not None and not rules.knows_anonymous:
-            raise BrokerError(
-                f"{options.rules} allows nothing to those without a name, and without a password "
-                "file or a client CA nobody has one"
-            )
-        return OpenAccess(rules)
-    return Credentials(
-        {} if options.passwords is None else read_passwords(options.passwords),
-        rules,
-        certificates=options.client_ca is not None,
-    )
-
-
-def tls_context(options: Options) -> ssl.SSLContext:
-    """TLS 1.2 or newer; client certificates are asked for where a CA can verify them."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    load_certificates(context, options)
-    if options.client_ca is not None:
-        # Without a password file a certificate is the only way in.
-        required = options.passwords is None
-        context.verify_mode = ssl.CERT_REQUIRED if required else ssl.CERT_OPTIONAL
-    return context
-
-
-def load_certificates(context: ssl.SSLContext, options: Options) -> None:
-    """Has whoever connects from now on see the certificate that the files hold now.
-
-    Authorities of clients are added; one that is taken from the file is trusted until a restart.
-    """
-    assert options.certificate is not None
-    try:
-        # A pair of which only one file is new yet would leave a context that greets nobody.
-        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(options.certificate, options.key)
-        context.load_cert_chain(options.certificate, options.key)
-        if options.client_ca is not None:
-            context.load_verify_locations(options.client_ca)
-    except (OSError, ssl.SSLError) as error:
-        raise BrokerError(f"the TLS certificate, key or CA cannot be used: {error}") from error

@@ -117,16 +117,17 @@ UNITS = {"": 1, "KiB": 1024, "MiB": MIB, "GiB": 1024 * MIB}
 WRITTEN = re.compile(r"(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>KiB|MiB|GiB|)")
 
 
-def read_limits(written: Iterable[str]) -> Limits:
+def read_limits(written: Iterable[str], others: Limits | None = None) -> Limits:
     """Limits from `name=value`: numbers, perhaps with KiB, MiB or GiB; `yes` and `no`.
 
-    Rates have a dot: `client_rates.messages=100`.
+    Rates have a dot: `client_rates.messages=100`. What is not written is as in the others.
     """
+    others = others or Limits()
     changed: dict[str, Any] = {}
     for each in written:
         name, equals, text = each.partition("=")
         name, part = name.strip().replace("-", "_").partition(".")[::2]
-        known = getattr(Limits(), name, None) if equals else None
+        known = getattr(others, name, None) if equals else None
         if isinstance(known, Rates) and hasattr(known, part):
             rates = changed.get(name, known)
             changed[name] = replace(rates, **{part: float(_value(each, text, 0.0))})
@@ -135,7 +136,7 @@ def read_limits(written: Iterable[str]) -> Limits:
             raise ConfigurationError(f"{each!r} sets no limit; these can be set: {names}")
         else:
             changed[name] = _value(each, text, known)
-    return Limits(**changed)
+    return replace(others, **changed)
 
 
 def _value(written: str, text: str, known: float | bool) -> float | bool:

@@ -6,17 +6,17 @@ import logging
 from typing import TYPE_CHECKING, NamedTuple
 
 from zonal.broker import geocontext, reason_codes
-from zonal.broker.access import Access, OpenAccess
+from zonal.broker.access import OpenAccess
 from zonal.broker.connection import Stage
 from zonal.broker.counters import BrokerCounters
 from zonal.broker.diary import Diary
 from zonal.broker.distribution import Distributor
+from zonal.broker.entrance import Entrance
 from zonal.broker.geotopics import GeoTopics
 from zonal.broker.journal import Journal
 from zonal.broker.ledger import Ledger
 from zonal.broker.matching import Matching
 from zonal.broker.permission import check_publication, told
-from zonal.broker.rates import Allowance
 from zonal.broker.reason_codes import Refused
 from zonal.broker.retained import Retained
 from zonal.broker.session import ClientSession
@@ -28,7 +28,7 @@ from zonal.trust import Movements, token_from_text
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from zonal.broker.access import User
+    from zonal.broker.access import Access, User
     from zonal.broker.connection import Connection
     from zonal.broker.geocontext import Context
     from zonal.broker.message import Message
@@ -54,7 +54,8 @@ class BrokerState:
         self, settings: Settings | None, access: Access | None, journal: Journal | None, now: float
     ) -> None:
         self.settings = settings or Settings()
-        self.access: Access = access or OpenAccess()
+        self.entrances = [Entrance(access or OpenAccess(), self.settings.limits)]
+        """Where clients come in; the first is that of all who name no other."""
         self.journal = journal or Journal()
         self.counters = BrokerCounters(started_at=now)
         self.ledger = Ledger(
@@ -72,12 +73,11 @@ class BrokerState:
         self.distributor = Distributor(
             self.matching, self.retained, self.settings.limits.maximum_levels
         )
-        rules = self.access.rules
-        self.movements = Movements(() if rules is None else rules.positions)
+        self.movements = Movements()
+        self.judge_movements()
         self.timers = Timers()
         self.throttle = Throttle()
         self.diary = Diary()
-        self._of_users: dict[str, Allowance] = {}
         self.outbox: list[Connection] = []
         """Connections that have bytes to write, or must close."""
         self.proving: list[Connection] = []
@@ -101,17 +101,27 @@ class BrokerState:
             logger.debug("passed on as an ordinary property: %s", context.unread)
         return context
 
-    def allowances(self, user: User, now: float) -> tuple[Allowance, ...]:
-        """What a new connection may use: its own share, and what it shares with its user's."""
-        limits, found = self.settings.limits, []
-        if limits.client_rates.are_limited:
-            found.append(Allowance(limits.client_rates, now))
-        if limits.user_rates.are_limited and user.name is not None:
-            shared = self._of_users.get(user.name)
-            if shared is None:
-                shared = self._of_users[user.name] = Allowance(limits.user_rates, now)
-            found.append(shared)
-        return tuple(found)
+    @property
+    def access(self) -> Access:
+        """Who is let in by the first entrance, and as whom sessions from the store go on."""
+        return self.entrances[0].access
+
+    def enter_by(self, entrance: Entrance) -> Entrance:
+        """Has clients come in by one more entrance, and returns it."""
+        self.entrances.append(entrance)
+        self.judge_movements()
+        return entrance
+
+    @property
+    def has_rules(self) -> bool:
+        """Whether there are users who may not do everything."""
+        return any(entrance.access.rules is not None for entrance in self.entrances)
+
+    def judge_movements(self) -> None:
+        """Has movements judged by what all rules say now."""
+        known = [entrance.access.rules for entrance in self.entrances]
+        each = {id(rules): rules.positions for rules in known if rules is not None}
+        self.movements.kinds = [kind for kinds in each.values() for kind in kinds]
 
     def new_session(self, client_id: str, user_name: str | None) -> ClientSession:
         """A session of a client that has none, nor subscriptions or messages."""

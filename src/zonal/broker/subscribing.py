@@ -37,7 +37,7 @@ def on_subscribe(broker: BrokerState, connection: Connection, session: ClientSes
     codes, problems, fresh = [], [hint] if hint else [], []
     for asked in packet.topic_filters:
         try:
-            parsed = _judge(broker, session, asked.pattern)
+            parsed = _judge(connection, session, asked.pattern)
             place = area if parsed.place is None else _place(broker, parsed.place, area)
             watch = _watch(broker, place, packet)
             wanted = place if watch is None else watch.matched
@@ -48,7 +48,7 @@ def on_subscribe(broker: BrokerState, connection: Connection, session: ClientSes
             problems.append(str(refused))
             broker.diary.denied(session.client_id, "subscription", refused.code, str(refused), now)
             continue
-        qos = min(int(asked.max_qos), broker.settings.limits.maximum_qos)
+        qos = min(int(asked.max_qos), connection.entrance.limits.maximum_qos)
         codes.append(qos)
         if verdict is not None and verdict.narrowed:
             problems.append(f"{asked.pattern[:80]!r}: {verdict.reason}")
@@ -125,9 +125,9 @@ def _place(broker: BrokerState, place: str, area: Area | None) -> Area:
         raise Refused(reason_codes.FILTER_INVALID, str(error)) from error
 
 
-def _judge(broker: BrokerState, session: ClientSession, pattern: str) -> Pattern:
+def _judge(connection: Connection, session: ClientSession, pattern: str) -> Pattern:
     """The parts of a valid filter."""
-    limits = broker.settings.limits
+    limits = connection.entrance.limits
     shown = repr(pattern[:80])
     parsed = parse_pattern(pattern, limits.maximum_levels)
     if parsed is None:

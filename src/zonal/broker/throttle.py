@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+from collections import OrderedDict
 
 OF_ADDRESS, OF_USER = 10, 50
 """Wrong passwords that an address and a user name have in hand."""
@@ -16,7 +17,7 @@ class Throttle:
     """Counts wrong passwords by address and user name; time passes when it is told."""
 
     def __init__(self) -> None:
-        self._wrong: dict[tuple[str, str], tuple[float, float]] = {}
+        self._wrong: OrderedDict[tuple[str, str], tuple[float, float]] = OrderedDict()
 
     def wrong(self, key: tuple[str, str], now: float) -> float:
         """How many wrong passwords count against an address or a name now."""
@@ -27,10 +28,10 @@ class Throttle:
         """A wrong password came."""
         for key in (("address", address), ("name", name)):
             count = self.wrong(key, now) + 1
-            self._wrong.pop(key, None)  # to the end: what was seen last is remembered longest
             self._wrong[key] = (count, now)
+            self._wrong.move_to_end(key)  # what was seen last is remembered longest
         while len(self._wrong) > REMEMBERED:
-            del self._wrong[next(iter(self._wrong))]
+            self._wrong.popitem(last=False)
 
     def allows(self, address: str, name: str, now: float) -> bool:
         """Whether another try is looked at."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import json
 import signal
 from pathlib import Path
@@ -91,7 +92,10 @@ def broker(
     ] = None,
     listener: Annotated[
         list[str] | None,
-        typer.Option(help="One more listener, as in mqtts://0.0.0.0:8883; repeatable."),
+        typer.Option(
+            help="One more listener, as in mqtts://0.0.0.0:8883, perhaps with its own "
+            "?passwords=FILE&rules=FILE&limit=NAME=VALUE; repeatable."
+        ),
     ] = None,
     metrics: Metrics = None,
     metrics_token: MetricsToken = None,
@@ -175,8 +179,18 @@ def broker(
             strict=strict,
         ),
     )
+    _collect_seldom()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(_serve(options, json_lines=json_lines))
+
+
+def _collect_seldom() -> None:
+    """Has the garbage collector look less often, and never at what is there from the start.
+
+    Hardly anything here is garbage that needs it, and to look at all sessions takes long.
+    """
+    gc.freeze()
+    gc.set_threshold(10_000, 20, 100)
 
 
 def _port(number: int) -> int | None:

@@ -219,6 +219,8 @@ EXTRAS = {
     "pipeline": "pipeline",
     "history": "pipeline",
     "replay": "pipeline",
+    "export": "pipeline",
+    "sql": "sql",
     "feed": "feeds",
     "attest": "trust",
     "keys": "trust",

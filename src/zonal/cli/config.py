@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 import zonal
-from zonal.cli.configuration import SectionReader, keys_of, known_sections, wrong_sections
 from zonal.cli.connection import JsonLines  # noqa: TC001 - typer reads the hints
+from zonal.cli.sections import SectionReader, keys_of, known_sections, wrong_sections
 from zonal.cli.shared import shared
 from zonal.errors import CommandError, ConfigurationError
 from zonal.runtime import SettingsFile, without_passwords

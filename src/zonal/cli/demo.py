@@ -27,6 +27,9 @@ def demo(
         str | None,
         typer.Option(help="Show this instead: KIND:SOURCE as of zonal feed, gtfs:https://…."),
     ] = None,
+    tiles: Annotated[
+        str, typer.Option(help="Streets under it: tiles at an address, or a PMTiles file.")
+    ] = "",
     table: Annotated[
         bool, typer.Option("--table", help="No map: a live table of who hears what, nothing else.")
     ] = False,
@@ -41,8 +44,9 @@ def demo(
     if feed is not None:
         from zonal.cli.demo_feed import demo_feed
 
-        demo_feed(feed, host, port, seconds, insecure=insecure)
+        demo_feed(feed, host, port, seconds, insecure=insecure, tiles=tiles)
         return
+    from zonal.cli.output import console
     from zonal.web.demo import Demo, DemoOptions
 
     options = DemoOptions(
@@ -55,6 +59,7 @@ def demo(
         pipeline=pipeline,
         spark=spark,
         insecure=insecure,
+        tiles=tiles,
     )
-    with Demo(options) as running:
+    with Demo(options, console()) as running:
         running.run()

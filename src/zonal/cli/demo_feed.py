@@ -22,9 +22,12 @@ _REPEAT_S = 5.0
 _ZOOM = 12
 
 
-def demo_feed(text: str, host: str, port: int, seconds: float | None, *, insecure: bool) -> None:
+def demo_feed(
+    text: str, host: str, port: int, seconds: float | None, *, insecure: bool, tiles: str
+) -> None:
     """Show `kind:source`, such as `gtfs:https://…`, on a map around the first thing it has."""
     from zonal.web import MapView, WebOptions, WebServer
+    from zonal.web.demo import port_or_any
 
     kind, _, source = text.partition(":")
     feed = feeds.FeedSource(kind, source)
@@ -40,13 +43,15 @@ def demo_feed(text: str, host: str, port: int, seconds: float | None, *, insecur
         latitude=first.place.lat,
         longitude=first.place.lon,
         zoom=_ZOOM,
+        tiles=tiles,
     )
+    options = WebOptions(host=host, port=port_or_any(port, host), insecure=insecure, view=view)
     with ExitStack() as stack:
         router = stack.enter_context(Router(["tcp/127.0.0.1:0"]))
         web, own = (
             stack.enter_context(connected(list(router.endpoints), "client")) for _ in range(2)
         )
-        server = WebServer(web, WebOptions(host=host, port=port, insecure=insecure, view=view))
+        server = WebServer(web, options)
         publisher = feeds.FeedPublisher(own, feed.topic, repeat_s=_REPEAT_S)
 
         def pump() -> None:
@@ -62,7 +67,8 @@ def demo_feed(text: str, host: str, port: int, seconds: float | None, *, insecur
         thread = threading.Thread(target=pump, name="zonal-feed")
         stack.enter_context(server)
         thread.start()
-        typer.echo(f"map      {server.url}\nrouter   {', '.join(router.endpoints)}")
+        typer.echo(f"router   {', '.join(router.endpoints)}")
+        typer.echo(f"open {server.url}   (stop with Ctrl-C)")
         try:
             threading.Event().wait(seconds)
         except KeyboardInterrupt:

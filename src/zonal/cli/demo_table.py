@@ -11,17 +11,19 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
 import zonal
+from zonal.cli.output import console
 from zonal.geo import Area, Box, Circle, Grid, Point, Polygon, destination
 from zonal.keys import BloomDomain, BloomEncoding, register_encoding
 from zonal.session import Router, Session, Subscriber
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from rich.console import Console
 
 DUOMO = Point(45.4642, 9.1900)
 NAVIGLI = Polygon(((45.44, 9.15), (45.44, 9.18), (45.455, 9.18), (45.455, 9.15), (45.44, 9.15)))
@@ -72,13 +74,13 @@ class TableRow:
 
 def demo_table(seconds: float | None = None) -> None:
     """Watch what each subscriber receives, and what the network spared it."""
-    console, stop, sent = Console(), threading.Event(), Counter[str]()
+    shown, stop, sent = console(), threading.Event(), Counter[str]()
     domain = BloomDomain("milano", Grid(CITY, rows=10, columns=10), probability=0.01)
     register_encoding(BloomEncoding(domain))
     walker = AirSensor(DUOMO, 60.0, 12.0)
     with contextlib.ExitStack() as stack:
         router = stack.enter_context(Router(["tcp/127.0.0.1:0"]))
-        console.print(f"Stock Zenoh router on {router.endpoints[0]}; Ctrl-C stops the demo.")
+        shown.print(f"Stock Zenoh router on {router.endpoints[0]}; Ctrl-C stops the demo.")
 
         def session(**options: object) -> Session:
             config = zonal.config("client", connect=router.endpoints)
@@ -96,9 +98,9 @@ def demo_table(seconds: float | None = None) -> None:
         thread = threading.Thread(target=_publish, args=(session(), walker, sent, stop))
         thread.start()
         try:
-            _watch(console, rows, sent, math.inf if seconds is None else seconds)
+            _watch(shown, rows, sent, math.inf if seconds is None else seconds)
         except KeyboardInterrupt:
-            console.print("stopping")
+            shown.print("stopping")
         finally:
             stop.set()
             thread.join()
@@ -130,9 +132,9 @@ def _publish(
         number += 1
 
 
-def _watch(console: Console, rows: list[TableRow], sent: Counter[str], seconds: float) -> None:
+def _watch(shown: Console, rows: list[TableRow], sent: Counter[str], seconds: float) -> None:
     started = time.monotonic()
-    with Live(console=console, refresh_per_second=4) as live:
+    with Live(console=shown, refresh_per_second=4) as live:
         while (elapsed := time.monotonic() - started) < seconds:
             live.update(_table(rows, sent, elapsed))
             time.sleep(0.25)

@@ -40,6 +40,7 @@ class Finding(NamedTuple):
 
 
 def doctor(
+    context: typer.Context,
     connect: Connect = LOCAL_ROUTER,
     certificate: Annotated[
         Path | None, typer.Option(help="TLS certificate (PEM) to look at, with its --key.")
@@ -51,8 +52,10 @@ def doctor(
 
     Ends with status 1 where something fails.
     """
+    source = context.get_parameter_source("connect")
+    is_asked = source is not None and source.name != "DEFAULT"
     failed = False
-    for finding in _findings(connect, certificate, key):
+    for finding in _findings(connect, certificate, key, is_asked=is_asked):
         failed |= finding.state == "fail"
         if json_lines:
             typer.echo(json.dumps(finding._asdict(), ensure_ascii=False))
@@ -63,7 +66,9 @@ def doctor(
     raise typer.Exit(int(failed))
 
 
-def _findings(connect: list[str], certificate: Path | None, key: Path | None) -> Iterator[Finding]:
+def _findings(
+    connect: list[str], certificate: Path | None, key: Path | None, *, is_asked: bool
+) -> Iterator[Finding]:
     said = f"{zonal.__version__} on Python {platform.python_version()}, {platform.platform()}"
     yield Finding("zonal", "ok", said)
     yield from map(_extra, _EXTRAS)
@@ -71,7 +76,7 @@ def _findings(connect: list[str], certificate: Path | None, key: Path | None) ->
     for port, command in _PORTS.items():
         yield _port(port, command)
     for endpoint in connect:
-        yield _router(endpoint)
+        yield _router(endpoint, is_asked=is_asked)
     if certificate is not None or key is not None:
         yield from _certificate(certificate, key)
 
@@ -132,15 +137,17 @@ def _port(number: int, command: str) -> Finding:
     return Finding(f"port {number}", "ok", f"free for {command}")
 
 
-def _router(endpoint: str) -> Finding:
+def _router(endpoint: str, *, is_asked: bool) -> Finding:
+    """How a router is; one that nobody named need not be there."""
     patience = {"connect/timeout_ms": _PATIENCE_MS}
     try:
         with connected([endpoint], "client", settings=patience) as session:
             replies = list(session.get("@/*/router", timeout=_PATIENCE_MS / 1000))
     except ZonalError as error:
-        return Finding(
-            f"router {endpoint}", "fail", str(error), "zonal router, or another --connect"
-        )
+        if is_asked:
+            remedy = "zonal router, or another --connect"
+            return Finding(f"router {endpoint}", "fail", str(error), remedy)
+        return Finding(f"router {endpoint}", "note", "none is running here", "zonal router")
     versions = ", ".join(str(json.loads(reply.payload.to_bytes())["version"]) for reply in replies)
     told = f"Zenoh {versions}" if versions else "connected; its admin space does not answer"
     return Finding(f"router {endpoint}", "ok", told)

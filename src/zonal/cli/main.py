@@ -13,7 +13,9 @@ from zonal.cli.commands import command_names, load_command, missing_extra
 from zonal.cli.completion import prepare_completion
 from zonal.cli.examples import epilog_of
 from zonal.cli.shared import add_shared, begin_command
-from zonal.errors import CommandError, ZonalError
+from zonal.errors import CommandError, PositionError, ZonalError
+
+_NO_POSITION = "a position is needed: say where we are with --position, or name the place itself"
 
 
 class _Commands(TyperGroup):
@@ -26,7 +28,8 @@ class _Commands(TyperGroup):
         try:
             return super().main(*args, **options)
         except ZonalError as error:
-            typer.secho(f"zonal: {error}", fg=typer.colors.RED, err=True)
+            said = _NO_POSITION if isinstance(error, PositionError) else error
+            typer.secho(f"zonal: {said}", fg=typer.colors.RED, err=True)
             sys.exit(1)
 
     def invoke(self, ctx: Any) -> Any:

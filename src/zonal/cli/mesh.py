@@ -30,7 +30,7 @@ from zonal.cli.connection import (
 from zonal.cli.key_files import read_mesh_key, write_private
 from zonal.cli.mesh_picture import live_picture, status_lines
 from zonal.cli.notation import given, parse_area, parse_point
-from zonal.cli.output import json_of, line_of, payload_text
+from zonal.cli.output import console, json_of, line_of, payload_text
 from zonal.cli.pub import messages
 from zonal.cli.stopping import stop_event
 
@@ -245,12 +245,12 @@ def gateway(
 
 def _watch(client: mesh.DoorClient, deadline: float, *, json_lines: bool) -> None:
     """Show the node once a second: in place, or as a JSON object a line."""
-    from rich.console import Console
     from rich.live import Live
 
     stop, before = stop_event(), None
-    console = Console(quiet=json_lines)
-    with Live(console=console, auto_refresh=False, screen=console.is_terminal) as live:
+    shown = console()
+    shown.quiet = json_lines
+    with Live(console=shown, auto_refresh=False, screen=shown.is_terminal) as live:
         while True:
             found = client.status()
             if json_lines:

@@ -1,10 +1,12 @@
-"""Samples as lines of standard output: for people, or as JSON."""
+"""What commands print: samples as lines, for people or as JSON; progress on a terminal."""
 
 from __future__ import annotations
 
 import base64
 import json
 from contextlib import contextmanager
+from math import inf
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -23,17 +25,29 @@ from zonal.session import NearSample, rfc3339
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from threading import Event
 
     from zonal.geo import Area, Point
     from zonal.session import Sample
 
 _ANY_WIDTH = 100_000
+_REPORT_S = 1.0
 
 
 def console(*, stderr: bool = False) -> Console:
     """Where tables go; as wide as the terminal, and never wrapped where there is none."""
     made = Console(stderr=stderr)
     return made if made.is_terminal else Console(stderr=stderr, width=_ANY_WIDTH)
+
+
+def report_until(
+    stop: Event, console: Console, tell: Callable[[], str], *, seconds: float | None = None
+) -> None:
+    """Show a line that is told anew each second, until `stop` is set or the time is over."""
+    end = inf if seconds is None else monotonic() + seconds
+    with console.status("waiting for messages") as status:
+        while not stop.wait(min(_REPORT_S, max(0.0, end - monotonic()))) and monotonic() < end:
+            status.update(tell())
 
 
 @contextmanager

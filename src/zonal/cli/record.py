@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
@@ -22,14 +21,12 @@ from zonal.cli.connection import (
     metrics_served,
 )
 from zonal.cli.notation import given, parse_area
-from zonal.cli.output import console
+from zonal.cli.output import console, report_until
 from zonal.cli.stopping import stop_event
 from zonal.runtime import counted
 
 if TYPE_CHECKING:
     from zonal.pipeline import Recorder
-
-_REPORT_S = 1.0
 
 
 def record(
@@ -68,25 +65,14 @@ def record(
         None if max_size is None else int(max_size * 1e9),
     )
     stop = stop_event()
-    end = None if seconds is None else time.monotonic() + seconds
     overflow = Overflow.DROP_NEWEST if drop else Overflow.BLOCK
     plan = RecorderPlan(flush_s=flush, name=name, retention=retention, overflow=overflow)
     with connected(connect, mode) as session:  # noqa: SIM117 - the session closes last
         with Recorder(session, log, topics or ["**"], area=wanted, plan=plan) as recorder:
             start = recorder.log.next_offset()
-            progress.print(f"recording into {log} from offset {start}", soft_wrap=True)
-            with (
-                metrics_served(metrics, metrics_token, lambda: _page(recorder), insecure=insecure),
-                progress.status("waiting for messages") as status,
-            ):
-                while not stop.wait(_REPORT_S) and (end is None or time.monotonic() < end):
-                    told = recorder.counters
-                    status.update(
-                        f"{told.written:,} written in {told.commits:,} commits, "
-                        f"{told.waiting:,} waiting, {told.doubles:,} doubles, "
-                        f"{told.overflowed:,} overflowed"
-                        + (f"; {recorder.last_error}" if recorder.last_error else "")
-                    )
+            progress.print(f"recording into {log} from offset {start}")
+            with metrics_served(metrics, metrics_token, lambda: _page(recorder), insecure=insecure):
+                report_until(stop, progress, lambda: _state(recorder), seconds=seconds)
     told = recorder.counters
     if json_lines:
         typer.echo(json.dumps({**asdict(told), "next_offset": recorder.log.next_offset()}))
@@ -101,4 +87,13 @@ def _page(recorder: Recorder) -> str:
     told = recorder.counters
     return counted(
         "zonal_recorder", told, waiting=told.waiting, next_offset=recorder.log.next_offset()
+    )
+
+
+def _state(recorder: Recorder) -> str:
+    told = recorder.counters
+    return (
+        f"{told.written:,} written in {told.commits:,} commits, {told.waiting:,} waiting, "
+        f"{told.doubles:,} doubles, {told.overflowed:,} overflowed"
+        + (f"; {recorder.last_error}" if recorder.last_error else "")
     )

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+import zenoh
 
 from zonal.cli.connection import JsonLines  # noqa: TC001  (typer reads the annotations)
 from zonal.cli.notation import AREA_HELP, given, parse_area, parse_point
@@ -20,6 +21,10 @@ app = typer.Typer(help="Check rules by place, explain and compile them.", no_arg
 RULES = Path("rules.toml")
 _FILE = typer.Argument(help="The rules.")
 _NOBODY = "anonymous"
+_NOT_OVER_ZENOH = (
+    "not at a Zenoh router: wildcards of Zenoh stand for no level that begins with '@', so a rule "
+    "has to name it"
+)
 
 
 @app.command()
@@ -100,14 +105,18 @@ def explain(
         raise CommandError("a message has a place (--at) and a fence (--to), no --area")
     if act is not Action.PUBLISH and to is not None:
         raise CommandError("--to is the fence of a message: it is for publish")
+    known, name = read_rules(rules), None if user == _NOBODY else user
     verdict = _decided(
-        read_rules(rules), None if user == _NOBODY else user, act, topic,
+        known, name, act, topic,
         given(at, parse_point), given(area or to, parse_area), given(position, parse_point), client,
     )  # fmt: skip
+    note = _NOT_OVER_ZENOH if verdict.allowed and _is_hidden(known, name, act, topic) else None
     if json_lines:
-        typer.echo(json.dumps(_as_json(verdict)))
+        typer.echo(json.dumps({**_as_json(verdict), "note": note}))
     else:
         _tell(verdict)
+        if note is not None:
+            typer.echo(note)
     if not verdict.allowed:
         raise typer.Exit(1)
 
@@ -124,6 +133,24 @@ def _decided(
         )
     ask = rules.may_hear if action is Action.SUBSCRIBE else rules.may_ask
     return ask(user, topic, area, position=position, client=client)
+
+
+def _is_hidden(rules: Rules, user: str | None, action: Action, topic: str) -> bool:
+    """Whether wildcards of rules stand for a topic over MQTT and REST, but not over Zenoh."""
+    if not any(level.startswith("@") for level in topic.split("/")):
+        return False
+    asked = _key_expression(topic)
+    return not any(
+        _key_expression(each).includes(asked)
+        for rule in rules.of(user, action)
+        if rule.allows
+        for each in rule.topics
+    )
+
+
+def _key_expression(topic: str) -> zenoh.KeyExpr:
+    words = {"+": "*", "#": "**"}
+    return zenoh.KeyExpr.autocanonize("/".join(words.get(each, each) for each in topic.split("/")))
 
 
 def _tell(verdict: Verdict) -> None:

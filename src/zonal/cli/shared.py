@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 import typer
 
-from zonal.cli.configuration import defaults_of, find_file
+from zonal.cli.sections import defaults_of, find_file
 from zonal.runtime import LOG_FORMATS, LOG_LEVELS, configure_logging
 from zonal.session import Security
 

@@ -20,10 +20,9 @@ from zonal.cli.connection import (
     metrics_served,
 )
 from zonal.cli.notation import given, parse_area
+from zonal.cli.output import console, report_until
 from zonal.cli.stopping import stop_event
 from zonal.runtime import counted
-
-_REPORT_S = 1.0
 
 
 def store(
@@ -48,30 +47,26 @@ def store(
     json_lines: JsonLines = False,
 ) -> None:
     """Keep the newest value of each thing and answer `zonal get`, until Ctrl-C."""
-    from rich.console import Console
-
     from zonal.store import Store
 
-    console = Console(stderr=True)
+    progress, stop = console(stderr=True), stop_event()
     wanted = given(area, parse_area)
-    stop = stop_event()
     with connected(connect, mode) as session:  # noqa: SIM117 - the session closes last
         with Store(session, topics or ["**"], area=wanted, data=data, by=by, ttl_s=ttl) as newest:
-            console.print(f"keeping {len(newest):,} things in {data}", soft_wrap=True)
+            progress.print(f"keeping {len(newest):,} things in {data}")
 
             def page() -> str:
                 return counted("zonal_store", newest.counters, things=len(newest))
 
-            with (
-                metrics_served(metrics, metrics_token, page, insecure=insecure),
-                console.status("waiting for messages") as status,
-            ):
-                while not stop.wait(_REPORT_S):
-                    told = newest.counters
-                    status.update(
-                        f"{told.kept:,} values kept, {told.replies:,} replies to "
-                        f"{told.asked:,} questions, {told.overflowed:,} overflowed"
-                    )
+            def state() -> str:
+                told = newest.counters
+                return (
+                    f"{told.kept:,} values kept, {told.replies:,} replies to "
+                    f"{told.asked:,} questions, {told.overflowed:,} overflowed"
+                )
+
+            with metrics_served(metrics, metrics_token, page, insecure=insecure):
+                report_until(stop, progress, state)
             kept = len(newest)
     end = {"things": kept, "data": data}
     typer.echo(json.dumps(end) if json_lines else f"{kept} things are kept in {data}")

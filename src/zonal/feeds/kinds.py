@@ -16,6 +16,7 @@ from zonal.feeds.moving import read_aircraft, read_ships
 from zonal.feeds.owntracks import listen_owntracks
 from zonal.feeds.polite import PoliteSource
 from zonal.feeds.receiver import GPSD_WATCH, read_gpsd, read_nmea
+from zonal.runtime import check_port
 
 if TYPE_CHECKING:
     import threading
@@ -127,6 +128,8 @@ def _of_whole(
         good = False
         while not stop.is_set():
             polled = polite.poll()
+            if polled.said and feed.once:
+                raise FeedError(f"{source}: {polled.said}")
             if polled.said:
                 tell(f"{source}: {polled.said}; again in {polled.wait_s:.0f} s")
             if polled.data is not None:
@@ -137,7 +140,7 @@ def _of_whole(
                     if not good:
                         raise
                     tell(str(error))
-            if feed.once and (good or not polled.said):
+            if feed.once:
                 return
             stop.wait(polled.wait_s)
 
@@ -206,7 +209,7 @@ def _lines_of_host(source: str, greeting: bytes, stop: threading.Event) -> Itera
 
     host, _, port = source.rpartition(":")
     try:
-        with socket.create_connection((host, int(port)), _CONNECT_S) as connection:
+        with socket.create_connection((host, check_port(port)), _CONNECT_S) as connection:
             connection.sendall(greeting)
             connection.settimeout(_LOOK_S)
             rest = b""

@@ -76,19 +76,29 @@ class ReceiverPosition:
     """A receiver as the position of a session: `zonal.open(position=ReceiverPosition(fixes))`.
 
     The fixes are read in a thread of their own; the last one is where we are. Before the first
-    one `PositionError` says so.
+    one `PositionError` says so; `wait` waits for it.
     """
 
     def __init__(self, fixes: Iterable[Observation]) -> None:
         self._last: Point | None = None
+        self._known = threading.Event()
         self._thread = threading.Thread(
             target=self._read, args=(fixes,), name="zonal-receiver", daemon=True
         )
         self._thread.start()
 
     def _read(self, fixes: Iterable[Observation]) -> None:
-        for fix in fixes:
-            self._last = fix.place
+        try:
+            for fix in fixes:
+                self._last = fix.place
+                self._known.set()
+        finally:
+            self._known.set()  # nobody waits for a receiver that is gone
+
+    def wait(self, timeout_s: float | None = None) -> Point:
+        """The first fix, once there is one; `PositionError` if there is none in that time."""
+        self._known.wait(timeout_s)
+        return self()
 
     def __call__(self) -> Point:
         """Where the receiver is."""

@@ -220,7 +220,7 @@ def area_from_planar(planar: shapely.Geometry) -> Area:
 
 def _polygon_of_planar(planar: shapely.Geometry) -> Polygon:
     rings = [
-        tuple((lat, lon) for lon, lat in shapely.get_coordinates(ring).tolist())
+        shapely.get_coordinates(ring)[:, ::-1].tolist()  # latitude first
         for ring in (planar.exterior, *planar.interiors)
     ]
     return Polygon(rings[0], tuple(rings[1:]))

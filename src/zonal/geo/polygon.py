@@ -98,9 +98,10 @@ class Polygon(_FigureArea):
     _hash: int = field(init=False, repr=False, compare=False, default=0)
 
     def __post_init__(self) -> None:
-        shell = _ring(self.shell, "shell")
-        holes = tuple(_ring(hole, f"hole {number}") for number, hole in enumerate(self.holes, 1))
-        planar = shapely.Polygon(_lon_lat(shell), [_lon_lat(hole) for hole in holes])
+        shell, outline = _ring(self.shell, "shell")
+        inner = [_ring(hole, f"hole {number}") for number, hole in enumerate(self.holes, 1)]
+        holes = tuple(hole for hole, _ in inner)
+        planar = shapely.polygons(outline, [cut for _, cut in inner] or None)
         _check_valid(planar)
         object.__setattr__(self, "shell", shell)
         object.__setattr__(self, "holes", holes)
@@ -205,7 +206,10 @@ def _vertices(polygons: Sequence[Polygon]) -> int:
     return sum(len(ring) for polygon in polygons for ring in polygon.rings)
 
 
-def _ring(vertices: Iterable[Point | Sequence[float]], name: str) -> Ring:
+def _ring(
+    vertices: Iterable[Point | Sequence[float]], name: str
+) -> tuple[Ring, shapely.LinearRing]:
+    """The ring of these vertices, closed, also as shapely has it."""
     try:
         ring = tuple((float(lat), float(lon)) for lat, lon in vertices)
     except (TypeError, ValueError, OverflowError) as error:
@@ -216,7 +220,8 @@ def _ring(vertices: Iterable[Point | Sequence[float]], name: str) -> Ring:
         ring += ring[:1]
     if len(ring) < 4:
         raise GeometryError(f"{name}: a ring needs at least 3 corners, not {max(len(ring) - 1, 0)}")
-    lats, lons = np.array(ring).T
+    corners = np.array(ring)
+    lats, lons = corners.T
     if not (np.abs(lats) <= 90.0).all():
         raise GeometryError(f"{name}: latitudes (which come first) must be between -90 and 90")
     if not (np.abs(lons) <= 360.0).all() or lons.max() - lons.min() > 360.0:
@@ -224,11 +229,7 @@ def _ring(vertices: Iterable[Point | Sequence[float]], name: str) -> Ring:
             f"{name}: longitudes must be between -180 and 180 degrees, or go on to ±360 where the "
             "polygon crosses the antimeridian, and span at most 360 degrees"
         )
-    return ring
-
-
-def _lon_lat(ring: Ring) -> list[tuple[float, float]]:
-    return [(lon, lat) for lat, lon in ring]
+    return ring, shapely.linearrings(corners[:, ::-1])
 
 
 def _check_valid(planar: shapely.Geometry) -> None:

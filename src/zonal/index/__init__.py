@@ -1,5 +1,6 @@
 """Which subscriptions want this message? A topic tree and a raster answer."""
 
+from zonal.index.chunks import sequences_meet
 from zonal.index.fences import Fences
 from zonal.index.filters import Syntax, TopicFilter, read_filter, split_share
 from zonal.index.interest import CoverChange, InterestCover
@@ -18,5 +19,6 @@ __all__ = [
     "TopicFilter",
     "TopicTree",
     "read_filter",
+    "sequences_meet",
     "split_share",
 ]

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import operator
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
 FREE = "$*"
 _NOT_IN_A_KEY = frozenset("$*?#")
 
@@ -45,7 +51,7 @@ def meet(a: str, b: str) -> bool:
         return covers(b, a)
     if not is_wild(b):
         return covers(a, b)
-    return a == b or "*" in (a, b) or _patterns_meet(_symbols(a), _symbols(b))
+    return a == b or "*" in (a, b) or sequences_meet(_symbols(a), _symbols(b), FREE, operator.eq)
 
 
 def covers(expression: str, chunk: str) -> bool:
@@ -65,33 +71,37 @@ def _symbols(pattern: str) -> tuple[str, ...]:
     return tuple(symbols)
 
 
-def _patterns_meet(a: tuple[str, ...], b: tuple[str, ...]) -> bool:
-    """Whether two patterns have a common chunk: reachability over pairs of positions."""
+def sequences_meet(
+    a: Sequence[str], b: Sequence[str], free: str, meet: Callable[[str, str], bool]
+) -> bool:
+    """Whether two patterns have a sequence in common: reachability over pairs of positions.
+
+    Args:
+        a: a pattern, symbol by symbol.
+        b: another.
+        free: the symbol that stands for any number of others (none, too).
+        meet: whether two symbols, neither of them `free`, stand for a common one.
+    """
     todo = [(0, 0)]
     seen = set(todo)
     while todo:
         i, j = todo.pop()
         if i == len(a) and j == len(b):
             return True
-        for pair in _next_pairs(a, b, i, j):
-            if pair not in seen:
-                seen.add(pair)
-                todo.append(pair)
+        here = a[i] if i < len(a) else None
+        there = b[j] if j < len(b) else None
+        pairs: list[tuple[int, int]] = []
+        if here == free:
+            pairs += [(i + 1, j)] + ([(i, j + 1)] if there is not None else [])
+        if there == free:
+            pairs += [(i, j + 1)] + ([(i + 1, j)] if here is not None else [])
+        if (
+            here is not None
+            and there is not None
+            and free not in (here, there)
+            and meet(here, there)
+        ):
+            pairs.append((i + 1, j + 1))
+        todo += (pair for pair in pairs if pair not in seen)
+        seen.update(pairs)
     return False
-
-
-def _next_pairs(a: tuple[str, ...], b: tuple[str, ...], i: int, j: int) -> list[tuple[int, int]]:
-    here = a[i] if i < len(a) else None
-    there = b[j] if j < len(b) else None
-    pairs: list[tuple[int, int]] = []
-    if here == FREE:
-        pairs.append((i + 1, j))
-        if there is not None:
-            pairs.append((i, j + 1))
-    if there == FREE:
-        pairs.append((i, j + 1))
-        if here is not None:
-            pairs.append((i + 1, j))
-    if here is not None and here == there:
-        pairs.append((i + 1, j + 1))
-    return pairs

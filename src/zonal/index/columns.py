@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 Numbers = tuple[float, float, float, float]
 Rows = np.ndarray[tuple[int], np.dtype[np.intp]]
 
-FEW = 16
+FEW = 32
 """Up to here the geofences of a field are tested in a loop."""
 
 MANY = 512

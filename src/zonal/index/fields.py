@@ -5,8 +5,11 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from zonal.geo import Area, Box, Circle
-from zonal.index.columns import Boxes, Circles
+import numpy as np
+import shapely
+
+from zonal.geo import Area, Box, Circle, MultiPolygon, Polygon
+from zonal.index.columns import Boxes, Circles, Polygons
 from zonal.index.figures import HAIR, Figure, circle_reaches
 
 if TYPE_CHECKING:
@@ -51,6 +54,8 @@ def fields_of(area: Area, figure: Figure, granularity: float) -> tuple[int, ...]
             if high - low == 1 == right - left:
                 return _four_fields(figure, granularity, low, left)
             return _fields_of_small_circle(figure, granularity, low, left, high, right)
+    if isinstance(area, Polygon | MultiPolygon) and kind is Polygons:
+        return _fields_of_polygon(area, figure, granularity)
     return tuple(dict.fromkeys(_fields_one_by_one(area, figure, granularity)))
 
 
@@ -123,6 +128,18 @@ def _rows(figure: Figure, granularity: float) -> range:
     last = math.ceil(90.0 * granularity) - 1
     south, north = math.floor(figure.south * granularity), math.floor(figure.north * granularity)
     return range(south, min(north, last) + 1)
+
+
+def _fields_of_polygon(
+    area: Polygon | MultiPolygon, figure: Figure, granularity: float
+) -> tuple[int, ...]:
+    """The fields that a polygon away from the seams meets, by one question for all in its box."""
+    side, (span,) = 1.0 / granularity, _columns(figure, granularity)
+    rows, columns = np.meshgrid(_rows(figure, granularity), span, indexing="ij")
+    south, west = rows * side - HAIR, columns * side - HAIR
+    boxes = shapely.box(west, south, west + side + 2 * HAIR, south + side + 2 * HAIR)
+    keys = (rows + _OFFSET << _ROW_SHIFT) + columns + _OFFSET
+    return tuple(keys[shapely.intersects(area.planar, boxes)].tolist())
 
 
 def _fields_one_by_one(area: Area, figure: Figure, granularity: float) -> Iterator[int]:

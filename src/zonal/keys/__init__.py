@@ -30,7 +30,7 @@ from zonal.keys.encoding import (
     blurred,
     refine,
 )
-from zonal.keys.fence import EVERY_FENCE, fence_expressions, fences_at
+from zonal.keys.fence import EVERY_FENCE, FENCE_CELLS, fence_expressions, fences_at
 from zonal.keys.grammar import (
     LONGEST_TOPIC,
     MAX_TOPIC_CHUNKS,
@@ -63,6 +63,7 @@ from zonal.keys.registry import (
 __all__ = [
     "DEFAULT_MAX_EXPRESSIONS",
     "EVERY_FENCE",
+    "FENCE_CELLS",
     "LONGEST_TOPIC",
     "MAX_TOPIC_CHUNKS",
     "POINT_SIZES",

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from zonal.errors import LocationKeyError, TopicError
 from zonal.keys.compact_point import exact_chunk, read_exact_chunk
 from zonal.keys.encoding import DEFAULT_MAX_EXPRESSIONS, Encoding, Place, Role
-from zonal.keys.fence import fence_expressions
+from zonal.keys.fence import FENCE_CELLS, fence_expressions
 from zonal.keys.marks import EXACT_MARK, FENCE_CHUNK
 from zonal.keys.topic import check_chunks
 
@@ -70,6 +70,7 @@ def message_keys(
     fence: Area | None,
     encoding: Encoding,
     announced: Iterable[str] = (),
+    fence_cells: int = FENCE_CELLS,
 ) -> tuple[str, ...]:
     """What a message from a place to a fence is put under: once under each of these keys.
 
@@ -78,7 +79,8 @@ def message_keys(
     a message with a place goes to the `announced` expressions whose area holds it; without any,
     nobody wants it and there are no keys.
 
-    There are at most `MAX_PUTS` keys: beyond, a fence gets fewer and larger cells, and announced
+    A fence has at most `fence_cells` cells: the fewer, the larger. There are at most `MAX_PUTS`
+    keys: beyond, a fence gets fewer and larger cells, and announced
     areas one key that all of them intersect. A `LocationKeyError` where the blurred place alone
     has more.
     """
@@ -88,7 +90,7 @@ def message_keys(
         keys = [f"{topic}/{expression}" for expression in _places(place, encoding, announced)]
     if fence is None or not keys:
         return tuple(keys)
-    fences = fence_expressions(fence, MAX_PUTS // len(keys))
+    fences = fence_expressions(fence, min(fence_cells, MAX_PUTS // len(keys)))
     return tuple(f"{key}/{to}" for key in keys for to in fences)
 
 

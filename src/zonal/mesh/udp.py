@@ -13,6 +13,7 @@ from zonal.errors import MeshError, PacketError
 from zonal.mesh.lock import Unlocked
 from zonal.mesh.packets import ON_AIR_LEVELS, Beacon, Deliver, Effect, LinkReport, Send, View
 from zonal.mesh.wire import MAX_NUMBER, WIRE
+from zonal.runtime import check_port
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -68,7 +69,7 @@ def parse_peer(text: str) -> tuple[int, Address]:
     name, _, place = text.partition("=")
     host, _, port = place.rpartition(":")
     try:
-        return int(name), (host or "127.0.0.1", int(port))
+        return int(name), (host or "127.0.0.1", check_port(port))
     except ValueError as error:
         raise MeshError(f"{text!r} is no peer; right would be 7=127.0.0.1:4007") from error
 

@@ -36,7 +36,7 @@ from zonal.pipeline.delta import (
     storage_options,
     url_of,
 )
-from zonal.pipeline.recorded_numbers import LAST_NUMBER, RecordedNumbers
+from zonal.pipeline.recorded_numbers import LAST_NUMBER, MAX_SOURCES, RecordedNumbers
 from zonal.pipeline.schema import BRONZE_SCHEMA, LOG_COLUMNS, LOG_SCHEMA, MESSAGE_SCHEMA
 
 if TYPE_CHECKING:
@@ -265,7 +265,7 @@ def _app_id(recorder: str) -> str:
 
 def _numbers_in(table: DeltaTable) -> RecordedNumbers:
     """What was recorded already, by whichever recorder."""
-    numbers = RecordedNumbers()
+    numbers = RecordedNumbers(most=MAX_SOURCES)
     scanner = table.to_pyarrow_dataset().scanner(columns=["source", "sequence"])
     for batch in scanner.to_batches():
         numbers.merge_columns(batch.column(0), batch.column(1))

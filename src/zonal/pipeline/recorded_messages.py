@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from zonal.pipeline.recorded_numbers import RecordedNumbers
+    from zonal.pipeline.rows import MessageColumns
 
 REMEMBERED = 65_536
 """Messages of which more is known than the number; at most twice as many."""
@@ -43,17 +44,28 @@ class RecordedMessages:
         for source, sequence, stamp in stamped:
             self._remember(hash((source, sequence)), (stamp, None))
 
-    def add(self, source: str, sequence: int, stamp: str | None, content: int) -> bool:
-        """Remember a message; False where it is there already.
+    def add(self, messages: MessageColumns) -> list[bool]:
+        """Remember messages; tells of each whether it is new.
 
-        One whose number is a time stamp is not remembered (see `RecordedNumbers`).
+        One without a number, or whose number is a time stamp, is new and not remembered (see
+        `RecordedNumbers`).
         """
-        if sequence > LAST_NUMBER:
-            return True
-        name, claim = hash((source, sequence)), (stamp, content)
-        if self._numbers.add(source, sequence):
-            self._remember(name, claim)
-            return True
+        add, remember = self._numbers.add, self._remember
+        are_new = []
+        for source, sequence, stamp, content in zip(
+            messages.source, messages.sequence, messages.stamp, messages.contents(), strict=True
+        ):
+            if source is None or sequence is None or sequence > LAST_NUMBER:
+                are_new.append(True)
+            elif add(source, sequence):
+                remember(hash((source, sequence)), (stamp, content))
+                are_new.append(True)
+            else:
+                are_new.append(self._is_another(hash((source, sequence)), (stamp, content)))
+        return are_new
+
+    def _is_another(self, name: int, claim: Claim) -> bool:
+        """Whether a message of a known number is none of those that had it."""
         first = self._first.get(name) or self._older.get(name)
         further = self._further.get(name, ())
         if first is None or any(_is_same(known, claim) for known in (first, *further)):

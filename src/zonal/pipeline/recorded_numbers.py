@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_right
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,8 @@ Ranges = list[list[int]]
 """Sorted, disjoint, never touching ranges, both ends included: `[[0, 41], [43, 43]]`."""
 
 MAX_RANGES = 10_000
+MAX_SOURCES = 100_000
+"""How many sources a recorder knows at least; one costs some 400 bytes."""
 LAST_NUMBER = 2**32 - 1
 """What is beyond is a time stamp (see `zonal.session.Source`)."""
 
@@ -25,11 +28,16 @@ class RecordedNumbers:
     """Sequence numbers per source, kept as ranges: a source without gaps costs two numbers.
 
     A source of which only a part is recorded leaves many gaps. Of each source the newest
-    MAX_RANGES are kept apart; numbers in older gaps count as known.
+    MAX_RANGES are kept apart; numbers in older gaps count as known. With `most`, some `most` to
+    twice as many sources are known, those that were heard last: anybody can claim new ones.
     """
 
-    def __init__(self, ranges: Mapping[str, Ranges] | None = None) -> None:
+    def __init__(
+        self, ranges: Mapping[str, Ranges] | None = None, *, most: int | None = None
+    ) -> None:
         self._ranges: dict[str, Ranges] = {}
+        self._older: dict[str, Ranges] = {}
+        self._most = math.inf if most is None else most
         if ranges:
             self.merge(ranges)
 
@@ -41,9 +49,9 @@ class RecordedNumbers:
         """
         if sequence > LAST_NUMBER:
             return True
-        ranges = self._ranges.get(source)
-        if ranges is None:
-            self._ranges[source] = [[sequence, sequence]]
+        ranges = self._ranges.get(source) or self._found(source)
+        if not ranges:
+            ranges.append([sequence, sequence])
             return True
         last = ranges[-1]
         if sequence == last[1] + 1:  # the common case: the next one of its source
@@ -57,7 +65,7 @@ class RecordedNumbers:
     def merge(self, ranges: Mapping[str, Iterable[Iterable[int]]]) -> None:
         """Remember everything that another memory knew."""
         for source, pairs in ranges.items():
-            mine = self._ranges.setdefault(source, [])
+            mine = self._found(source)
             for low, high in pairs:
                 _insert(mine, low, high)
 
@@ -75,28 +83,38 @@ class RecordedNumbers:
             starts, ends = [0, *steps], [*(steps - 1), len(codes) - 1]
             known = names.dictionary.to_pylist()
             for first, last in zip(starts, ends, strict=True):
-                mine = self._ranges.setdefault(known[codes[first]], [])
+                mine = self._found(known[codes[first]])
                 _insert(mine, int(numbers[first]), int(numbers[last]))
 
     def meets(self, other: RecordedNumbers) -> bool:
         """Whether a number is known to both."""
         return any(
             low <= mine_high and mine_low <= high
-            for source, pairs in other._ranges.items()
+            for source, pairs in other.to_dict().items()
             for low, high in pairs
             for mine_low, mine_high in self._near(source, low, high)
         )
 
     def _near(self, source: str, low: int, high: int) -> Ranges:
         """The ranges that begin before `high` and may reach to `low`."""
-        ranges = self._ranges.get(source, [])
+        ranges = self._ranges.get(source) or self._older.get(source, [])
         start = bisect_right(ranges, low, key=lambda pair: pair[0]) - 1
         stop = bisect_right(ranges, high, key=lambda pair: pair[0])
         return ranges[max(start, 0) : stop]
 
     def to_dict(self) -> dict[str, Ranges]:
         """The ranges per source, ready for JSON."""
-        return {source: [list(pair) for pair in pairs] for source, pairs in self._ranges.items()}
+        every = self._older | self._ranges
+        return {source: [list(pair) for pair in pairs] for source, pairs in every.items()}
+
+    def _found(self, source: str) -> Ranges:
+        """The ranges of a source, which counts as heard now; empty ones of a new source."""
+        ranges = self._ranges.get(source)
+        if ranges is None:
+            if len(self._ranges) >= self._most:
+                self._older, self._ranges = self._ranges, {}
+            ranges = self._ranges[source] = self._older.pop(source, [])
+        return ranges
 
 
 def _insert(ranges: Ranges, low: int, high: int) -> bool:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Self
 from zonal.errors import AttachmentError, LogError
 from zonal.pipeline.log import DEFAULT_RECORDER, LogWriter, Retention
 from zonal.pipeline.recorded_messages import RecordedMessages
-from zonal.pipeline.rows import MessageRow, row_of, rows_to_table
+from zonal.pipeline.rows import MessageColumns, columns_of
 from zonal.session import Overflow, PastMessages, Recovery
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ _ROW_BYTES = 100
 # Messages that are taken over at a time: a lock for each would cost more than the message.
 _CHUNK = 1024
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.05, 5.0
+_NONE = MessageColumns.empty()
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,8 @@ class RecorderPlan:
     commit_bytes: int = 64 * 1024 * 1024
     buffer_rows: int = 250_000
     """Messages in memory, at most; beyond it the subscriber's mailbox fills, then overflows."""
+    buffer_bytes: int = 256 * 1024 * 1024
+    """And bytes of theirs, about; whatever their size, a thousand are taken at a time."""
     mailbox: int = 250_000
     overflow: Overflow = Overflow.BLOCK
     """What happens when the mailbox is full, too: by default publishers are held up."""
@@ -86,7 +89,7 @@ class Recorder:
         self.plan = plan or RecorderPlan()
         self.log = LogWriter(log, recorder=self.plan.name, retention=self.plan.retention)
         self._known = RecordedMessages(self.log.numbers, self.log.newest_stamps())
-        self._rows: list[MessageRow] = []
+        self._rows = MessageColumns.empty()
         self._bytes = 0
         self._reading = self._writing = 0
         self._changed = threading.Condition()
@@ -112,7 +115,7 @@ class Recorder:
         """What happened so far."""
         counted = [one.counters for one in self._subscribers]
         with self._changed:
-            waiting = self._reading + len(self._rows) + self._writing
+            waiting = self._reading + self._rows.rows + self._writing
             waiting += sum(one.waiting for one in counted)
             return RecorderCounters(
                 received=sum(one.received for one in counted),
@@ -181,49 +184,49 @@ class Recorder:
             for start in range(0, len(samples), _CHUNK):
                 self._take(self._rows_of(samples[start : start + _CHUNK]))
 
-    def _rows_of(self, samples: list[Sample]) -> list[MessageRow]:
-        rows = []
+    def _rows_of(self, samples: list[Sample]) -> MessageColumns:
+        try:
+            return columns_of(samples)
+        except AttachmentError:  # a source that cannot be read; the others go on
+            rows = MessageColumns.empty()
         for sample in samples:
             try:
-                rows.append(row_of(sample))
-            except AttachmentError:  # a source that cannot be read; the others go on
+                rows.extend(columns_of([sample]))
+            except AttachmentError:
                 with self._changed:
                     self._malformed += 1
                     self._reading -= 1
         return rows
 
-    def _take(self, rows: list[MessageRow]) -> None:
+    def _take(self, rows: MessageColumns) -> None:
         """Into the buffer, as room comes; the mailbox fills meanwhile, and counts what it drops."""
-        while rows:
+        while rows.rows:
             with self._changed:
                 self._changed.wait_for(self._has_room)
-                room = len(rows) if self._draining else self.plan.buffer_rows - len(self._rows)
-                new = [row for row in rows[:room] if self._is_new(row)]
-                self._rows += new
-                self._bytes += sum(len(row.payload) for row in new) + _ROW_BYTES * len(new)
-                self._doubles += len(rows[:room]) - len(new)
-                self._reading -= len(rows[:room])
+                room = rows.rows if self._draining else self.plan.buffer_rows - self._rows.rows
+                taken, rows = rows.split(room) if room < rows.rows else (rows, _NONE)
+                are_new = self._known.add(taken)
+                new = taken if all(are_new) else taken.where(are_new)
+                self._rows.extend(new)
+                self._bytes += new.weight + _ROW_BYTES * new.rows
+                self._doubles += taken.rows - new.rows
+                self._reading -= taken.rows
                 if self._is_full():
                     self._changed.notify_all()
-            rows = rows[room:]
 
     def _has_room(self) -> bool:
-        return self._draining or len(self._rows) < self.plan.buffer_rows
-
-    def _is_new(self, row: MessageRow) -> bool:
-        source, sequence = row.source, row.sequence
-        if source is None or sequence is None:
-            return True
-        return self._known.add(source, sequence, row.stamp, row.content)
+        plan = self.plan
+        has_room = self._rows.rows < plan.buffer_rows and self._bytes < plan.buffer_bytes
+        return self._draining or has_room
 
     def _is_full(self) -> bool:
         plan = self.plan
-        return len(self._rows) >= plan.commit_rows or self._bytes >= plan.commit_bytes
+        return self._rows.rows >= plan.commit_rows or self._bytes >= plan.commit_bytes
 
     def _write(self) -> None:
         while (rows := self._next_rows()) is not None:
-            if rows:
-                self._append(rows_to_table(rows))
+            if rows.rows:
+                self._append(rows.to_table())
             self._tell_of_drops()
 
     def _tell_of_drops(self) -> None:
@@ -244,14 +247,14 @@ class Recorder:
             except OSError as error:
                 _LOGGER.warning("the log is tidied later: %s", error)
 
-    def _next_rows(self) -> list[MessageRow] | None:
+    def _next_rows(self) -> MessageColumns | None:
         """What is to be written next, after at most flush_s; None when all is written."""
         with self._changed:
             self._changed.wait_for(lambda: self._closing or self._is_full(), self.plan.flush_s)
-            if self._closing and not self._rows:
+            if self._closing and not self._rows.rows:
                 return None
-            rows, self._rows, self._bytes = self._rows, [], 0
-            self._writing += len(rows)
+            rows, self._rows, self._bytes = self._rows, MessageColumns.empty(), 0
+            self._writing += rows.rows
             self._changed.notify_all()
             return rows
 

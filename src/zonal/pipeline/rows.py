@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 import time
-from typing import TYPE_CHECKING, NamedTuple
+from itertools import compress
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import zenoh
 
 from zonal.pipeline.cells import cell_ids
@@ -15,89 +18,146 @@ from zonal.pipeline.schema import MESSAGE_SCHEMA
 from zonal.pipeline.shapes import area_to_columns
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     from zonal.session import Sample
 
-Identity = tuple[str | None, int | None]
+_LAST = 2**63 - 1
+_ZENOH, _PLACE, _KEY = attrgetter("zenoh"), attrgetter("location"), attrgetter("key")
+_PUT = zenoh.SampleKind.PUT
 
 
-class MessageRow(NamedTuple):
-    """One message, before it has an offset; the order is that of the columns."""
+class MessageColumns(NamedTuple):
+    """Messages before they have offsets, a list for each column.
 
-    topic: str
-    latitude: float
-    longitude: float
-    geofence: bytes | None
-    geofence_radius_m: float | None
-    payload: bytes
-    encoding: str
-    kind: str
-    stamp: str | None
-    source: str | None
-    sequence: int | None
-    received: int
+    Lists, because a message is in them for some microseconds of work only: objects for each would
+    cost more than all the rest.
+    """
+
+    topic: list[str]
+    latitude: list[float]
+    longitude: list[float]
+    geofence: list[bytes | None]
+    geofence_radius_m: list[float | None]
+    payload: list[bytes]
+    encoding: list[str]
+    kind: list[str]
+    stamp: list[str | None]
+    source: list[str | None]
+    sequence: list[int | None]
+    received: list[int]
+
+    @classmethod
+    def empty(cls) -> Self:
+        """Without a message."""
+        return cls._make([] for _ in cls._fields)
 
     @property
-    def content(self) -> int:
-        """What it says, in a number: that of all its copies, and of no other message."""
-        return hash((self.topic, self.kind, self.latitude, self.longitude, self.payload))
+    def rows(self) -> int:
+        """How many messages there are."""
+        return len(self.topic)
+
+    @property
+    def weight(self) -> int:
+        """How many bytes they have that strangers may choose, together."""
+        texts = self.payload, self.topic, self.encoding, filter(None, self.geofence)
+        return sum(sum(map(len, each)) for each in texts)
+
+    def contents(self) -> Iterable[int]:
+        """What each says, in a number: that of all its copies, and of no other message."""
+        return map(
+            hash,
+            zip(self.topic, self.kind, self.latitude, self.longitude, self.payload, strict=True),
+        )
+
+    def split(self, at: int) -> tuple[Self, Self]:
+        """The first so many messages, and the others."""
+        columns = self._columns
+        first, others = ([one[:at] for one in columns], [one[at:] for one in columns])
+        return type(self)._make(first), type(self)._make(others)
+
+    def where(self, kept: Sequence[bool]) -> Self:
+        """The messages that are marked."""
+        return type(self)._make(list(compress(column, kept)) for column in self._columns)
+
+    def extend(self, more: MessageColumns) -> None:
+        """Put other messages behind these."""
+        for mine, others in zip(self._columns, more._columns, strict=True):
+            mine.extend(others)
+
+    @property
+    def _columns(self) -> Sequence[list[Any]]:
+        return cast("Sequence[list[Any]]", self)
+
+    def to_table(self) -> pa.Table:
+        """The columns of MESSAGE_SCHEMA."""
+        lats, lons = np.array(self.latitude), np.array(self.longitude)
+        absent = np.isnan(lats)
+        cells = np.zeros(len(lats), np.int64)
+        cells[~absent] = cell_ids(lats[~absent], lons[~absent])
+        ntp64, clock = _stamp_columns(self.stamp)
+        return pa.table(
+            {
+                **self._asdict(),
+                "latitude": pa.array(lats, mask=absent),
+                "longitude": pa.array(lons, mask=absent),
+                "cell": pa.array(cells, mask=absent),
+                "timestamp": _times(ntp64),
+                "ntp64": ntp64,
+                "clock": clock,
+                "received": pa.array(self.received, pa.timestamp("us", tz="UTC")),
+            },
+            schema=MESSAGE_SCHEMA,
+        )
 
 
-def identity_of(sample: Sample) -> Identity:
+def columns_of(samples: Sequence[Sample]) -> MessageColumns:
+    """What the log keeps of samples that are received now."""
+    raws, places = list(map(_ZENOH, samples)), list(map(_PLACE, samples))
+    fences = [area_to_columns(sample.geofence) for sample in samples]
+    stamps = [raw.timestamp for raw in raws]
+    sources = list(map(_identity, samples, places, fences))
+    now = time.time_ns() // 1000
+    return MessageColumns(
+        list(map(_KEY, samples)),
+        [math.nan if place is None else place.lat for place in places],
+        [math.nan if place is None else place.lon for place in places],
+        [geofence for geofence, _ in fences],
+        [radius_m for _, radius_m in fences],
+        [sample.payload.to_bytes() for sample in samples],
+        [str(sample.content_encoding) for sample in samples],
+        ["put" if raw.kind == _PUT else "delete" for raw in raws],
+        [None if stamp is None else str(stamp) for stamp in stamps],
+        [source for source, _ in sources],
+        [sequence for _, sequence in sources],
+        [now] * len(raws),
+    )
+
+
+def _identity(
+    sample: Sample, place: object | None, fence: tuple[bytes | None, float | None]
+) -> tuple[str | None, int | None]:
     """Which message this is: the sending session's own number, or the Zenoh publisher's."""
-    if sample.location is None and sample.geofence is None:
+    if place is None and fence[0] is None:
         info = sample.zenoh.source_info
         if info is None:
             return None, None
         # A session may have several publishers, and each counts for itself.
         return f"{info.source_id.zid}:{info.source_id.eid}", int(info.source_sn)
     source = sample.source
-    return (source.id, source.sequence) if source else (None, None)
+    return (None, None) if source is None or source.sequence > _LAST else source
 
 
-def row_of(sample: Sample) -> MessageRow:
-    """What the log keeps of a sample that is received now."""
-    source, sequence = identity_of(sample)
-    place, fence, stamp = sample.location, sample.geofence, sample.timestamp
-    geofence, radius_m = area_to_columns(fence) if fence is not None else (None, None)
-    return MessageRow(
-        sample.key,
-        math.nan if place is None else place.lat,
-        math.nan if place is None else place.lon,
-        geofence,
-        radius_m,
-        sample.payload.to_bytes(),
-        str(sample.content_encoding),
-        "put" if sample.kind == zenoh.SampleKind.PUT else "delete",
-        None if stamp is None else str(stamp),
-        source,
-        sequence,
-        time.time_ns() // 1000,
-    )
+def _stamp_columns(stamps: list[str | None]) -> tuple[pa.Array, pa.Array]:
+    """Time and clock of "<NTP64>/<id of the clock>", the exact form that Zenoh writes.
 
-
-def rows_to_table(rows: list[MessageRow]) -> pa.Table:
-    """The columns of MESSAGE_SCHEMA."""
-    columns = MessageRow(*map(list, zip(*rows, strict=True)))  # type: ignore[arg-type]
-    lats, lons = np.array(columns.latitude), np.array(columns.longitude)
-    absent = np.isnan(lats)
-    cells = np.zeros(len(lats), np.int64)
-    cells[~absent] = cell_ids(lats[~absent], lons[~absent])
-    # "<NTP64>/<id of the clock>", the exact form that Zenoh writes a time stamp in.
-    stamps = [(None, None) if one is None else one.split("/", 1) for one in columns.stamp or ()]
-    ntp64s = [None if time is None else int(time) for time, _ in stamps]
-    return pa.table(
-        {
-            **columns._asdict(),
-            "latitude": pa.array(lats, mask=absent),
-            "longitude": pa.array(lons, mask=absent),
-            "cell": pa.array(cells, mask=absent),
-            "timestamp": _times(pa.array(ntp64s, pa.int64())),
-            "ntp64": ntp64s,
-            "clock": [clock for _, clock in stamps],
-            "received": pa.array(columns.received, pa.timestamp("us", tz="UTC")),
-        },
-        schema=MESSAGE_SCHEMA,
-    )
+    A stamp that the column cannot hold (from January 2038 on) is left out.
+    """
+    parts = pc.split_pattern(pa.array(stamps, pa.string()), "/", max_splits=1)
+    numbers = pc.list_element(parts, 0).cast(pa.uint64())
+    fits = pc.less_equal(numbers, pa.scalar(_LAST, pa.uint64()))
+    ntp64 = pc.if_else(fits, numbers, None).cast(pa.int64())
+    return ntp64, pc.if_else(fits, pc.list_element(parts, 1), None)
 
 
 def _times(ntp64s: pa.Array) -> pa.Array:

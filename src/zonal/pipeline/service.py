@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from zonal.pipeline.history import History
     from zonal.session import Query, Session
 
+_DIGITS = 18
+
 
 @dataclass(frozen=True)
 class ServiceCounters:
@@ -124,6 +126,6 @@ def stamp_of(row: dict[str, Any]) -> zenoh.Timestamp | None:
 def _limit(text: str | None) -> int:
     if text is None:
         return 1 << 40
-    if not text.isdecimal() or int(text) == 0:
-        raise DeclarationError(f"_limit {text!r} is no whole number above 0")
+    if not text.isdecimal() or len(text) > _DIGITS or int(text) == 0:
+        raise DeclarationError(f"_limit {text[:_DIGITS]!r} is no whole number above 0")
     return int(text)

@@ -34,8 +34,15 @@ def parse_time_range(text: str, now: datetime) -> TimeRange:
     found = _RANGE.fullmatch(text.strip())
     if not found:
         raise DeclarationError(
-            f"{text!r} is no time range: write [start..end], [start;duration] or [now(-1h)..]"
+            f"{text[:80]!r} is no time range: write [start..end], [start;duration] or [now(-1h)..]"
         )
+    try:
+        return _range(text, found, now)
+    except OverflowError as error:
+        raise DeclarationError(f"{text[:80]!r} is beyond the years 1 to 9999") from error
+
+
+def _range(text: str, found: re.Match[str], now: datetime) -> TimeRange:
     opening, start, separator, end, closing = found.groups()
     since = _time(start, now) if start else None
     if separator == ";":

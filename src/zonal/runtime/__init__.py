@@ -30,6 +30,7 @@ from zonal.runtime.metrics import (
     figures,
     figures_of,
 )
+from zonal.runtime.port import check_port
 from zonal.runtime.recent import Recent
 from zonal.runtime.reloading import Reloads
 from zonal.runtime.settings_file import SettingsFile
@@ -54,6 +55,7 @@ __all__ = [
     "Reloads",
     "SettingsFile",
     "SparingLog",
+    "check_port",
     "close_all",
     "configure_logging",
     "counted",

@@ -44,7 +44,12 @@ class CallbackThreads:
             self._ready.put(callback)
             if self._ready.qsize() <= self._idle:
                 return
-        threading.Thread(target=self._work, name=f"{self._name}-callback", daemon=True).start()
+        thread = threading.Thread(target=self._work, name=f"{self._name}-callback", daemon=True)
+        try:
+            thread.start()
+        except RuntimeError as error:
+            if "interpreter shutdown" not in str(error):
+                raise  # with Python 3.12 nobody is called any more while the interpreter ends
 
     def _work(self) -> None:
         while True:

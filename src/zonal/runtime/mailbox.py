@@ -11,7 +11,7 @@ import time
 from collections import deque
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from zonal.errors import ClosedError
+from zonal.errors import ClosedError, ConfigurationError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator, Sequence
@@ -57,8 +57,10 @@ class Mailbox(Generic[T]):
         name: str = "",
         weigh: Callable[[T], int] | None = None,
     ) -> None:
-        if capacity < 1:
-            raise ValueError(f"a capacity is at least 1, not {capacity}")
+        if not isinstance(capacity, int) or capacity < 1:
+            raise ConfigurationError(
+                f"a capacity is a whole number of at least 1, not {capacity!r}"
+            )
         self._items: deque[T] = deque()
         self._capacity = capacity
         self._overflow = overflow

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
 
 from zonal.errors import ConfigurationError, NetworkError
 from zonal.runtime.loopback import is_loopback
+from zonal.runtime.port import check_port
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -89,15 +90,14 @@ class MetricsDoor(NamedTuple):
         """
         host, _, port = text.rpartition(":")
         host = host.strip("[]") or "127.0.0.1"
-        if not port.isdecimal() or int(port) > 65_535:
-            raise ConfigurationError(f"figures are served on a port or host:port, not {text!r}")
+        number = check_port(port)
         token = None if token_file is None else _first_line(token_file)
         if token is None and not insecure and not is_loopback(host):
             raise ConfigurationError(
                 f"figures would be for anybody on {host}: give a token file, or say that it is "
                 "meant so (insecure)"
             )
-        return cls(host, int(port), token)
+        return cls(host, number, token)
 
 
 def _first_line(path: Path) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from typing import Generic, TypeVar
 
 K = TypeVar("K")
@@ -22,7 +23,8 @@ class Recent(Generic[K]):
         if size < 1:
             raise ValueError(f"a memory holds at least one key, not {size}")
         self.size = size
-        self._known: dict[K, None] = {}
+        # Of a plain dict the first key is searched behind all that were deleted before it.
+        self._known: OrderedDict[K, None] = OrderedDict()
 
     def __contains__(self, key: K) -> bool:
         return key in self._known
@@ -37,5 +39,5 @@ class Recent(Generic[K]):
             return True
         known[key] = None
         if len(known) > self.size:
-            del known[next(iter(known))]
+            known.popitem(last=False)
         return False

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, overload
 
 from zonal.errors import GeometryError
 from zonal.geo import as_point
+from zonal.session.given import area_given, check_handler
 from zonal.session.nearest import Neighbours
-from zonal.session.parts import area_given
 from zonal.session.querier import DEFAULT_TIMEOUT_S, GetOptions, Querier, ask
 from zonal.session.queryable import Queryable
 from zonal.session.refusal import refusals
@@ -89,6 +89,7 @@ class Asking:
         position), at most `within_m` away; each has its `distance_m`.
         """
         self._check_open()
+        check_handler(handler)
 
         def question(about: Area | None, more: str = "") -> Replies:
             kinds = self._parts.encodings_for(about, encoding)
@@ -140,6 +141,7 @@ class Asking:
         A `Circle` without a centre follows the session's position (see `declare_subscriber`).
         """
         self._check_open()
+        check_handler(handler)
         wanted, position = area_given(area), self._parts.position
         position.look(required=wanted is not None and wanted.is_ego_centric)
         with refusals(self._parts.zenoh, f"declare a queryable of {key!r}"):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 import zenoh
 
 from zonal.errors import ConfigurationError
-from zonal.runtime import SettingsFile
+from zonal.runtime import SettingsFile, check_port
 from zonal.session.refusal import reason_of
 from zonal.session.security import Security
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _ENDPOINT = re.compile(r"([a-z][a-z0-9_-]*)/([^#?]+)([?#].*)?")
-_HIGHEST_PORT = 65_535
 _WITH_PORT = ("tcp", "udp", "tls", "quic", "ws")
 _PROTOCOLS = (*_WITH_PORT, "quic_datagram", "serial", "unixsock-stream", "unixpipe", "vsock")
 
@@ -132,8 +131,12 @@ def check_endpoint(endpoint: str) -> str:
         )
     if protocol in _WITH_PORT:
         host, colon, port = address.rpartition(":")
-        if not (host and colon and port.isdecimal() and int(port) <= _HIGHEST_PORT):
+        if not (host and colon and port):
             raise ConfigurationError(f"{right}; {endpoint!r} lacks a host or a port")
+        try:
+            check_port(port)
+        except ConfigurationError as error:
+            raise ConfigurationError(f"{right}; in {endpoint!r} {error}") from error
     return endpoint
 
 

@@ -30,12 +30,14 @@ def as_payload(
     """The payload as Zenoh takes it, and its content encoding.
 
     Bytes and text stay as they are. Dictionaries and lists become JSON, and their content
-    encoding `application/json` unless another is given. `PayloadError` for anything else.
+    encoding `application/json` unless another is given. `PayloadError` for anything else, None too.
     """
     encoding = checked_encoding(encoding)
-    if payload is None or isinstance(payload, bytes | str | zenoh.ZBytes):
+    if isinstance(payload, bytes | str | zenoh.ZBytes):
         return payload, encoding
     try:
+        if payload is None:
+            raise TypeError("nothing is sent as b''")  # noqa: TRY301
         if isinstance(payload, dict | list):
             text = json.dumps(payload, ensure_ascii=False, allow_nan=False)
             return text.encode(), encoding or zenoh.Encoding.APPLICATION_JSON

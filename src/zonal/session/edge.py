@@ -227,7 +227,7 @@ class Edge:
             self.received += len(batch)
             if self._may_repeat or self._declarations.is_changing:
                 for raw in batch:
-                    self._sort(raw, wanted, unique=True)
+                    self._sort_once(raw, wanted)
             else:
                 self._sort_quickly(batch, wanted)
         if wanted and self._shorthands is not None:
@@ -247,26 +247,29 @@ class Edge:
                 for listener in entry[1]:
                     wanted[listener] = samples
                 return
-        entries = map(self._known.get, map(str, keys))
-        for raw, of_key in zip(batch, entries, strict=True):
-            entry = of_key or self._known_with_attachment(raw)
+        for raw, key in zip(batch, map(str, keys), strict=True):
+            entry = self._known.get(key) or self._known_with_attachment(raw, key)
             if entry is None:
                 self._sort(raw, wanted, unique=False)
-                continue
-            sample = Sample(raw, entry[0])
-            for listener in entry[1]:
-                if listener in wanted:
-                    wanted[listener].append(sample)
-                else:
-                    wanted[listener] = [sample]
+            else:
+                _gather(Sample(raw, entry[0]), entry[1], wanted)
 
-    def _known_with_attachment(self, raw: zenoh.Sample) -> _Entry | None:
+    def _known_with_attachment(self, raw: zenoh.Sample, key: str) -> _Entry | None:
         attachment = raw.attachment
         if attachment is None:
             return None
         data = attachment.to_bytes()
         size = POINT_BYTES.get(data[0]) if data else None
-        return None if size is None else self._known.get((str(raw.key_expr), data[-size:]))
+        return None if size is None else self._known.get((key, data[-size:]))
+
+    def _sort_once(self, raw: zenoh.Sample, wanted: dict[Listener, list[Sample]]) -> None:
+        """One that may have come before; of a known place there is not much to read."""
+        key = str(raw.key_expr)
+        entry = self._known.get(key) or self._known_with_attachment(raw, key)
+        if entry is None or raw.timestamp is None:
+            self._sort(raw, wanted, unique=True)
+        elif not self._reading.is_copy(raw):
+            _gather(Sample(raw, entry[0]), entry[1], wanted)
 
     def _sort(
         self, raw: zenoh.Sample, wanted: dict[Listener, list[Sample]], *, unique: bool
@@ -276,8 +279,7 @@ class Edge:
             return
         context, place = sample.context, sample.place
         listeners = tuple(self._listeners.of(context))
-        for listener in listeners:
-            wanted.setdefault(listener, []).append(sample)
+        _gather(sample, listeners, wanted)
         if isinstance(place, Point) and context is not None and context.is_plain:
             self._remember(raw, place, listeners)
 
@@ -293,3 +295,13 @@ class Edge:
         size = POINT_BYTES.get(data[0])
         if size is not None:
             self._known[key, data[-size:]] = (place, listeners)
+
+
+def _gather(
+    sample: Sample, listeners: tuple[Listener, ...], wanted: dict[Listener, list[Sample]]
+) -> None:
+    for listener in listeners:
+        if listener in wanted:
+            wanted[listener].append(sample)
+        else:
+            wanted[listener] = [sample]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import zenoh
 
@@ -12,6 +12,7 @@ from zonal.border import Border, FenceEvent, NotedPlace
 from zonal.runtime import Incoming, Mailbox
 from zonal.session.stamps import micros_of_stamp, stamp_parts
 from zonal.session.subscriber import Subscriber
+from zonal.session.undeclaring import Declared
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 GRACE_S = 0.5
 """How long a message may be under way before time passes without it."""
 _ASKED_AT_A_TIME = 100
+_AHEAD_US = 60_000_000
 
 
 class FenceSubscriber(Subscriber):
@@ -45,7 +47,7 @@ class FenceSubscriber(Subscriber):
         self._take(samples)
 
 
-class Fence(Incoming[FenceEvent]):
+class Fence(Declared, Incoming[FenceEvent]):
     """Events at the border of one area or of many zones: iterate over it, or give a callback.
 
     It hears messages from its zones and from a ring around them, in which leaving is noticed. A
@@ -73,7 +75,6 @@ class Fence(Incoming[FenceEvent]):
         self._name_of = name_of
         self._ask_us = None if ask_s is None else round(ask_s * 1e6)
         self._on_close = on_close
-        self._closed = False
         self._name = f"fence {key!r}"
         super().__init__(Mailbox(capacity, overflow, name=self._name))
         self._lock = threading.Lock()
@@ -111,12 +112,6 @@ class Fence(Incoming[FenceEvent]):
             self._subscriber.undeclare()
         self._end()
         self._on_close(self)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.undeclare()
 
     def __repr__(self) -> str:
         state = "closed" if self._closed else f"{len(self._mailbox)} waiting"
@@ -214,6 +209,9 @@ class Fence(Incoming[FenceEvent]):
         place, stamp = sample.location, sample.timestamp
         if place is None:
             return None
-        when = time.time_ns() // 1000 if stamp is None else micros_of_stamp(stamp_parts(stamp)[0])
+        now = time.time_ns() // 1000
+        when = now if stamp is None else micros_of_stamp(stamp_parts(stamp)[0])
+        if when > now + _AHEAD_US:
+            return None  # all that follows would be late
         name = sample.key if self._name_of is None else self._name_of(sample)
         return NotedPlace(name, place.lat, place.lon, when, sample)

@@ -141,24 +141,20 @@ class GeoContext(NamedTuple):
                 f"cannot read an attachment of {len(data)} bytes: {error}"
             ) from error
 
-    @classmethod
-    def at_point(cls, data: bytes, place: Point, stamp_origin: int | None = None) -> GeoContext:
-        """That of an attachment in POINT_BYTES whose point is known: that place, and a source."""
-        try:
-            origin, sequence, _ = _read_source(data, data[0], stamp_origin)
-        except IndexError as error:
-            raise AttachmentError(f"an attachment of {len(data)} bytes is too short") from error
-        return cls(origin, sequence, place)
+
+def source_of(data: bytes, stamp_origin: int | None = None) -> tuple[int | None, int]:
+    """Origin and number in an attachment, read from its first bytes alone; see `from_bytes`."""
+    try:
+        return _read_source(data, data[0], stamp_origin)[:2]
+    except IndexError as error:
+        raise AttachmentError(f"an attachment of {len(data)} bytes is too short") from error
 
 
 def identity_of(data: bytes) -> int | None:
     """The identity of the message with this attachment, read from its first bytes alone."""
-    try:
-        if data[0] >> _VERSION_SHIFT != VERSION:
-            raise AttachmentError("not a geo-context")
-        origin, sequence, _ = _read_source(data, data[0], None)
-    except IndexError as error:
-        raise AttachmentError(f"cannot read an attachment of {len(data)} bytes") from error
+    if not data or data[0] >> _VERSION_SHIFT != VERSION:
+        raise AttachmentError("not a geo-context")
+    origin, sequence = source_of(data)
     return None if origin is None else origin << 64 | sequence
 
 
@@ -182,24 +178,26 @@ def _read(data: bytes, expression: str, stamp_origin: int | None) -> GeoContext:
 
 
 def _read_source(data: bytes, first: int, stamp: int | None) -> tuple[int | None, int, int]:
-    origin, offset = None, 1
+    origin: int | None
     if first & _BY_STAMP:
-        offset += _CHECK_BYTES
-        if stamp is not None and int.from_bytes(data[1:offset], "little") == _check(stamp):
-            origin = stamp
+        offset = 1 + _CHECK_BYTES
+        origin = stamp
+        if stamp is not None and data[1] | data[2] << 8 != _check(stamp):
+            origin = None
     elif first & _BY_NUMBER:
-        offset += _ORIGIN_BYTES
+        offset = 1 + _ORIGIN_BYTES
         origin = int.from_bytes(data[1:offset], "little")
-    if not first & (_BY_STAMP | _BY_NUMBER):
-        return None, 0, offset
-    sequence = 0
-    for shift in range(0, 7 * _LEB128_BYTES, 7):
+    else:
+        return None, 0, 1
+    byte = data[offset]
+    sequence, shift, offset = byte & 0x7F, 7, offset + 1
+    while byte >= 0x80:
+        if shift == 7 * _LEB128_BYTES:
+            raise AttachmentError(f"a number of more than {_LEB128_BYTES} bytes")
         byte = data[offset]
-        offset += 1
         sequence |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return origin, (0 if origin is None else sequence & 0xFFFF_FFFF), offset
-    raise AttachmentError(f"a number of more than {_LEB128_BYTES} bytes")
+        shift, offset = shift + 7, offset + 1
+    return origin, (0 if origin is None else sequence & 0xFFFF_FFFF), offset
 
 
 _BYTES = tuple(bytes((number,)) for number in range(0x100))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import zenoh
 
@@ -22,9 +22,10 @@ from zonal.keys import (
 )
 from zonal.runtime import Incoming, Mailbox
 from zonal.session.declared_keys import DeclaredKeys
-from zonal.session.parts import area_given, point_given
+from zonal.session.given import area_given, check_handler, check_seconds, point_given
 from zonal.session.refusal import refusals
 from zonal.session.scope import Scope
+from zonal.session.undeclaring import Declared, DeclaredInArea
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -84,6 +85,7 @@ class Liveliness:
         A `Circle` without a centre follows the session's position: who comes into it by our own
         moving appears, and who is left behind disappears.
         """
+        check_handler(handler)
         wanted, position = area_given(area), self._parts.position
         position.look(required=wanted is not None and wanted.is_ego_centric)
         scope = Scope(wanted, position.last, fenced=True, margin_m=margin_m)
@@ -104,6 +106,7 @@ class Liveliness:
         timeout: float = 5.0,
     ) -> list[Presence]:
         """Who is there now."""
+        check_seconds(timeout)
         placed = self._parts.area(area_given(area))
         found: dict[str, Presence] = {}
         keys = presence_keys(check_topic(key), placed, self._encodings(placed, encoding))
@@ -129,7 +132,7 @@ class Liveliness:
         return encoding
 
 
-class PresenceToken:
+class PresenceToken(Declared):
     """Says that somebody is there, until it is undeclared or its session ends."""
 
     def __init__(
@@ -145,7 +148,6 @@ class PresenceToken:
         self._encoding = encoding
         self._precision_m = precision_m
         self._parts = parts
-        self._closed = False
         self._declared = DeclaredKeys(parts.zenoh.liveliness().declare_token)
         self.move()
         parts.followers.add(self)
@@ -170,12 +172,6 @@ class PresenceToken:
         self._closed = True
         self._declared.close()
         self._parts.followers.forget(self)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.undeclare()
 
     def __repr__(self) -> str:
         return f"PresenceToken({', '.join(self.declared_keys) or 'closed'})"
@@ -203,7 +199,7 @@ def is_inside(presence: Presence, area: Area | None) -> bool:
     return place is not None and area.intersects(place)
 
 
-class PresenceSubscriber(Incoming[Presence]):
+class PresenceSubscriber(DeclaredInArea, Incoming[Presence]):
     """Hears who appears and disappears; iterate over it, or give a callback."""
 
     def __init__(
@@ -221,7 +217,6 @@ class PresenceSubscriber(Incoming[Presence]):
         self._encodings = kinds
         self._parts = parts
         self._history = history
-        self._closed = False
         self._lock = threading.Lock()
         self._alive: dict[str, bool] = {}
         """The tokens that are known, and whether the user was told that they are there."""
@@ -231,19 +226,9 @@ class PresenceSubscriber(Incoming[Presence]):
         parts.followers.add(self)
 
     @property
-    def area(self) -> Area | None:
-        """The area now; one that follows the position where it is at the moment."""
-        return self._scope.area
-
-    @property
     def declared_keys(self) -> tuple[str, ...]:
         """The key expressions that are declared to the network."""
         return self._subscribers.keys
-
-    @property
-    def follows_position(self) -> bool:
-        """Whether the area follows the session's position."""
-        return not self._closed and self._scope.is_ego_centric
 
     def move(self) -> None:
         """Follow the position: others appear and disappear by our own moving."""
@@ -308,12 +293,6 @@ class PresenceSubscriber(Incoming[Presence]):
         self._subscribers.close()
         self._end()
         self._parts.followers.forget(self)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.undeclare()
 
     def __repr__(self) -> str:
         state = "closed" if self._closed else f"{sum(self._alive.values())} there"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from zonal.errors import GeometryError
 from zonal.geo import HALF_CIRCUMFERENCE_M, Area, Circle, Everywhere, Point
+from zonal.session.given import check_length
 from zonal.session.sample import Sample
 
 if TYPE_CHECKING:
@@ -46,11 +47,12 @@ class Neighbours:
         to: Point,
         within_m: float | None,
     ) -> None:
-        if count < 1:
-            raise GeometryError(f"nearest= is a number of at least 1, not {count}")
+        if not isinstance(count, int) or count < 1:
+            raise GeometryError(f"nearest= is a whole number of at least 1, not {count!r}")
         self._ask = ask
         self._count = count
         self._to = to
+        check_length("within_m", within_m)
         self._within_m = HALF_CIRCUMFERENCE_M if within_m is None else within_m
         self.failures: list[ReplyFailure] = []
         """Errors that were replied so far."""
@@ -95,7 +97,7 @@ class Neighbours:
             if radius_m >= HALF_CIRCUMFERENCE_M:
                 area = Everywhere()
             missing = self._count - len(found)
-            lat, lon = self._to
+            lat, lon = map(float, self._to)  # numbers of numpy write themselves otherwise
             replies = self._ask(
                 area, f"_nearest={missing};_to={lat!r},{lon!r};_beyond={beyond_m!r}"
             )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from zonal.geo import Area, GivenArea, GivenPoint, Point, as_area, as_point
+from zonal.geo import Area, GivenPoint, as_point
 from zonal.keys import Encoding, Place, blurred, encoding_named, encodings
 
 if TYPE_CHECKING:
@@ -81,13 +81,3 @@ class SessionParts(NamedTuple):
             for kind in kinds:
                 kind.check_area(area)
         return kinds
-
-
-def point_given(location: GivenPoint | None) -> Point | None:
-    """A location that a user gave, or none."""
-    return None if location is None else as_point(location)
-
-
-def area_given(area: GivenArea | None) -> Area | None:
-    """An area that a user gave, or none."""
-    return None if area is None else as_area(area)

@@ -6,7 +6,7 @@ import enum
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import zenoh
 import zenoh.ext
@@ -14,8 +14,9 @@ import zenoh.ext
 from zonal.errors import ClosedError
 from zonal.keys import blurred, check_topic, exact_key
 from zonal.session.content import as_payload, checked_encoding
-from zonal.session.parts import area_given, point_given
+from zonal.session.given import area_given, point_given
 from zonal.session.refusal import refusal, refusals
+from zonal.session.undeclaring import Declared
 from zonal.session.way import Way, way_of
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ class Details(TypedDict, total=False):
     timestamp: zenoh.Timestamp | None
 
 
-class Publisher:
+class Publisher(Declared):
     """Publishes to one topic, each message from where the session is (or from a fixed place)."""
 
     def __init__(
@@ -135,7 +136,6 @@ class Publisher:
         self._lock = threading.Lock()
         self._publishers: OrderedDict[str, Any] = OrderedDict()
         self._last: tuple[Point | None, Area | None, Way] | None = None
-        self._closed = False
         self._steady = None if stamps is Stamps.NOBODY else self._settle()
         self._put_here: Callable[[Any], Any] | None = self._steady and self._steady.put
         self._stamps_itself = False
@@ -287,12 +287,6 @@ class Publisher:
         for publisher in publishers:
             publisher.undeclare()
         self._on_close(self)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.undeclare()
 
     def __repr__(self) -> str:
         place = self._location or "the session's position"

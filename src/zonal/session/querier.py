@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import zenoh
 
@@ -13,9 +13,11 @@ from zonal.geo import Area, Everywhere
 from zonal.keys import Encoding, check_topic, query_keys
 from zonal.session.content import as_payload
 from zonal.session.geo_context import GeoContext
+from zonal.session.given import check_seconds
 from zonal.session.refusal import reason_of, refusals
 from zonal.session.replies import Replies
 from zonal.session.sample import AdminSample
+from zonal.session.undeclaring import Declared
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -35,6 +37,9 @@ class GetOptions:
     timeout: float = DEFAULT_TIMEOUT_S
     target: zenoh.QueryTarget | None = None
     priority: zenoh.Priority | None = None
+
+    def __post_init__(self) -> None:
+        check_seconds(self.timeout)
 
     def of_get(self) -> dict[str, Any]:
         """Zenoh's keyword arguments for a get."""
@@ -56,7 +61,8 @@ def ask(
 ) -> Replies:
     """Ask under every key that the area needs; each queryable answers only once."""
     key, parameters = _taken_apart(selector)
-    payload, _ = as_payload(payload, None)
+    if payload is not None:
+        payload, _ = as_payload(payload, None)
     with refusals(parts.zenoh, f"get {key!r}"):
         if is_admin(key):
             return _ask_admin(parts, key, parameters, options, payload, attachment)
@@ -126,14 +132,13 @@ def _ask_places(
     return replies
 
 
-class Querier:
+class Querier(Declared):
     """A query that is asked again and again, each time around the position where it follows it."""
 
     def __init__(self, topic: str, parts: SessionParts, options: GetOptions) -> None:
         self.key = check_topic(topic)
         self._parts = parts
         self._options = options
-        self._closed = False
 
     @property
     def area(self) -> Area | None:
@@ -156,12 +161,6 @@ class Querier:
     def undeclare(self) -> None:
         """Ask no more."""
         self._closed = True
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.undeclare()
 
     def __repr__(self) -> str:
         return f"Querier(key={self.key!r}, area={self.area}{', closed' * self._closed})"

@@ -22,8 +22,9 @@ from zonal.runtime import Incoming, Mailbox, Overflow, Recent
 from zonal.session.content import as_payload
 from zonal.session.declared_keys import DeclaredKeys
 from zonal.session.geo_context import GeoContext, identity_of
-from zonal.session.parts import area_given
-from zonal.session.refusal import refusals
+from zonal.session.given import area_given
+from zonal.session.refusal import refusal, refusals
+from zonal.session.undeclaring import DeclaredInArea
 from zonal.session.way import Origin, Way, fence_around
 
 if TYPE_CHECKING:
@@ -101,8 +102,10 @@ class Query:
         origin = self._origin(way, source)
         data = way.attachment(origin, attachment)
         payload, content = as_payload(payload, content_encoding)
-        with refusals(self._parts.zenoh, f"reply to {self.key!r}"):
+        try:
             self.zenoh.reply(name, payload, encoding=content, attachment=data, timestamp=timestamp)
+        except zenoh.ZError as error:
+            raise refusal(self._parts.zenoh, f"reply to {self.key!r}", error) from error
 
     def reply_del(
         self,
@@ -177,7 +180,7 @@ class _Asked(NamedTuple):
     attachment: bytes | None
 
 
-class Queryable(Incoming[Query]):
+class Queryable(DeclaredInArea, Incoming[Query]):
     """Answers questions about a topic and an area: iterate over it, or give a callback.
 
     An area that follows the session's position is declared with a margin, and anew beyond it; what
@@ -200,7 +203,6 @@ class Queryable(Incoming[Query]):
         self._name = f"queryable {topic!r}"
         super().__init__(Mailbox(capacity, Overflow.DROP_NEWEST, name=self._name), self._read)
         self._parts = parts
-        self._closed = False
         self._lock = threading.Lock()
         self._asked: Recent[int] = Recent(_REMEMBERED)
         self.received = 0
@@ -214,19 +216,9 @@ class Queryable(Incoming[Query]):
         parts.followers.add(self)
 
     @property
-    def area(self) -> Area | None:
-        """The area now; one that follows the position where it is at the moment."""
-        return self._scope.area
-
-    @property
     def declared_keys(self) -> tuple[str, ...]:
         """The key expressions that are declared to the network."""
         return self._queryables.keys
-
-    @property
-    def follows_position(self) -> bool:
-        """Whether the area follows the session's position."""
-        return not self._closed and self._scope.is_ego_centric
 
     def move(self) -> None:
         """Follow the position."""
@@ -304,12 +296,6 @@ class Queryable(Incoming[Query]):
         self._tokens.close()
         self._end()
         self._parts.followers.forget(self)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.undeclare()
 
     def __repr__(self) -> str:
         state = "closed" if self._closed else f"{len(self._mailbox)} waiting"

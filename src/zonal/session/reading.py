@@ -36,7 +36,7 @@ class Reading:
         `unique`: whether any message may come twice now; else only those that say so.
         """
         mark = copy_mark(raw) if unique else None
-        if mark is not None and self._is_copy(mark):
+        if self._was_read(mark):
             return None
         try:
             context = context_of(raw)
@@ -47,17 +47,22 @@ class Reading:
             self.malformed += 1
             logger.exception("a message could not be read: %s", raw.key_expr)
             return None
-        if context is not None and mark is None and (unique or context.may_come_again):
-            mark = copy_mark(raw, context.identity)
-            if mark is not None and self._is_copy(mark):
-                return None
-        return Sample(raw, None if context is None else context.place, context)
+        if context is None:
+            return Sample(raw, None, None)
+        may_come_again = mark is None and (unique or context.may_come_again)
+        if may_come_again and self._was_read(copy_mark(raw, context.identity)):
+            return None
+        return Sample(raw, context.place, context)
 
-    def _is_copy(self, mark: object) -> bool:
-        if self._copies.check(mark):
-            self.duplicates += 1
-            return True
-        return False
+    def is_copy(self, raw: zenoh.Sample) -> bool:
+        """Whether a message with a time stamp was read before; from now on it was."""
+        return self._was_read(copy_mark(raw))
+
+    def _was_read(self, mark: object | None) -> bool:
+        if mark is None or not self._copies.check(mark):
+            return False
+        self.duplicates += 1
+        return True
 
     def _tell(self, error: ZonalError) -> None:
         self.malformed += 1

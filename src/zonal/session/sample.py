@@ -11,7 +11,7 @@ import zenoh
 from zonal.errors import AttachmentError, LocationKeyError, PayloadError
 from zonal.geo import Area, Cell, Point
 from zonal.keys import is_exact, is_plain, location_of, read_key, topic_of
-from zonal.session.geo_context import GeoContext
+from zonal.session.geo_context import GeoContext, source_of
 from zonal.trust import SEALED_ENCODING
 
 if TYPE_CHECKING:
@@ -79,8 +79,9 @@ class Sample:
     @property
     def geofence(self) -> Area | None:
         """The producer geofence: only those inside it hear the message."""
-        context = self.context
-        return None if context is None else context.fence
+        context = self._context
+        # Not read yet: there is nothing but a place and a source.
+        return None if context is None or context is ... else context.fence
 
     @property
     def payload(self) -> zenoh.ZBytes:
@@ -125,9 +126,13 @@ class Sample:
     @property
     def source(self) -> Source | None:
         """Who sent it, and its number there."""
-        context = self.context
-        if context is not None and context.origin is not None:
-            return Source(f"{context.origin:016x}", context.sequence)
+        context = self._context
+        if context is ...:
+            origin, sequence = _source_at(self.zenoh)
+        else:
+            origin, sequence = (None, 0) if context is None else context[:2]
+        if origin is not None:
+            return Source(_name_of(origin), sequence)
         info = self.zenoh.source_info
         return None if info is None else Source(str(info.source_id.zid), int(info.source_sn))
 
@@ -236,29 +241,43 @@ def _read_exact_key(key: str) -> tuple[Point, int]:
 
 def _stamped_context(sample: zenoh.Sample, key: str) -> GeoContext:
     """Place and source are in the key, its number is the time; the attachment is the user's."""
-    place, origin = _read_exact_key(key)
-    stamp, attachment = sample.timestamp, sample.attachment
-    time = "" if stamp is None else str(stamp).partition("/")[0]
+    origin, sequence = _stamped_source(sample, key)
+    attachment = sample.attachment
     return GeoContext(
-        origin=origin if time else None,
-        sequence=int(time) if time else 0,
-        place=place,
+        origin=origin,
+        sequence=sequence,
+        place=_read_exact_key(key)[0],
         user=None if attachment is None else attachment.to_bytes(),
     )
 
 
+def _stamped_source(sample: zenoh.Sample, key: str) -> tuple[int | None, int]:
+    origin, stamp = _read_exact_key(key)[1], sample.timestamp
+    return (None, 0) if stamp is None else (origin, int(str(stamp).partition("/")[0]))
+
+
+def _source_at(sample: zenoh.Sample) -> tuple[int | None, int]:
+    """Origin and number of a sample that is from a known place, and says nothing else."""
+    key = str(sample.key_expr)
+    if is_exact(key):
+        return _stamped_source(sample, key)
+    attachment, stamp = sample.attachment, sample.timestamp
+    assert attachment is not None  # there the point is that is not in the key
+    origin = None if stamp is None else origin_of(str(stamp.get_id()))
+    return source_of(attachment.to_bytes(), origin)
+
+
 def _context_at(sample: zenoh.Sample, place: Place | None) -> GeoContext | None:
     """That of a sample whose place was read, when there is nothing else but its source."""
-    if not isinstance(place, Point):
-        return context_of(sample)
     key = str(sample.key_expr)
     if is_exact(key):
         return _stamped_context(sample, key)
-    attachment, stamp = sample.attachment, sample.timestamp
-    if attachment is None:
-        return context_of(sample)
-    origin = None if stamp is None else origin_of(str(stamp.get_id()))
-    return GeoContext.at_point(attachment.to_bytes(), place, origin)
+    return GeoContext(*_source_at(sample), place)
+
+
+@lru_cache(maxsize=4096)
+def _name_of(origin: int) -> str:
+    return f"{origin:016x}"
 
 
 @lru_cache(maxsize=4096)

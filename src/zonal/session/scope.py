@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from zonal.geo import Area, Circle, Everywhere, Point
 from zonal.keys import Role
+from zonal.session.given import check_length
 from zonal.session.interest import Wish
 
 OWN_MARGIN_M = 100.0
@@ -39,6 +40,7 @@ class Scope:
     ) -> None:
         self._wanted = area
         self.fenced = fenced
+        check_length("margin_m", margin_m)
         self._margin_m = _margin(area, margin_m, own_margin_m)
         self._role = role
         self._declared_at: Point | None = None

@@ -5,9 +5,9 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
-from zonal.keys import check_topic
+from zonal.keys import FENCE_CELLS, check_topic
 from zonal.runtime import close_all
-from zonal.session.parts import area_given
+from zonal.session.given import area_given
 from zonal.session.publisher import Publisher, Stamps
 from zonal.session.way import way_of
 
@@ -56,6 +56,7 @@ class Sending:
         encoding: str | None = None,
         precision_m: float | None = None,
         attested: bool = False,
+        fence_cells: int = FENCE_CELLS,
     ) -> Way:
         """The keys and what is attached, for one message."""
         parts = self._parts
@@ -63,7 +64,7 @@ class Sending:
         kind = parts.encoding_named(encoding)
         return way_of(
             check_topic(key), place, area_given(geofence), kind, parts.announcements,
-            attested=attested,
+            attested=attested, fence_cells=fence_cells,
         )  # fmt: skip
 
     def publisher(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, Unpack
 import zenoh
 
 from zonal.errors import ClosedError
-from zonal.keys import Role, check_topic
+from zonal.keys import FENCE_CELLS, Role, check_topic
 from zonal.runtime import DEFAULT_CAPACITY, Overflow, close_all
 from zonal.session.alias import Alias
 from zonal.session.announcements import Announcements
@@ -17,9 +17,10 @@ from zonal.session.asking import Asking
 from zonal.session.content import as_payload
 from zonal.session.followers import Followers, Located
 from zonal.session.gathering import Gathering
+from zonal.session.given import area_given, check_handler
 from zonal.session.keyring import Keyring
 from zonal.session.liveliness import Liveliness
-from zonal.session.parts import SessionParts, area_given
+from zonal.session.parts import SessionParts
 from zonal.session.publisher import DeliveryOptions
 from zonal.session.receiving import Receiving
 from zonal.session.refusal import refusal, refusals
@@ -100,6 +101,7 @@ class Session(Located, Vouched, Asking, Watching, Closing):
         attachment: bytes | None = None,
         timestamp: zenoh.Timestamp | None = None,
         sealed: str | None = None,
+        fence_cells: int = FENCE_CELLS,
         **whence: Unpack[Whence],
     ) -> None:
         """Publish a message from a `location`, or from the session's position.
@@ -109,9 +111,11 @@ class Session(Located, Vouched, Asking, Watching, Closing):
         `precision_m`: nothing finer than a cell of that size leaves the device. `encoding`: how
         its place is written into its key. `attested`: the geofence is only for those whose position
         somebody vouches for; `sealed`: only who has the keys of that zone can read it.
+        `fence_cells`: a message with a geofence is sent so often at the most, once for each cell
+        that covers it; the fewer, the more hear of it who then leave it out.
         """
         self._check_open()
-        way = self._sending.way(key, **whence)
+        way = self._sending.way(key, fence_cells=fence_cells, **whence)
         data, timestamp = self._parts.seal(way, attachment, timestamp)
         delivery = DeliveryOptions(congestion_control, priority, express).of_put()
         payload, encoding = as_payload(payload, content_encoding)
@@ -128,17 +132,24 @@ class Session(Located, Vouched, Asking, Watching, Closing):
         self,
         key: str,
         *,
+        congestion_control: zenoh.CongestionControl | None = None,
         attachment: bytes | None = None,
         timestamp: zenoh.Timestamp | None = None,
+        fence_cells: int = FENCE_CELLS,
         **whence: Unpack[Whence],
     ) -> None:
         """Tell that a topic has no value at this place any more (see `put`)."""
         self._check_open()
-        way = self._sending.way(key, **whence)
+        way = self._sending.way(key, fence_cells=fence_cells, **whence)
         data, timestamp = self._parts.seal(way, attachment, timestamp)
         with refusals(self.zenoh, f"delete {key!r}"):
             for name in way.keys:
-                self.zenoh.delete(name, attachment=data, timestamp=timestamp)
+                self.zenoh.delete(
+                    name,
+                    congestion_control=congestion_control,
+                    attachment=data,
+                    timestamp=timestamp,
+                )
 
     def declare_publisher(
         self,
@@ -192,6 +203,8 @@ class Session(Located, Vouched, Asking, Watching, Closing):
         a memory, `history` gets what was sent before, and `recovery` what was lost on its way.
         The second element of a handler that is a pair is `subscriber.handler`.
         """
+        function, kept = handler if isinstance(handler, tuple) else (handler, None)
+        check_handler(function)
         wanted = area_given(area)
         options = SubscriberOptions(
             area=wanted,
@@ -204,10 +217,8 @@ class Session(Located, Vouched, Asking, Watching, Closing):
             recovery=recovery,
         )
         subscriber = self._subscribe(Subscriber, key, options)
-        if handler is not None:
-            function, subscriber.handler = (
-                handler if isinstance(handler, tuple) else (handler, None)
-            )
+        if function is not None:
+            subscriber.handler = kept
             subscriber.call(function, self._receiving.threads, self._receiving.arrivals)
         return subscriber
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from zonal.errors import ClosedError
 from zonal.keys import Encoding, Role, refine
@@ -11,6 +11,7 @@ from zonal.runtime import Incoming, Mailbox, Overflow
 from zonal.session.recovery import Recovery
 from zonal.session.sample import Sample
 from zonal.session.scope import Scope
+from zonal.session.undeclaring import DeclaredInArea
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -80,7 +81,7 @@ class SubscriberOptions:
         return Scope(self.area, own, fenced=self.fenced, margin_m=self.margin_m, role=self.role)
 
 
-class Subscriber(Incoming[Sample]):
+class Subscriber(DeclaredInArea, Incoming[Sample]):
     """Receives the messages of a topic that come from an area (or from anywhere).
 
     Iterate over it (`for` or `async for`), or give a callback when declaring it; the callback
@@ -105,7 +106,6 @@ class Subscriber(Incoming[Sample]):
         self._position = position
         self._keyring = keyring
         self._on_close = on_close
-        self._closed = False
         self.handler: Any = None
         """What the user gave along with the callback."""
         self._name = f"subscriber {topic!r}"
@@ -115,16 +115,6 @@ class Subscriber(Incoming[Sample]):
         edge.add(self, position.last)
 
     # What the user sees
-
-    @property
-    def area(self) -> Area | None:
-        """The area now; an ego-centric one where it is at the moment. None: the whole network."""
-        return self._scope.area
-
-    @property
-    def is_ego_centric(self) -> bool:
-        """Whether the area follows the session's position."""
-        return self._scope.is_ego_centric
 
     @property
     def counters(self) -> Counters:
@@ -169,12 +159,6 @@ class Subscriber(Incoming[Sample]):
         self._edge.remove(self)
         self._end()
         self._on_close(self)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.undeclare()
 
     def __repr__(self) -> str:
         state = "closed" if self._closed else f"{len(self._mailbox)} waiting"

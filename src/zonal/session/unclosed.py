@@ -62,6 +62,10 @@ def _close_unclosed() -> None:
     patience.seconds = _CALLBACK_PATIENCE_S
     closings = [one.close for one in _open]
     thread = threading.Thread(target=close_all, args=(closings,), name="zonal-exit", daemon=True)
-    thread.start()
-    thread.join(_PATIENCE_S)
+    try:
+        thread.start()
+    except RuntimeError:  # Python 3.12 starts no threads any more
+        close_all(closings)
+    else:
+        thread.join(_PATIENCE_S)
     time.sleep(_LEAVING_S)

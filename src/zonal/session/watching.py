@@ -16,6 +16,7 @@ from zonal.geo import Circle
 from zonal.keys import check_topic
 from zonal.runtime import DEFAULT_CAPACITY, Overflow
 from zonal.session.fence import Fence, FenceSubscriber
+from zonal.session.given import check_handler
 from zonal.session.querier import GetOptions, ask
 from zonal.session.subscriber import SubscriberOptions
 
@@ -82,6 +83,7 @@ class Watching:
         when it begins, and that makes no events.
         """
         self._check_open()
+        check_handler(handler)
         zones = ZoneSet.given(area)
         plan = BorderPlan(tuple(on), dwell_s, hysteresis_m, silence_s)
         reach = max(REACH_M, 2 * hysteresis_m) if reach_m is None else reach_m

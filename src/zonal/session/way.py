@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from zonal.errors import GeometryError, PositionError
 from zonal.geo import Area, Cell, Point
-from zonal.keys import Encoding, location_of, message_keys
+from zonal.keys import FENCE_CELLS, Encoding, location_of, message_keys
 from zonal.session.geo_context import SEQUENCE_AT, GeoContext, leb128
 
 if TYPE_CHECKING:
@@ -112,6 +112,7 @@ def way_of(
     announcements: Announcements,
     *,
     attested: bool = False,
+    fence_cells: int = FENCE_CELLS,
 ) -> Way:
     """The way of a message; it has no keys where nobody has announced an area that holds it.
 
@@ -124,4 +125,5 @@ def way_of(
     announced: tuple[str, ...] = ()
     if encoding.announces_areas and place is not None:
         announced = announcements.matching(topic, encoding, place)
-    return Way(message_keys(topic, place, fence, encoding, announced), place, fence, attested)
+    keys = message_keys(topic, place, fence, encoding, announced, fence_cells)
+    return Way(keys, place, fence, attested)

@@ -26,6 +26,8 @@ ALIVE, HELD = "@zonal/store", "@zonal/held"
 _WITH_AREA, _EVERYWHERE = "area", "everywhere"
 _HEAD = struct.Struct(">Qdd")
 _BETWEEN = "\x1f"
+_NEAR_M = 500.0
+"""A thing that went farther in one step may have left the area of another store unheard."""
 
 
 class Holding(NamedTuple):
@@ -52,6 +54,22 @@ class Holding(NamedTuple):
         except (struct.error, ValueError):
             return None
         return cls(key, part, ntp64, clock, place)
+
+    def taking(self, ours: StoredThing) -> StoredThing:
+        """What is left of our own thing: when it went; nothing older counts."""
+        return ours._replace(
+            ntp64=self.ntp64, clock=self.clock, deleted=True, payload=b"", attachment=None
+        )
+
+
+def is_news(thing: StoredThing, known: StoredThing | None) -> bool:
+    """Whether another store may have it and not hear that it went."""
+    if thing.deleted or known is None or known.deleted:
+        return True
+    before, now = known.place, thing.place
+    if not (isinstance(before, Point) and isinstance(now, Point)):
+        return before != now
+    return before.distance_m(now) > _NEAR_M
 
 
 class OtherStores:

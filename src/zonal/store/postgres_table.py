@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
+import logging
 import threading
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,8 @@ try:
     import psycopg
 except ImportError as error:
     raise StoreError("PostgreSQL needs psycopg: pip install 'zonal[postgresql]'") from error
+
+logger = logging.getLogger(__name__)
 
 _SCHEMA = """
 CREATE EXTENSION IF NOT EXISTS postgis;
@@ -51,25 +53,29 @@ class PostgresTable:
     """The table `things` of a database, and the view `newest` of it for people.
 
     The database is one store's own. What was written has been committed: it survives this
-    process, and the server's too.
+    process, and the server's too. While the server is away everything is a `StoreError`; when it is
+    back, it goes on.
     """
 
     def __init__(self, address: str) -> None:
+        self._writer, self._reader = _Line(address), _Line(address)
         try:
-            self._writer = psycopg.connect(address, autocommit=True)
-            self._reader = psycopg.connect(address, autocommit=True)
-            with self._writer.transaction():
-                self._writer.execute("SELECT pg_advisory_xact_lock(%s)", (_SET_UP,))
-                self._writer.execute(_SCHEMA)
-        except psycopg.Error as error:
+            with self._writer as connection, connection.transaction():
+                connection.execute("SELECT pg_advisory_xact_lock(%s)", (_SET_UP,))
+                connection.execute(_SCHEMA)
+        except StoreError as error:
             raise StoreError(f"cannot keep things in PostgreSQL: {error}") from error
-        self._writing = threading.Lock()
-        self._reading = threading.Lock()
 
     def write(self, things: Sequence[StoredThing]) -> None:
-        """Keep these where they are newer than what is kept; durable when it returns."""
-        with self._writing, _errors(), self._writer.transaction(), self._writer.cursor() as cursor:
-            cursor.executemany(upsert("%s"), things)
+        """Keep these where they are newer than what is kept; durable when it returns.
+
+        PostgreSQL has no text with a zero in it: things with such a key are not kept.
+        """
+        kept = [each for each in things if "\0" not in each.key + each.content_encoding]
+        if len(kept) < len(things):
+            logger.warning("%d things have a zero in their key", len(things) - len(kept))
+        with self._writer as connection, connection.transaction(), connection.cursor() as cursor:
+            cursor.executemany(upsert("%s"), kept)
 
     def find(self, wanted: ThingFilter) -> Iterator[StoredThing]:
         """The wanted things, in no order."""
@@ -93,9 +99,9 @@ class PostgresTable:
     def forget(self, before: int, *, deleted: bool) -> int:
         """Let go of things with an earlier time: of all, or only `deleted` ones; how many."""
         only = " AND deleted" if deleted else ""
-        with self._writing, _errors():
+        with self._writer as connection:
             statement = f"DELETE FROM things WHERE ntp64 < %s{only}"  # noqa: S608
-            count: int = self._writer.execute(statement, (before,)).rowcount
+            count: int = connection.execute(statement, (before,)).rowcount
         return count
 
     def __len__(self) -> int:
@@ -106,15 +112,14 @@ class PostgresTable:
         return int(number)
 
     def _rows(self, statement: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
-        with self._reading, _errors():
-            rows: list[tuple[Any, ...]] = self._reader.execute(statement, values).fetchall()
+        with self._reader as connection:
+            rows: list[tuple[Any, ...]] = connection.execute(statement, values).fetchall()
         return rows
 
     def close(self) -> None:
         """Let go of the database."""
-        with self._writing, self._reading:
-            self._reader.close()
-            self._writer.close()
+        self._reader.close()
+        self._writer.close()
 
 
 def _thing(row: tuple[Any, ...]) -> StoredThing:
@@ -122,9 +127,30 @@ def _thing(row: tuple[Any, ...]) -> StoredThing:
     return thing if thing.sequence is None else thing._replace(sequence=int(thing.sequence))
 
 
-@contextlib.contextmanager
-def _errors() -> Iterator[None]:
-    try:
-        yield
-    except psycopg.Error as error:
-        raise StoreError(f"the store's database: {error}") from error
+class _Line:
+    """A connection for one at a time, made anew after it broke: servers are started again."""
+
+    def __init__(self, address: str) -> None:
+        self._address = address
+        self._lock = threading.Lock()
+        self._connection: psycopg.Connection[Any] | None = None
+
+    def __enter__(self) -> psycopg.Connection[Any]:
+        self._lock.acquire()
+        try:
+            if self._connection is None or self._connection.closed:
+                self._connection = psycopg.connect(self._address, autocommit=True)
+        except psycopg.Error as error:
+            self._lock.release()
+            raise StoreError(f"the store's database: {error}") from error
+        return self._connection
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        self._lock.release()
+        if isinstance(error, psycopg.Error):
+            raise StoreError(f"the store's database: {error}") from error
+
+    def close(self) -> None:
+        with self._lock:
+            if self._connection is not None:
+                self._connection.close()

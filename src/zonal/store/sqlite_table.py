@@ -80,7 +80,7 @@ class SqliteTable:
             try:
                 self._writer.executemany(upsert("?"), things)
                 self._writer.execute("COMMIT")
-            except sqlite3.Error:
+            except (sqlite3.Error, OverflowError):
                 self._writer.execute("ROLLBACK")
                 raise
 
@@ -138,5 +138,5 @@ def _thing(row: tuple[object, ...]) -> StoredThing:
 def _errors() -> Iterator[None]:
     try:
         yield
-    except sqlite3.Error as error:
+    except (sqlite3.Error, OverflowError) as error:
         raise StoreError(f"the store's database: {error}") from error

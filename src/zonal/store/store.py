@@ -13,18 +13,18 @@ from typing import TYPE_CHECKING, Self
 from zenoh import KeyExpr
 
 from zonal.errors import AttachmentError, StoreError, ZonalError
-from zonal.geo import GivenArea, Point, as_area
+from zonal.geo import GivenArea, as_area
 from zonal.keys import check_topic, encodings
 from zonal.runtime import Overflow, close_all
 from zonal.session import PastMessages, Recovery, ntp64_of
 from zonal.store.nearest import Nearness, nearest_in
 from zonal.store.opening import open_table
-from zonal.store.others import Holding, OtherStores
-from zonal.store.thing import By, StoredThing, thing_of
+from zonal.store.others import Holding, OtherStores, is_news
+from zonal.store.thing import By, StoredThing, cell_numbers, thing_of
 from zonal.store.thing_filter import ThingFilter
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
     from zonal.session import Query, Sample, Session, Subscriber
@@ -38,8 +38,8 @@ _CATCH_UP_S = 30.0
 _OVERLAP_S = 60.0
 _SWEEP_S = 60.0
 _DELETED_KEPT_S = 86_400.0
-_NEAR_M = 500.0
-"""A thing that went farther in one step may have left the area of another store unheard."""
+_AHEAD_S = 60.0
+_PAUSES_S = [min(5.0, 0.1 * 2**tries) for tries in range(20)]
 
 
 @dataclass(frozen=True)
@@ -52,6 +52,8 @@ class StoreCounters:
     unstamped: int = 0
     """Without a time stamp: they got that of their arrival here, another one in every store."""
     malformed: int = 0
+    ahead: int = 0
+    """With a time stamp from the future: nothing that follows would be newer."""
     overflowed: int = 0
     asked: int = 0
     replies: int = 0
@@ -87,8 +89,11 @@ class Store:
         ttl_s: float | None = None,
     ) -> None:
         self.topics = tuple(map(check_topic, [topics] if isinstance(topics, str) else topics))
+        self._expressions = [KeyExpr(topic) for topic in self.topics]
         self.area = None if area is None else as_area(area)
         self.by = _by_named(by)
+        if ttl_s is not None and not ttl_s > 0:
+            raise StoreError(f"values are kept for more than 0 seconds, not for {ttl_s}")
         self.ttl_s = ttl_s
         self._session = session
         self._scratch = contextlib.ExitStack()
@@ -99,7 +104,8 @@ class Store:
         self._counters = StoreCounters()
         self._since = self.table.newest()
         self._wake = threading.Event()
-        self._come = self._closing = False
+        self._closed = threading.Event()
+        self._come = False
         names = None if self.area is None else [each.name for each in encodings(self.area)]
         self._subscribers = [self._subscribe(topic, names) for topic in self.topics]
         self._others = OtherStores(
@@ -162,9 +168,9 @@ class Store:
 
     def close(self) -> None:
         """Answer no more, keep what has arrived, let go of the data."""
-        if self._closing:
+        if self._closed.is_set():
             return
-        self._closing = True
+        self._closed.set()
         close_all(each.undeclare for each in self._queryables)
         close_all(each.undeclare for each in self._subscribers)
         self._others.close()
@@ -185,34 +191,49 @@ class Store:
     def _keep(self, subscriber: Subscriber) -> None:
         for samples in subscriber.batches():
             for start in range(0, len(samples), _AT_A_TIME):
-                try:
-                    self._take(samples[start : start + _AT_A_TIME])
-                except StoreError:
-                    logger.exception("%d messages could not be kept", len(samples) - start)
+                self._take_in_time(samples[start : start + _AT_A_TIME])
 
-    def _take(self, samples: Iterable[Sample]) -> None:
+    def _take_in_time(self, samples: Sequence[Sample]) -> None:
+        """Keep these, again and again while the table cannot be written; the mailbox fills then."""
+        for pause in _PAUSES_S:
+            try:
+                self._take(samples)
+            except StoreError as error:
+                logger.warning("%d messages wait to be kept: %s", len(samples), error)
+                if self._closed.wait(pause):
+                    break
+            else:
+                return
+        logger.error("%d messages could not be kept", len(samples))
+
+    def _take(self, samples: Sequence[Sample]) -> None:
         """Keep the newest of each thing; what is deleted by a wildcard is many things."""
         newest: dict[Name, StoredThing] = {}
-        for sample in samples:
-            thing = self._read(sample)
-            if thing is None:
-                continue
+        for thing in self._read(samples):
             for each in self._meant(thing) if "*" in thing.key else (thing,):
                 known = newest.get(each[:2])
                 if known is None or known.stamp < each.stamp:
                     newest[each[:2]] = each
         self._write(list(newest.values()))
 
-    def _read(self, sample: Sample) -> StoredThing | None:
-        now = None
-        if sample.timestamp is None:
-            now = self._session.zenoh.new_timestamp()
-            self._count(unstamped=1)
-        try:
-            return thing_of(sample, self.by, now)
-        except AttachmentError:  # a source that cannot be read
-            self._count(malformed=1)
-            return None
+    def _read(self, samples: Sequence[Sample]) -> Iterator[StoredThing]:
+        """What is kept of messages; what cannot be, or is stamped in the future, is counted."""
+        last = _last_stamp()
+        cells = cell_numbers([sample.place for sample in samples])
+        for sample, cell in zip(samples, cells, strict=True):
+            stamp = sample.timestamp
+            if stamp is None:
+                stamp = self._session.zenoh.new_timestamp()
+                self._count(unstamped=1)
+            try:
+                thing = thing_of(sample, self.by, stamp, cell)
+            except AttachmentError:  # a source that cannot be read
+                self._count(malformed=1)
+                continue
+            if thing.ntp64 > last:
+                self._count(ahead=1)
+            else:
+                yield thing
 
     def _meant(self, thing: StoredThing) -> list[StoredThing]:
         """The things that a message under a key with wildcards is about: deletes those it names."""
@@ -231,7 +252,7 @@ class Store:
         news: list[StoredThing] = []
         if self._others.want_to_know:
             known = self.table.named(each[:2] for each in things)
-            news = [each for each in things if _is_news(each, known.get(each[:2]))]
+            news = [each for each in things if is_news(each, known.get(each[:2]))]
         self.table.write(things)
         self._count(kept=len(things))
         self._others.tell(news)
@@ -245,10 +266,18 @@ class Store:
         ):
             return  # we hear of it ourselves
         name = (holding.key, holding.part)
-        ours = self.table.named([name]).get(name)
-        if ours is None or ours.stamp >= (holding.ntp64, holding.clock):
+        try:
+            ours = self.table.named([name]).get(name)
+            if (
+                ours is None
+                or ours.stamp >= (holding.ntp64, holding.clock)
+                or holding.ntp64 > _last_stamp()
+            ):
+                return
+            self.table.write([holding.taking(ours)])
+        except StoreError as error:
+            logger.warning("%s has left, and is still kept: %s", holding.key, error)
             return
-        self.table.write([_gone(ours, holding)])
         self._count(handed_over=1)
 
     # Looking after it
@@ -259,7 +288,7 @@ class Store:
 
     def _look_after(self) -> None:
         sweep_at = time.monotonic()
-        while not self._closing:
+        while not self._closed.is_set():
             self._wake.clear()
             if self._come:
                 self._come = False
@@ -281,19 +310,17 @@ class Store:
                 for reply in replies:
                     self._take_over(reply)
             except ZonalError as error:
-                if not self._closing:
+                if not self._closed.is_set():
                     logger.warning("could not catch up with other stores: %s", error)
 
     def _take_over(self, reply: Sample) -> None:
-        thing = thing_of(reply, self.by, None)
-        if thing is None:
-            return
-        if self.area is None or _is_in(self.area, thing):
-            self.table.write([thing])
-            self._count(caught_up=1)
-            return
-        place = None if thing.deleted else reply.location
-        self._let_go(Holding(thing.key, thing.part, thing.ntp64, thing.clock, place))
+        for thing in self._read([] if reply.timestamp is None else [reply]):
+            if self.area is None or _is_in(self.area, thing):
+                self.table.write([thing])
+                self._count(caught_up=1)
+            else:
+                place = None if thing.deleted else reply.location
+                self._let_go(Holding(thing.key, thing.part, thing.ntp64, thing.clock, place))
 
     def _sweep(self) -> None:
         now = time.time()
@@ -309,25 +336,29 @@ class Store:
         if parameters.get("_time") is not None or parameters.get("_store") == self._others.id:
             return  # about the past, which a history knows; or our own question
         self._count(asked=1)
-        wanted = self._wanted(query.key, query.area)
-        since = parameters.get("_since")
-        found: Iterable[StoredThing]
-        near = Nearness.of(parameters)
-        if since is not None:
-            newer = int(since) if since.isdecimal() else 0
-            found = self.table.find(
-                replace(wanted, deleted=True, newer_than=max(wanted.newer_than, newer))
-            )
-        elif near is not None:
-            found = nearest_in(self.table, wanted, near)
-        else:
-            found = self.table.find(wanted)
         replies = 0
-        for each in found:
-            if self._is_ours(each):
-                each.reply_to(query)
-                replies += 1
+        try:
+            for each in self._found(query):
+                if self._is_ours(each):
+                    each.reply_to(query)
+                    replies += 1
+        except StoreError as error:
+            query.reply_err(str(error))
         self._count(replies=replies)
+
+    def _found(self, query: Query) -> Iterable[StoredThing]:
+        """What a question is about: by keys and area, since a time, or the nearest."""
+        wanted = self._wanted(query.key, query.area)
+        near = Nearness.of(query.parameters)
+        if near is not None:
+            return nearest_in(self.table, wanted, near)
+        since = query.parameters.get("_since")
+        if since is None:
+            return self.table.find(wanted)
+        newer = int(since[:19]) if since.isdecimal() else 0
+        return self.table.find(
+            replace(wanted, deleted=True, newer_than=max(wanted.newer_than, newer))
+        )
 
     def _wanted(self, key: str, area: GivenArea | None) -> ThingFilter:
         oldest = -1 if self.ttl_s is None else _ntp64(time.time() - self.ttl_s)
@@ -336,7 +367,7 @@ class Store:
     def _is_ours(self, thing: StoredThing) -> bool:
         """A table may hold what an earlier store with other topics has left in it."""
         key = KeyExpr(thing.key)
-        return any(KeyExpr(topic).intersects(key) for topic in self.topics)
+        return any(topic.intersects(key) for topic in self._expressions)
 
     def _count(self, **more: int) -> None:
         with self._lock:
@@ -354,25 +385,13 @@ def _by_named(by: str | By) -> By:
         raise StoreError(f"a thing is told apart by one of {names}, not {by!r}") from error
 
 
-def _is_news(thing: StoredThing, known: StoredThing | None) -> bool:
-    """Whether another store may have it and not hear that it went."""
-    if thing.deleted or known is None or known.deleted:
-        return True
-    before, now = known.place, thing.place
-    if not (isinstance(before, Point) and isinstance(now, Point)):
-        return before != now
-    return before.distance_m(now) > _NEAR_M
-
-
-def _gone(ours: StoredThing, holding: Holding) -> StoredThing:
-    """What is left of a thing that another store has: when it went; nothing older counts."""
-    return ours._replace(
-        ntp64=holding.ntp64, clock=holding.clock, deleted=True, payload=b"", attachment=None
-    )
-
-
 def _is_in(area: object, thing: StoredThing) -> bool:
     return bool(ThingFilter(thing.key, area).sift([thing]))  # type: ignore[arg-type]
+
+
+def _last_stamp() -> int:
+    """The time of a stamp that is as far ahead as clocks may differ."""
+    return _ntp64(time.time() + _AHEAD_S)
 
 
 def _ntp64(seconds: float) -> int:

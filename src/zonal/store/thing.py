@@ -5,13 +5,16 @@ from __future__ import annotations
 import enum
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
 import zenoh
 
-from zonal.geo import MAX_LEVEL, Cell, Point, area_from_bytes, cell_id_of
-from zonal.keys import encoding_of_expression, read_key
+from zonal.geo import MAX_LEVEL, Cell, Point, area_from_bytes, cell_ids_of
+from zonal.keys import encoding_of_expression, location_of
 from zonal.session import Source, stamp_from_parts, stamp_parts
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from zonal.keys import Place
     from zonal.session import Query, Sample
 
@@ -86,20 +89,16 @@ class StoredThing(NamedTuple):
         )
 
 
-def thing_of(sample: Sample, by: By, now: zenoh.Timestamp | None) -> StoredThing | None:
-    """What is kept of a message; one without a time stamp gets that of `now`, or is not kept."""
-    stamp = sample.timestamp or now
-    if stamp is None:
-        return None
+def thing_of(sample: Sample, by: By, stamp: zenoh.Timestamp, cell: int | None) -> StoredThing:
+    """What is kept of a message with this time stamp, whose place is in this cell of a table."""
     ntp64, clock = stamp_parts(stamp)
-    place, location, fence, source = sample.place, sample.location, sample.geofence, sample.source
-    cell = cell_number(place)
+    location, fence, source = sample.location, sample.geofence, sample.source
     part = ""
     if by is By.SOURCE:
         part = "" if source is None else source.id
     elif by is By.PLACE:
         part = "" if cell is None else f"{unsigned(cell):016x}"
-    expression = read_key(str(sample.zenoh.key_expr)).location
+    expression = location_of(str(sample.zenoh.key_expr))
     return StoredThing(
         sample.key,
         part,
@@ -119,12 +118,15 @@ def thing_of(sample: Sample, by: By, now: zenoh.Timestamp | None) -> StoredThing
     )
 
 
-def cell_number(place: Place | None) -> int | None:
-    """The number of a place's cell in a table, whose numbers are signed."""
-    if place is None:
-        return None
-    number = place.id if isinstance(place, Cell) else cell_id_of(place)
-    return signed(number)
+def cell_numbers(places: Sequence[Place | None]) -> list[int | None]:
+    """The numbers of places' cells in a table, whose numbers are signed."""
+    points = [place for place in places if isinstance(place, Point)]
+    leaves = cell_ids_of([each.lat for each in points], [each.lon for each in points])
+    numbers = iter(leaves.view(np.int64).tolist())
+    return [
+        next(numbers) if isinstance(place, Point) else None if place is None else signed(place.id)
+        for place in places
+    ]
 
 
 def signed(number: int) -> int:

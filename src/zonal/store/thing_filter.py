@@ -49,26 +49,38 @@ class ThingFilter:
         return start, start + _LAST
 
     @cached_property
+    def _cells(self) -> tuple[Cell, ...]:
+        """Cells that cover the area; none where that is everywhere."""
+        if self.area is None or isinstance(self.area, Everywhere):
+            return ()
+        return cover(self.area, _CELLS)
+
+    @cached_property
     def cell_ranges(self) -> list[tuple[int, int]]:
         """From and to which cells there may be wanted ones; empty where that is everywhere."""
-        if self.area is None or isinstance(self.area, Everywhere):
-            return []
-        return [
-            (signed(cell.range_min), signed(cell.range_max)) for cell in cover(self.area, _CELLS)
-        ]
+        ranges: list[tuple[int, int]] = []
+        for cell in self._cells:
+            low, high = signed(cell.range_min), signed(cell.range_max)
+            if ranges and ranges[-1][1] + 2 == low:  # numbers of leaves are odd
+                ranges[-1] = ranges[-1][0], high
+            else:
+                ranges.append((low, high))
+        return ranges
 
     @cached_property
     def larger_cells(self) -> list[int]:
         """The cells of blurred places that may reach into the area from outside."""
-        if not self.cell_ranges:
-            return []
-        assert self.area is not None
-        larger = {
-            signed(cell.parent(level).id)
-            for cell in cover(self.area, _CELLS)
-            for level in range(cell.level)
-        }
-        return sorted(larger)
+        larger: set[int] = set()
+        for cell in self._cells:
+            for level in range(cell.level - 1, -1, -1):
+                number = signed(cell.parent(level).id)
+                if number in larger:
+                    break  # and so are those that hold it
+                larger.add(number)
+        ranges = self.cell_ranges
+        return sorted(
+            each for each in larger if not any(low <= each <= high for low, high in ranges)
+        )
 
     def sift(self, things: Sequence[StoredThing]) -> list[StoredThing]:
         """Those of them that are wanted, exactly."""

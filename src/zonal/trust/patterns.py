@@ -11,6 +11,7 @@ import re
 from functools import lru_cache
 
 from zonal.errors import TopicError
+from zonal.index import sequences_meet
 
 ONE, MANY = "*", "**"
 FREE = "$*"
@@ -73,7 +74,11 @@ def _covering(pattern: str, asked: str) -> bool:
 @lru_cache(_KEPT)
 def _meeting(pattern: str, asked: str) -> bool:
     a, b = _levels(pattern), _levels(asked)
-    return not _is_wild_before_own(a, b) and not _is_wild_before_own(b, a) and _meet(a, b)
+    return (
+        not _is_wild_before_own(a, b)
+        and not _is_wild_before_own(b, a)
+        and sequences_meet(a, b, MANY, _levels_meet)
+    )
 
 
 def _levels(pattern: str) -> tuple[str, ...]:
@@ -118,27 +123,6 @@ def _level_covers(outer: str, inner: str) -> bool:
     if outer in {ONE, inner}:
         return True
     return FREE in outer and "*" not in inner and _fits(outer, inner)
-
-
-def _meet(a: tuple[str, ...], b: tuple[str, ...]) -> bool:
-    """Reachability over pairs of positions."""
-    todo = [(0, 0)]
-    seen = set(todo)
-    while todo:
-        i, j = todo.pop()
-        if i == len(a) and j == len(b):
-            return True
-        here, there = a[i : i + 1], b[j : j + 1]
-        steps = []
-        if here == (MANY,):
-            steps += [(i + 1, j)] + ([(i, j + 1)] if there else [])
-        if there == (MANY,):
-            steps += [(i, j + 1)] + ([(i + 1, j)] if here else [])
-        if here and there and MANY not in (*here, *there) and _levels_meet(*here, *there):
-            steps.append((i + 1, j + 1))
-        todo += (step for step in steps if step not in seen)
-        seen.update(steps)
-    return False
 
 
 def _levels_meet(a: str, b: str) -> bool:

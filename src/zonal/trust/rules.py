@@ -74,6 +74,10 @@ class Rule:
         """Whether everything that is asked for is a topic of this rule."""
         return any(covers(topic, asked) for topic in self.topics)
 
+    def meets_topic(self, asked: str) -> bool:
+        """Whether something that is asked for is a topic of this rule."""
+        return any(meets(topic, asked) for topic in self.topics)
+
     def speaks_of(self, topic: str) -> bool:
         """Whether a message's topic is one of this rule; of several, to deny them, if some are."""
         return any((covers if self.allows else meets)(each, topic) for each in self.topics)
@@ -275,17 +279,17 @@ class Rules:
         allowing = [rule for rule in mine if rule.allows and rule.covers_topic(topic)]
         if not allowing:
             return _refused_hearing("", f"no rule allows you to {what} this")
-        parts = [(rule, _part_of(rule, asked)) for rule in allowing]
-        found = [rule for rule, part in parts if part is not None]
+        found = [rule for rule in allowing if _part_of(rule, asked) is not None]
         if not found:
             return _refused_hearing("", f"no rule allows you to {what} anything in this area")
         names = ", ".join(rule.name for rule in found)
+        whole = any(rule.area is None or _within(asked, rule.area) for rule in found)
+        # Of some topics another rule may allow more than those that allow all of them.
+        meeting = [rule for rule in mine if rule.allows and rule.meets_topic(topic)]
         given: Area | None = None
-        if area is not None or all(rule.area is not None for rule in found):
-            given = _joined([part for _, part in parts if part is not None])
-        whole = given is None or any(
-            rule.area is None or _within(asked, rule.area) for rule in found
-        )
+        if area is not None or all(rule.area is not None for rule in meeting):
+            parts = [_part_of(rule, asked) for rule in meeting]
+            given = _joined([part for part in parts if part is not None])
         reason = "" if whole else f"only a part of what you asked for is allowed{_where(given)}"
         return HearingVerdict(
             allowed=True, rule=names, reason=reason, precision_m=_finest(found), area=given,

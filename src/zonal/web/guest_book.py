@@ -41,10 +41,11 @@ def note_refusal(scope: Scope, problem: Problem) -> None:
 def noted_stream(address: str, user: str | None) -> Iterator[None]:
     """Log that somebody reads an event stream, with a token or without, and that it ended."""
     told = {"address": address, "user": user}
-    shown = "%(user)r reads a stream from %(address)s"
+    who = "somebody" if user is None else "%(user)r"
+    shown = f"{who} reads a stream from %(address)s"
     _log.write(logging.INFO, shown, told | {"event": "came"}, time.monotonic())
     try:
         yield
     finally:
-        shown = "a stream of %(user)r from %(address)s has ended"
+        shown = f"a stream of {who} from %(address)s has ended"
         _log.write(logging.INFO, shown, told | {"event": "left"}, time.monotonic())

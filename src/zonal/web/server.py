@@ -14,6 +14,7 @@ import uvicorn
 import uvloop
 
 from zonal.errors import WebError
+from zonal.runtime import check_port
 from zonal.web.application import Application
 from zonal.web.doorway import Doorway
 
@@ -153,7 +154,7 @@ def _listen(options: WebOptions) -> socket.socket:
     listener = socket.socket(family, socket.SOCK_STREAM)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind((options.host, options.port))
+        listener.bind((options.host, check_port(options.port)))
         listener.listen(_BACKLOG)  # whoever comes now waits until it has started
     except OSError as error:
         listener.close()

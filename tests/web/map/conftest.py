@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
@@ -58,15 +58,48 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
         yield Stage(router, server, town)
 
 
-@pytest.fixture
-def page(chrome: Browser, stage: Stage) -> Iterator[Page]:
+@contextmanager
+def open_page(chrome: Browser, stage: Stage) -> Iterator[tuple[Page, Watched]]:
     # Half as many pixels each way: the processor draws them, beside all other tests.
     context = chrome.new_context(viewport={"width": 1024, "height": 640}, device_scale_factor=0.5)
-    opened = context.new_page()
-    watched = Watched(opened, stage.server.url)
-    opened.goto(stage.server.url)
-    expect(opened.locator("body[data-ready=true]")).to_be_attached(timeout=WAIT_MS)
-    yield opened
+    page = context.new_page()
+    watched = Watched(page, stage.server.url)
+    page.goto(stage.server.url)
+    expect(page.locator("body[data-ready=true]")).to_be_attached(timeout=WAIT_MS)
+    yield page, watched
     context.close()
+
+
+AS_AT_FIRST = """([chosen, center, zoom]) => {
+    const { map, layers, things, selection } = zonal;
+    document.activeElement.blur();
+    document.getElementById("encoding").value = "s2";
+    document.getElementById("border").checked = false;
+    layers.choose(chosen);
+    things.open(null);
+    map.jumpTo({ center, zoom });
+    selection.select(null);
+}"""
+
+
+@pytest.fixture(scope="module")
+def shared_page(chrome: Browser, stage: Stage) -> Iterator[tuple[Page, Watched, list[object]]]:
+    """A page, and what it showed at first."""
+    with open_page(chrome, stage) as (page, watched):
+        shown = page.evaluate("[zonal.layers.chosen, zonal.map.getCenter(), zonal.map.getZoom()]")
+        yield page, watched, shown
+
+
+@pytest.fixture
+def page(request: pytest.FixtureRequest, chrome: Browser, stage: Stage) -> Iterator[Page]:
+    """The map; the tests of a module that says so (`SHARES_A_PAGE`) wait for its loading once."""
+    with ExitStack() as stack:
+        if getattr(request.module, "SHARES_A_PAGE", False):
+            opened, watched, shown = request.getfixturevalue("shared_page")
+            opened.keyboard.press("Escape")
+            opened.evaluate(AS_AT_FIRST, shown)
+        else:
+            opened, watched = stack.enter_context(open_page(chrome, stage))
+        yield opened
     assert watched.errors == []
     assert watched.foreign == [], "the page works without the internet"

@@ -8,10 +8,12 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from browser import screenshot
-from network import client
+from network import client, eventually
 from town import CENTRE, FIGURES, WAIT_MS, Stage, drag, draw_circle, pixel
 from zonal import Point
 from zonal.geo import destination
+
+SHARES_A_PAGE = True
 
 
 def test_a_drawn_circle_shows_only_what_is_inside_and_counts_what_was_spared(page: Page) -> None:
@@ -136,3 +138,50 @@ def test_another_encoding_is_used_for_the_area(page: Page, stage: Stage) -> None
                 return
             page.wait_for_timeout(100)
     raise AssertionError("no message in the chosen encoding was shown")
+
+
+AREAS_AT_ONCE = """(center) => {
+    for (const radius of [100, 300, 500, 700, 900, 1100, 1300, 1500]) {
+        zonal.selection.select({ shape: "circle", center, radius });
+    }
+}"""
+
+
+def test_areas_that_follow_each_other_at_once_leave_no_streams_behind(
+    page: Page, stage: Stage
+) -> None:
+    expect(page.locator("#shown")).to_have_text("20", timeout=WAIT_MS)
+    before = stage.server.application.feeds.stream_count
+    for _ in range(3):
+        page.evaluate(AREAS_AT_ONCE, [CENTRE.lat, CENTRE.lon])
+        expect(page.locator("#shown")).to_have_text("10", timeout=WAIT_MS)
+    eventually(lambda: stage.server.application.feeds.stream_count <= before, WAIT_MS / 1000)
+
+
+SEEN_AT = """(place) => zonal.map.queryRenderedFeatures(
+    zonal.map.project(place), { layers: zonal.selection.sheet.ids }).length > 0"""
+
+
+def test_an_area_across_the_antimeridian_is_one_and_is_drawn_on_both_sides(
+    page: Page, stage: Stage
+) -> None:
+    page.evaluate("zonal.map.jumpTo({center: [180, 0], zoom: 8})")
+    middle = page.evaluate("zonal.map.project([180, 0])")
+    page.keyboard.press("b")
+    drag(page, (middle["x"] - 100, middle["y"] + 60), (middle["x"] + 100, middle["y"] - 60))
+    expect(page.locator("#area-title")).to_contain_text("Box of")
+    told = page.evaluate("zonal.selection.parameters")
+    assert -180 <= told["max_long"] < 0 < told["min_long"] <= 180
+    with client(stage.router) as ship:
+
+        def shown() -> list[str]:
+            for name, lon in (("w", 179.95), ("e", -179.95), ("far", 178.0)):
+                ship.put("town/live/ship", {"id": name}, location=Point(0.1, lon))
+            found = page.evaluate("[...zonal.things.things.values()].map((t) => t.value.id)")
+            return sorted(found)
+
+        eventually(lambda: shown() == ["e", "w"], WAIT_MS / 1000)
+    for seen_from in (180.0, -180.0):
+        page.evaluate("(lng) => zonal.map.jumpTo({center: [lng, 0], zoom: 8})", seen_from)
+        for lon in (seen_from - 0.2, seen_from + 0.2):
+            page.wait_for_function(SEEN_AT, arg=[lon, 0.05], timeout=WAIT_MS)

@@ -11,6 +11,7 @@ from network import client, eventually
 from town import CENTRE, WAIT_MS, Stage, draw_circle, pixel
 from zonal.geo import destination
 
+SHARES_A_PAGE = True
 CLUSTERED = """() => {
     const { map, things } = zonal;
     return map.queryRenderedFeatures({ layers: [things.crowd.clusters.ids[0]] })

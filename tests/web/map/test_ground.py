@@ -12,6 +12,7 @@ from browser import screenshot
 from town import FIGURES, WAIT_MS
 from zonal.web.world import world_folder
 
+SHARES_A_PAGE = True
 GRIDS = """(wanted) => {
     const shown = new Set(zonal.layers.grid.features.map((cell) => cell.properties.grid));
     return [...shown].sort().join() === wanted.join();

@@ -12,6 +12,7 @@ from town import CENTRE, WAIT_MS, Stage, colour_at, pixel
 from zonal import Point, Store
 from zonal.geo import destination
 
+SHARES_A_PAGE = True
 LAND = [247, 249, 248]
 """The colour of --land in the light theme."""
 

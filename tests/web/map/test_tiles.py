@@ -15,7 +15,7 @@ from network import eventually
 from served import Web, WebWith
 from town import WAIT_MS, colour_at
 from zonal.errors import WebError
-from zonal.web import MapView
+from zonal.web import MapView, grant_for
 from zonal.web.places import places_file, places_named
 from zonal.web.tiles import MapTiles, TileArchive, tiles_of
 
@@ -117,6 +117,23 @@ def test_tiles_of_a_file_are_the_ground(
         data,
         gzip.decompress(data) if kind == "MVT" else data,
     )
+
+
+def test_tiles_of_a_file_need_the_token_and_the_page_sends_it(
+    chrome: Browser, web_with: WebWith, tmp_path: Path
+) -> None:
+    path = archive(tmp_path / "world.pmtiles", "PNG", world(png(200, 30, 60)))
+    grant = grant_for("secret", "anna", read=("city/**",))
+    web = web_with(view=MapView(zoom=3, tiles=str(path)), tokens=(grant,))
+    assert web.http.get("/-/tiles/0/0/0").status_code == 401
+    page = chrome.new_page()
+    page.goto(web.url)
+    expect(page.locator("#token-dialog")).to_be_visible(timeout=WAIT_MS)
+    page.locator("#token").fill("secret")
+    page.locator("#token").press("Enter")
+    expect(page.locator("body[data-ready=true]")).to_be_attached(timeout=WAIT_MS)
+    eventually(lambda: colour_at(page, (500, 300)) == [200, 30, 60], WAIT_MS / 1000)
+    page.close()
 
 
 def test_tiles_of_others_may_be_loaded_from_there_and_nowhere_else(web_with: WebWith) -> None:

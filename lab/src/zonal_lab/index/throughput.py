@@ -79,7 +79,7 @@ def throughput(
             elif remembers:
                 index.match(TOPIC)
             else:
-                index.values(index.match_rows(TOPIC))
+                index.values(index.match_rows(TOPIC)).tolist()
             done += 1
             if not done % 100 and time.process_time() - start >= seconds:
                 return done / (time.process_time() - start)

@@ -13,11 +13,17 @@ if TYPE_CHECKING:
 
     from zonal.pipeline.payloads import Field, PayloadDeclaration, TopicSchema
 
+MAX_AGE_S = 31 * 86_400.0
+"""How long a message may have been under way, as if it came from somebody's memory."""
 _CORRUPT = "_zonal_corrupt"
 
 
 def decode(
-    messages: DataFrame, declaration: PayloadDeclaration, *, max_skew_s: float = 60.0
+    messages: DataFrame,
+    declaration: PayloadDeclaration,
+    *,
+    max_skew_s: float = 60.0,
+    max_age_s: float = MAX_AGE_S,
 ) -> DataFrame:
     """Add `time`, `device`, a column per declared field, and `reason` (null where a row is good).
 
@@ -39,6 +45,7 @@ def decode(
         "reason": F.coalesce(
             _misplaced(),
             _ahead(max_skew_s),
+            _behind(max_age_s),
             *(_misfit(declaration, index) for index in range(len(declaration.topics))),
         ),
         **{name: _field(declaration, name) for name in declaration.fields},
@@ -99,6 +106,13 @@ def _ahead(max_skew_s: float) -> Column:
     ahead = F.col("timestamp").cast("double") - F.col("received").cast("double")
     text = F.format_string("time stamp is %.0f s after its reception", ahead)
     return F.when(ahead > max_skew_s, text)
+
+
+def _behind(max_age_s: float) -> Column:
+    """Silver has a folder for each day: who may choose any day makes as many as there are."""
+    behind = F.col("received").cast("double") - F.col("timestamp").cast("double")
+    text = F.format_string("time stamp is %.0f s before its reception", behind)
+    return F.when(behind > max_age_s, text)
 
 
 def _misfit(declaration: PayloadDeclaration, index: int) -> Column:

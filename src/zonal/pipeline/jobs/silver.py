@@ -14,7 +14,7 @@ from pyspark.sql.pandas.functions import arrow_udf
 
 from zonal.errors import DeclarationError
 from zonal.pipeline.cells import parent_sql
-from zonal.pipeline.jobs.decoding import decode
+from zonal.pipeline.jobs.decoding import MAX_AGE_S, decode
 from zonal.pipeline.payloads import WIDENINGS, PayloadDeclaration
 from zonal.pipeline.schema import LOG_COLUMNS
 
@@ -38,6 +38,7 @@ class SilverPlan:
     declaration: PayloadDeclaration = field(default_factory=PayloadDeclaration)
     zones: Zones | None = None
     max_skew_s: float = 60.0
+    max_age_s: float = MAX_AGE_S
 
 
 def refine(messages: DataFrame, plan: SilverPlan) -> DataFrame:
@@ -45,7 +46,9 @@ def refine(messages: DataFrame, plan: SilverPlan) -> DataFrame:
 
     Works on a stream and on a batch alike; keeps every row.
     """
-    decoded = decode(messages, plan.declaration, max_skew_s=plan.max_skew_s)
+    decoded = decode(
+        messages, plan.declaration, max_skew_s=plan.max_skew_s, max_age_s=plan.max_age_s
+    )
     placed = join_zones(decoded, plan.zones)
     # A payload's field may be called `device`: it is that column then.
     return placed.select(*dict.fromkeys((*_MESSAGE_COLUMNS, *plan.declaration.fields)))

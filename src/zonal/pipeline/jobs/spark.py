@@ -90,8 +90,18 @@ def open_spark(
 
 
 def register(spark: SparkSession) -> None:
-    """Make `format("zonal")` known to a Spark session that the user opened."""
-    context = spark.sparkContext
+    """Make `format("zonal")` known to a Spark session that the user opened.
+
+    With a client of Spark Connect, the server's Python must have this package.
+    """
+    context = getattr(spark, "sparkContext", None)
+    if context is not None:
+        _prepare_workers(context)
+    spark.dataSource.register(ZonalDataSource)
+
+
+def _prepare_workers(context: SparkContext) -> None:
+    """Have the workers of this session find Python and the package."""
     if str(context.master).startswith("local[") and "PYSPARK_PYTHON" not in os.environ:
         context.pythonExec = sys.executable  # else `python3`, which may know nothing of zonal
     archive = Path(zonal.__file__).parents[1]
@@ -100,7 +110,6 @@ def register(spark: SparkSession) -> None:
         variables = context.environment
         paths = (str(archive), variables.get("PYTHONPATH", ""))
         variables["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
-    spark.dataSource.register(ZonalDataSource)
 
 
 def check_java() -> None:

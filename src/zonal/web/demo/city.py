@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 import random
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 from zlib import crc32
 
-from zonal.geo import Point, destination, distance_m
+from zonal.geo import destination, distance_m
+from zonal.web.demo.streets import CENTRE, RADIUS_M, make_streets
 
-CENTRE = Point(45.4642, 9.1900)
-"""The Duomo of Milano."""
-RADIUS_M = 6_000.0
+if TYPE_CHECKING:
+    from zonal.geo import Point
+    from zonal.web.demo.streets import Drive
 
 CLEAN_AIR = 18.0
 """Micrograms of PM10 in a cubic metre, on an ordinary day."""
@@ -39,35 +41,20 @@ class Sensor:
 
 @dataclass(frozen=True, slots=True)
 class Car:
-    """Drives around the centre on a ring road, or to and fro on one that leads out of it."""
+    """Drives along streets, to and fro on a way of its own."""
 
     id: str
-    radius_m: float
-    bearing_deg: float
+    route: Drive
+    start_m: float
     speed_ms: float
-    on_ring: bool
 
     def place(self, time_s: float) -> Point:
         """Where it is at a time of the story."""
-        if self.on_ring:
-            return destination(CENTRE, self._bearing(time_s), self.radius_m)
-        length = RADIUS_M - 600.0
-        phase = self._phase(time_s)
-        return destination(CENTRE, self.bearing_deg, 600.0 + min(phase, 2 * length - phase))
+        return self.route.place(self.start_m + self.speed_ms * time_s)
 
     def heading(self, time_s: float) -> float:
         """Where it drives to then, in degrees from north."""
-        if self.on_ring:
-            return (self._bearing(time_s) + math.copysign(90.0, self.speed_ms)) % 360.0
-        is_outward = (self._phase(time_s) < RADIUS_M - 600.0) == (self.speed_ms > 0)
-        return self.bearing_deg if is_outward else (self.bearing_deg + 180.0) % 360.0
-
-    def _bearing(self, time_s: float) -> float:
-        way_m = self.speed_ms * time_s
-        return (self.bearing_deg + math.degrees(way_m / self.radius_m)) % 360.0
-
-    def _phase(self, time_s: float) -> float:
-        return (self.speed_ms * time_s + self.radius_m) % (2 * (RADIUS_M - 600.0))
+        return self.route.heading(self.start_m + self.speed_ms * time_s)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,11 +120,8 @@ def _sunflower(number: int, count: int) -> Point:
 
 
 def _car(number: int, chance: random.Random) -> Car:
-    ring = number % 3 != 0
-    radius = chance.choice([1_100.0, 2_300.0, 3_900.0, 5_400.0]) if ring else chance.uniform(0, 9e3)
-    bearing = chance.uniform(0, 360) if ring else chance.choice(range(0, 360, 45)) + 12.0
-    speed = chance.uniform(8, 16) * (chance.choice([-1, 1]) if ring else 1)
-    return Car(f"car-{number:02}", radius, bearing, speed, ring)
+    route = make_streets().route(chance)
+    return Car(f"car-{number:02}", route, chance.uniform(0, 1e4), chance.uniform(8, 16))
 
 
 def _walker(number: int, count: int, chance: random.Random) -> Walker:

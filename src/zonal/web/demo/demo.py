@@ -18,10 +18,11 @@ from zonal.geo import destination
 from zonal.session import Router
 from zonal.store import Store
 from zonal.web.demo import past, topics
-from zonal.web.demo.city import CENTRE, make_city
+from zonal.web.demo.city import make_city
 from zonal.web.demo.crowd import Crowd, StoryClock
 from zonal.web.demo.districts import districts, write_districts
 from zonal.web.demo.machine import LOCALHOST, missing, port_or_any
+from zonal.web.demo.streets import CENTRE, make_streets
 from zonal.web.demo.watch import Watch
 from zonal.web.meter import Meter
 from zonal.web.options import DEFAULT_PORT, MapView, WebOptions
@@ -53,6 +54,8 @@ class DemoOptions:
     mqtt: bool = True
     pipeline: bool = True
     spark: bool = True
+    tiles: str = ""
+    """Streets under the map: an address of tiles, or a PMTiles file."""
 
 
 class Demo:
@@ -206,6 +209,7 @@ class Demo:
 
     def _serve(self, endpoints: list[str], zones: Path) -> None:
         config = zonal.config("client", connect=endpoints[:1])
+        streets = make_streets().write(self.options.data)
         session, counting = (self._stack.enter_context(zonal.open(config)) for _ in range(2))
         self._meter = self._stack.enter_context(Meter(counting, (topics.LIVE,)))
         view = MapView(
@@ -222,7 +226,8 @@ class Demo:
             notices=topics.NOTICES,
             heard=topics.HEARD,
             zones=topics.ZONES,
-            layers=(("Districts", zones),),
+            layers=(("Districts", zones), ("Streets", streets)),
+            tiles=self.options.tiles,
             history=self._past is not None,
         )
         host = self.options.host

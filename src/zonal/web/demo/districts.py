@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from zonal.geo import destination
-from zonal.web.demo.city import CENTRE, RADIUS_M
+from zonal.web.demo.streets import CENTRE, RADIUS_M
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -5,6 +5,8 @@ from __future__ import annotations
 import socket
 from importlib.util import find_spec
 
+from zonal.runtime import check_port
+
 LOCALHOST = "127.0.0.1"
 
 
@@ -22,7 +24,7 @@ def port_or_any(port: int, host: str = LOCALHOST) -> int:
     with socket.socket(family) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            probe.bind((host, port))
+            probe.bind((host, check_port(port)))
         except OSError:
             return 0
     return port

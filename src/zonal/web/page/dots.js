@@ -7,6 +7,8 @@ const REACH_PX = 10;
 const SLOW_MS = 100;
 const LONGEST_PAUSE_MS = 500;
 const WORDS = 8; // of four bytes: x, y, their rests, size, heading, fill with shape, edge
+const DOT_PART = "0.7"; // of its picture's width; the dot is the first of the shapes
+const BEAK = SHAPE_NAMES.indexOf("beak"); // what a dot with a heading is
 const ROUND = 0.6; // the radius of a round shape in its picture
 
 const VERTEX = `#version 300 es
@@ -17,16 +19,17 @@ in vec2 high, low, look;
 in vec4 fill, edge;
 out vec4 fill_colour, edge_colour;
 out vec2 turn;
-flat out float shape;
+flat out float shape, part;
 void main() {
   vec2 far = (high - eye_high) + (low - eye_low);
   far.x -= floor(far.x + 0.5); // on the copy of the world that is nearest to the middle
   gl_Position = matrix * vec4(far, 0.0, 1.0);
-  gl_PointSize = look.x * ratio;
+  shape = fill.a * 255.0;
+  part = shape < 0.5 ? ${DOT_PART} : 1.0; // the middle of the picture is enough for a dot
+  gl_PointSize = look.x * part * ratio;
   turn = vec2(cos(look.y), sin(look.y));
   fill_colour = fill;
   edge_colour = edge;
-  shape = fill.a * 255.0;
 }`;
 const FRAGMENT = `#version 300 es
 precision mediump float;
@@ -34,13 +37,14 @@ precision mediump sampler2DArray;
 uniform sampler2DArray shapes;
 in vec4 fill_colour, edge_colour;
 in vec2 turn;
-flat in float shape;
+flat in float shape, part;
 out vec4 colour;
 void main() {
-  vec2 at = gl_PointCoord - 0.5;
+  vec2 at = (gl_PointCoord - 0.5) * part;
   at = vec2(turn.x * at.x + turn.y * at.y, turn.x * at.y - turn.y * at.x);
   if (max(abs(at.x), abs(at.y)) > 0.5) discard;
   vec4 ink = texture(shapes, vec3(at + 0.5, shape));
+  if (ink.a == 0.0) discard;
   colour = vec4(fill_colour.rgb * ink.r + edge_colour.rgb * ink.g, 1.0) * ink.a;
 }`;
 
@@ -117,13 +121,21 @@ export class Dots {
       this.dots.push(dot);
       if (this.dots.length * WORDS > this.words.length) this.room(2 * this.dots.length);
     }
+    const { words, bytes } = this;
     const { x, y, look, heading } = dot;
-    const from = dot.slot * WORDS;
-    const [high, top] = [Math.fround(x), Math.fround(y)];
     const turns = Number.isFinite(heading);
-    this.words.set([high, top, x - high, y - top, (2 * look.radius) / ROUND, turns ? (heading * Math.PI) / 180 : 0], from);
-    const shape = SHAPE_NAMES.indexOf(turns && look.shape === "dot" ? "beak" : look.shape);
-    this.bytes.set([...look.fill, shape, ...look.edge, 255], (from + 6) * 4);
+    let at = dot.slot * WORDS;
+    words[at] = x; // as exactly as it has room for
+    words[at + 1] = y;
+    words[at + 2] = x - words[at];
+    words[at + 3] = y - words[at + 1];
+    words[at + 4] = (2 * look.radius) / ROUND;
+    words[at + 5] = turns ? (heading * Math.PI) / 180 : 0;
+    at = (at + 6) * 4;
+    bytes.set(look.fill, at);
+    bytes[at + 3] = turns && look.shape === "dot" ? BEAK : SHAPE_NAMES.indexOf(look.shape);
+    bytes.set(look.edge, at + 4);
+    bytes[at + 7] = 255;
     this.ask();
   }
 

@@ -3,7 +3,7 @@
 // Keyboard: the crosshair is the middle of the map; arrows move the map, Enter sets a point.
 
 import { Sheet, css, feature } from "/-/page/ground.js";
-import { distance, geometryOf } from "/-/page/shapes.js";
+import { distance, geometryOf, onEarth } from "/-/page/shapes.js";
 
 const GESTURES = ["dragPan", "doubleClickZoom", "boxZoom"]; // that would move the map meanwhile
 const SMALLEST_PX = 4;
@@ -152,6 +152,6 @@ export class Drawing {
   end(area, isArea) {
     this.endedAt = performance.now();
     this.cancel();
-    if (isArea) this.onDone(area);
+    if (isArea) this.onDone(onEarth(area));
   }
 }

@@ -1,5 +1,7 @@
 // The map itself, on MapLibre GL: an empty style with an order, to which the page's parts add sheets.
 
+import { signed } from "/-/page/token.js";
+
 const { Map: GlMap, NavigationControl, ScaleControl, AttributionControl, LngLatBounds } = window.maplibregl ?? {};
 
 /** From the ground up; what is added to a place lies under everything that is named after it. */
@@ -38,6 +40,7 @@ export async function openMap(center, zoom) {
       ],
     },
     attributionControl: false, dragRotate: false, pitchWithRotate: false, touchPitch: false, fadeDuration: 0,
+    transformRequest: signed,
   });
   map.touchZoomRotate.disableRotation();
   map.keyboard.disableRotation();

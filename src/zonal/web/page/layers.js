@@ -10,6 +10,10 @@ const $ = (id) => document.getElementById(id);
 const MOST_NAMES = 90;
 const COLOURS = { s2: "#7a5cc0", mgrs: "#a06a1c", cover: "#e07b00", router: "#5b3fa0" };
 const has = (name, then, otherwise) => ["case", ["has", name], then, otherwise];
+const M_PER_PX = 55_000; // at zoom 0, between equator and pole; halved with each zoom
+const wideAt = (zoom) => [zoom, has("width_m", ["*", ["get", "width_m"], 2 ** zoom / M_PER_PX], 1.2)];
+const LINE_WIDTH = ["interpolate", ["exponential", 2], ["zoom"], ...wideAt(8), ...wideAt(20)];
+const isKind = (kind, then, otherwise) => ["case", ["==", ["get", "kind"], kind], then, otherwise];
 
 export class Layers {
   constructor(map, view, crowd) {
@@ -24,7 +28,9 @@ export class Layers {
         type: "fill", filter: ["==", ["geometry-type"], "Polygon"],
         paint: { "fill-color": has("colour", ["get", "colour"], css("--zone")), "fill-opacity": has("colour", 0.38, 0.04) },
       },
-      { type: "line", paint: { "line-color": css("--zone"), "line-width": 1.2, "line-opacity": 0.8 } },
+      { type: "line", paint: {
+        "line-color": isKind("water", css("--shore"), css("--zone")), "line-width": LINE_WIDTH, "line-opacity": isKind("street", 0.35, 0.8),
+      } },
       { type: "circle", filter: ["==", ["geometry-type"], "Point"], paint: { "circle-radius": 4, "circle-color": css("--zone") } },
     ]);
     const colour = ["get", "colour"];
@@ -154,7 +160,10 @@ export class Layers {
   fill(group, given) {
     group.features = featuresOf(given).filter(({ geometry }) => geometry).map(({ geometry, properties }) => {
       const zone = properties?.zone ?? properties?.name;
-      const made = feature(geometry, zone === undefined ? {} : { zone: String(zone) });
+      const { kind = "", width_m: width } = properties ?? {};
+      const made = feature(geometry, {
+        kind, ...(zone === undefined ? {} : { zone: String(zone) }), ...(width > 0 ? { width_m: Number(width) } : {}),
+      });
       if (zone !== undefined) this.zones.set(String(zone), made);
       return made;
     });

@@ -20,7 +20,9 @@ export class Selection {
       { type: "fill", paint: { "fill-color": css("--accent"), "fill-opacity": 0.07 } },
       { type: "line", paint: { "line-color": css("--accent"), "line-width": 2.5 } },
     ]);
-    this.ends = [];
+    this.ends = []; // the streams of the area
+    this.before = []; // those of the areas before it, until the new ones are there
+    this.isHeard = false;
     this.received = 0;
     this.dropped = 0;
     this.listen();
@@ -50,9 +52,13 @@ export class Selection {
       : "Draw an area to hear only what is inside.";
   }
 
-  /** New streams first, then the old ones end: nothing is missed in between. */
+  /** New streams first, then the old ones end: nothing is missed in between. Those that have not
+   * begun when the next area is there end at once: browsers open few streams at a time. */
   listen() {
-    const old = this.ends;
+    if (this.isHeard) this.before.push(...this.ends);
+    else this.ends.forEach((end) => end());
+    this.isHeard = false;
+    let waiting = this.view.topics.length;
     this.received = 0;
     this.dropped = 0;
     this.metered = null;
@@ -63,7 +69,9 @@ export class Selection {
     this.ends = this.view.topics.map((topic) => subscribe(topic, asked, {
       ready: mine(() => {
         this.onLink("live");
-        old.splice(0).forEach((end) => end());
+        waiting -= 1;
+        this.isHeard = waiting <= 0;
+        if (this.isHeard) this.before.splice(0).forEach((end) => end());
       }),
       PUT: mine((sample) => this.take(sample, "PUT")),
       DELETE: mine((sample) => this.take(sample, "DELETE")),

@@ -1,6 +1,6 @@
 // Areas as the page draws them, and as the REST interface writes them.
 // An area is {shape: "circle", center: [lat, lon], radius}, {shape: "box", south, west, north, east}
-// or {shape: "polygon", points: [[lat, lon], …]}.
+// or {shape: "polygon", points: [[lat, lon], …]}. One across the antimeridian goes on beyond 180.
 
 const EARTH_RADIUS_M = 6371008.8;
 const CORNERS = 72; // of a circle that is drawn
@@ -23,7 +23,7 @@ export function parameters(area) {
     case "box":
       return {
         shape: "box", min_lat: digits(area.south), min_long: digits(area.west),
-        max_lat: digits(area.north), max_long: digits(area.east),
+        max_lat: digits(area.north), max_long: digits(area.east > 180 ? area.east - 360 : area.east),
       };
     default:
       return { shape: "polygon", wkt: wkt(area) };
@@ -57,10 +57,21 @@ export function middle(area) {
 /** The same area with its middle at another place. */
 export function moved(area, to) {
   const from = middle(area);
-  const [dLat, dLon] = [to[0] - from[0], to[1] - from[1]];
+  return onEarth(shifted(area, to[0] - from[0], to[1] - from[1]));
+}
+
+/** An area of any copy of the world, on the one whose longitudes begin at -180. */
+export function onEarth(area) {
+  const lons = area.shape === "circle" ? [area.center[1]] : corners(area).map(([, lon]) => lon);
+  const turns = Math.floor((Math.min(...lons) + 180) / 360);
+  if (area.shape === "box" && area.east - area.west >= 360) return { ...area, west: -180, east: 180 };
+  return turns ? shifted(area, 0, -360 * turns) : area;
+}
+
+function shifted(area, dLat, dLon) {
   switch (area.shape) {
     case "circle":
-      return { ...area, center: to };
+      return { ...area, center: [area.center[0] + dLat, area.center[1] + dLon] };
     case "box":
       return { ...area, south: area.south + dLat, north: area.north + dLat, west: area.west + dLon, east: area.east + dLon };
     default:

@@ -20,6 +20,7 @@ const KINDS = {
   vessel: { shape: "ship", radius: 8, fill: [27, 95, 80] },
   receiver: { shape: "square", radius: 6, fill: [27, 127, 77] },
 };
+const LOOKS = new Map(Object.entries(KINDS).map(([kind, look]) => [kind, { ...OTHER, ...look }]));
 
 export class Things {
   constructor(map, view, onChange) {
@@ -101,7 +102,7 @@ export class Things {
   }
 
   look(value) {
-    const base = { ...OTHER, ...KINDS[value.kind] };
+    const base = LOOKS.get(value.kind) ?? OTHER;
     const reading = value[this.view.value];
     const isColoured = !base.plain && reading !== null && reading !== "" && Number.isFinite(Number(reading));
     return isColoured ? { ...base, fill: colourOf(Number(reading), this.view.scale) } : base;

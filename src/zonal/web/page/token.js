@@ -40,3 +40,10 @@ export async function authorized(address, options = {}) {
     if (token === kept()) await ask(Boolean(token));
   }
 }
+
+/** How MapLibre asks for an address: with the token, if that is this server's. */
+export function signed(address) {
+  const token = kept();
+  const isOurs = new URL(address, location.href).href.startsWith(`${location.origin}/`);
+  return token && isOurs ? { url: address, headers: { authorization: `Bearer ${token}` } } : { url: address };
+}
