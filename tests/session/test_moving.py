@@ -6,6 +6,7 @@ import math
 import random
 import threading
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import zenoh
@@ -15,6 +16,7 @@ from zonal.errors import PositionError
 from zonal.geo import Circle, Everywhere, Point, destination
 from zonal.keys import LocationKey, Role, encode_place, match
 from zonal.session import Position, Session
+from zonal.session.declarations import Declarations
 
 DUOMO = Point(45.4642, 9.1900)
 MONZA = Point(45.5845, 9.2744)
@@ -184,6 +186,24 @@ def test_moving_through_cells_loses_and_doubles_nothing(
     numbers = sorted(int(text) for text in texts(collect(subscriber, sent[0])))
     assert numbers == list(range(sent[0]))
     assert subscriber.try_recv() is None
+
+
+def test_a_message_by_an_old_key_may_come_by_a_new_one_behind_the_mark() -> None:
+    """Zenoh lets go of an undeclared subscriber before it calls the next one of a message."""
+
+    class Declared:
+        def __init__(self, _: str, handler: zenoh.handlers.Callback[zenoh.Sample]) -> None:
+            self.undeclare = handler.drop
+
+    arrived: list[Any] = []
+    declarations = Declarations(Declared, arrived.append)
+    declarations.adjust({"old"})
+    assert not declarations.is_changing
+    declarations.adjust({"new"})
+    (mark,) = arrived
+    mark.read()
+    assert declarations.is_changing
+    eventually(lambda: not declarations.is_changing)
 
 
 def test_wherever_it_moves_the_declared_keys_hold_the_area(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -16,6 +17,10 @@ if TYPE_CHECKING:
     from zonal.runtime import Lanes
 
     Declare: TypeAlias = Callable[[str, Any], Any]
+
+_DOUBTFUL_S = 1.0
+"""How long one of Zenoh's threads may take from one subscriber of a message to the next: what it
+has handed over by an old key, it may hand over by a new one after the old one's mark."""
 
 
 class Mark:
@@ -31,8 +36,8 @@ class Declarations:
     """Zenoh's subscribers of a set of keys, which all hand over to one function.
 
     New keys are declared before old ones are undeclared. While both stand, a message may arrive
-    under both: `is_changing` until the last sample of an undeclared key was read. To know that, a
-    `Mark` is handed over behind it, whose `read` whoever reads has to call.
+    under both: `is_changing` until a moment after the last sample of an undeclared key was read. To
+    know that, a `Mark` is handed over behind it, whose `read` whoever reads has to call.
 
     Args:
         declare: makes one of Zenoh's subscribers from a key and a handler.
@@ -53,6 +58,7 @@ class Declarations:
         self._lock = threading.Lock()
         self._declared: dict[str, Any] = {}
         self._pending = 0
+        self._doubtful_until = 0.0
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -61,8 +67,12 @@ class Declarations:
 
     @property
     def is_changing(self) -> bool:
-        """Whether samples of a key that was undeclared, or marks, may still come."""
-        return self._pending > 0
+        """Whether marks, or what also came by a key that was undeclared, may still come."""
+        if self._pending > 0:
+            return True
+        if self._doubtful_until and time.monotonic() > self._doubtful_until:
+            self._doubtful_until = 0.0
+        return self._doubtful_until > 0.0
 
     def adjust(self, wanted: Iterable[str]) -> bool:
         """Declare these keys and no others; whether any had to go."""
@@ -87,7 +97,10 @@ class Declarations:
             lane.former_is_gone()
             self._arrive(self._mark(lane.open))
         else:
-            self._arrive(self._mark())
+            self._arrive(self._mark(self._doubt))
+
+    def _doubt(self) -> None:
+        self._doubtful_until = time.monotonic() + _DOUBTFUL_S
 
     def _mark(self, and_do: Callable[[], None] = lambda: None) -> Any:
         def read() -> None:
