@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from google.transit import gtfs_realtime_pb2
 from hypothesis import given
 from hypothesis import strategies as st
 
+from network import eventually
 from zonal.errors import FeedError, PositionError, ZonalError
 from zonal.feeds import KINDS, Observation, ReceiverPosition, read_gpsd, read_nmea, read_routes
 from zonal.feeds.gtfs import read_vehicles
@@ -79,6 +81,17 @@ def test_a_receiver_is_the_position_of_a_session() -> None:
         ReceiverPosition([]).wait(10)
     position = ReceiverPosition(read_nmea(sentences()))
     assert position.wait(10) == position() == MILANO
+
+
+def test_the_last_fix_of_a_receiver_that_is_gone_stays(caplog: pytest.LogCaptureFixture) -> None:
+    def cut_off() -> Iterator[Observation]:
+        yield from read_nmea(sentences())
+        raise FeedError("connection reset by peer")
+
+    position = ReceiverPosition(cut_off())
+    assert position.wait(10) == MILANO
+    eventually(lambda: "the receiver is gone" in caplog.text)
+    assert position() == MILANO
 
 
 def test_reports_of_gpsd() -> None:

@@ -81,7 +81,9 @@ class Ear:
 
     def __init__(self, session: zenoh.Session, *keys: str) -> None:
         self.samples: list[tuple[str, str]] = []
-        self._subscribers = [session.declare_subscriber(key, self._hear) for key in keys]
+        # On the thread of the link: others would tell of the last message before those before it.
+        hear = zenoh.handlers.Callback(self._hear, indirect=False)
+        self._subscribers = [session.declare_subscriber(key, hear) for key in keys]
 
     def _hear(self, sample: zenoh.Sample) -> None:
         self.samples.append((str(sample.key_expr), sample.payload.to_string()))

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+import logging
 import threading
 from typing import TYPE_CHECKING, Any
 
-from zonal.errors import PositionError
+from zonal.errors import FeedError, PositionError
 from zonal.feeds.observation import Observation, known, moment_of, place_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from zonal.geo import Point
+
+logger = logging.getLogger(__name__)
 
 GPSD_WATCH = b'?WATCH={"enable":true,"json":true};\n'
 _KNOT_M_S = 1852 / 3600
@@ -75,8 +78,9 @@ def read_gpsd(lines: Iterable[str]) -> Iterator[Observation]:
 class ReceiverPosition:
     """A receiver as the position of a session: `zonal.open(position=ReceiverPosition(fixes))`.
 
-    The fixes are read in a thread of their own; the last one is where we are. Before the first
-    one `PositionError` says so; `wait` waits for it.
+    The fixes are read in a thread of their own; the last one is where we are, also when the
+    receiver is gone, which the log says. Before the first one `PositionError` says so; `wait` waits
+    for it.
     """
 
     def __init__(self, fixes: Iterable[Observation]) -> None:
@@ -92,6 +96,8 @@ class ReceiverPosition:
             for fix in fixes:
                 self._last = fix.place
                 self._known.set()
+        except FeedError as error:
+            logger.warning("the receiver is gone, its last fix stays: %s", error)
         finally:
             self._known.set()  # nobody waits for a receiver that is gone
 
