@@ -10,6 +10,7 @@ from zonal.mesh.channels import GraphChannel
 from zonal.mesh.config import MeshConfig
 from zonal.mesh.graphs import connected_gnp, line
 from zonal.mesh.legitimate import is_legitimate
+from zonal.mesh.packets import Beacon
 from zonal.mesh.simulation import Simulation
 
 
@@ -39,6 +40,18 @@ def test_a_publication_before_the_node_has_a_place_waits_for_it() -> None:
     record = sim.publish(2, 1)
     sim.settle(3)
     assert [d.node for d in record.deliveries] == [0]
+
+
+def test_a_table_with_an_entry_under_another_name_heals() -> None:
+    sim = Simulation(GraphChannel(line(4)), MeshConfig())
+    assert sim.run_until(lambda: is_legitimate(sim.nodes, sim.now, 1), 200)
+    links = sim.nodes[2].links
+    for table in (links.entries, links.used):
+        table[77] = table.pop(3)
+    above = links.used[1]
+    news = above.view._replace(cost=above.view.cost + 1)
+    sim.nodes[2].receive(Beacon(1, above.seq + 1, news), sim.now)
+    assert sim.run_until(lambda: is_legitimate(sim.nodes, sim.now, 1), sim.now + 200)
 
 
 def test_acknowledgement_repeats_over_a_lossy_link() -> None:

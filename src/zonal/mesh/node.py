@@ -287,7 +287,9 @@ class MeshNode:
             if n.view.length == length and n.quality >= good
         }
         reach = Reach(near, length)
-        tree = [self.links.used[n].quality for n in (self.tree.parent, *children) if n != self.id]
+        # By their own names: a table that was never right may have entries under others.
+        quality = {n.node: n.quality for n in self.links.used.values()}
+        tree = [quality[n] for n in (self.tree.parent, *children) if n != self.id]
         loss = 1 - math.sqrt(max(min(tree, default=1.0), 0.0))
         self.place = Place(self.id, self.tree.parent, children, positions, length, reach, loss)
         self.routing.settle(self.place, now)
