@@ -18,7 +18,7 @@ import tempfile
 import threading
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import zenoh
@@ -29,12 +29,16 @@ from now_world import SIDE, SOUTH, WEST, Traffic, tell
 from zonal.border import Border, BorderPlan
 from zonal.geo import Circle, Point
 from zonal.store import open_table
+from zonal_lab.peers import RespClient, command
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from multiprocessing.connection import Connection
 
     from zonal.border import FenceEvent, ZoneSet
+
+Words: TypeAlias = tuple[object, ...]
+"""A command of Tile38's, word by word."""
 
 _KINDS = "enter,exit,cross"
 _AT_A_TIME = 500
@@ -52,8 +56,8 @@ class Tile38:
         self._process = subprocess.Popen(
             [program, *options, "--appendonly", "no", "--http-transport", "no"], cwd=folder
         )
-        self.connection = self._connected()
-        self._answers = self.connection.makefile("rb")
+        self._connected().close()
+        self._client = RespClient(self._port)
 
     def _connected(self) -> socket.socket:
         deadline = time.monotonic() + 20
@@ -76,35 +80,19 @@ class Tile38:
         """Bytes that it has resident."""
         return int(Path(f"/proc/{self._process.pid}/statm").read_text().split()[1]) * 4096
 
-    def do(self, commands: Iterable[bytes]) -> None:
-        """Send many commands, and take as many simple answers."""
+    def do(self, commands: Iterable[Words]) -> None:
+        """Send many commands, and wait for as many answers."""
         waiting = list(commands)
         for start in range(0, len(waiting), _AT_A_TIME):
-            some = waiting[start : start + _AT_A_TIME]
-            self.connection.sendall(b"".join(some))
-            for _ in some:
-                line = self._answers.readline()
-                assert line[:1] in b"+:", line
+            self._client.answers(self._client.send(waiting[start : start + _AT_A_TIME]))
 
-    def ask(self, command: bytes) -> int:
+    def ask(self, words: Words) -> int:
         """Send one command, and read its whole answer: how many strings are in it."""
-        self.connection.sendall(command)
-        return self._read()
-
-    def _read(self) -> int:
-        line = self._answers.readline()
-        kind, rest = line[:1], line[1:]
-        if kind == b"*":
-            return sum(self._read() for _ in range(int(rest)))
-        if kind == b"$":
-            self._answers.read(int(rest) + 2)
-            return 1
-        assert kind != b"-", line
-        return 0
+        return _strings(self._client.call(*words))
 
     def close(self) -> None:
         """End the server."""
-        self.connection.close()
+        self._client.close()
         self._process.kill()
         self._process.wait()
 
@@ -112,7 +100,7 @@ class Tile38:
     def heard(self) -> Iterator[Heard]:
         """Everything that it notifies of."""
         with self._connected() as connection:
-            connection.sendall(command("PSUBSCRIBE", "*"))
+            connection.sendall(command(("PSUBSCRIBE", "*")))
             heard = Heard(connection)
             yield heard
             connection.shutdown(socket.SHUT_RDWR)
@@ -146,13 +134,13 @@ class Heard:
         return before
 
 
-def command(*words: object) -> bytes:
-    """A command as Tile38 reads it (RESP)."""
-    parts = [str(word).encode() for word in words]
-    return b"*%d\r\n" % len(parts) + b"".join(b"$%d\r\n%s\r\n" % (len(p), p) for p in parts)
+def _strings(answer: object) -> int:
+    if isinstance(answer, list):
+        return sum(map(_strings, answer))
+    return int(isinstance(answer, bytes))
 
 
-def _fences(zones: ZoneSet) -> Iterator[bytes]:
+def _fences(zones: ZoneSet) -> Iterator[Words]:
     for name, area in zones:
         shape: tuple[object, ...]
         if isinstance(area, Circle):
@@ -160,7 +148,7 @@ def _fences(zones: ZoneSet) -> Iterator[bytes]:
             shape = ("CIRCLE", area.center.lat, area.center.lon, area.radius_m)
         else:
             shape = ("OBJECT", json.dumps(area.to_geojson()))
-        yield command("SETCHAN", name, "WITHIN", "fleet", "FENCE", "DETECT", _KINDS, *shape)
+        yield ("SETCHAN", name, "WITHIN", "fleet", "FENCE", "DETECT", _KINDS, *shape)
 
 
 def measure_beside_tile38(
@@ -203,7 +191,7 @@ def _measure_fences(
                 ours.events += len(border.update(places))
                 ours.processor_s += time.process_time() - processor
                 ours.wall_s += time.monotonic() - wall
-            sets = [command("SET", "fleet", n, "POINT", lat, lon) for n, lat, lon, _ in steps]
+            sets = [("SET", "fleet", n, "POINT", lat, lon) for n, lat, lon, _ in steps]
             processor, wall = server.processor_s, time.monotonic()
             server.do(sets)
             theirs.wall_s += time.monotonic() - wall
@@ -293,7 +281,7 @@ def _measure_questions(server: Tile38, things: int) -> dict[str, dict[str, Any]]
     rng = np.random.default_rng(7)
     lats, lons = SOUTH + rng.random(things) * SIDE, WEST + rng.random(things) * SIDE
     places = list(zip(lats.tolist(), lons.tolist(), strict=True))
-    server.do(command("SET", "still", n, "POINT", *place) for n, place in enumerate(places))
+    server.do(("SET", "still", n, "POINT", *place) for n, place in enumerate(places))
     # Circles that hold some hundred: there are so many things in a city of 55 by 39 km.
     radius_m = 1000 * math.sqrt(100 / (things / (55.6 * 39.0)) / math.pi)
     ours: dict[str, list[float]] = {"circle": [], "nearest": []}
@@ -318,7 +306,7 @@ def _measure_questions(server: Tile38, things: int) -> dict[str, dict[str, Any]]
                 with _taken(ours["nearest"]):
                     near = list(session.get("city/bus/*", nearest=10, to=Point(lat, lon)))
                 with _taken(theirs["nearest"]):
-                    server.ask(command("NEARBY", "still", "LIMIT", 10, "POINT", lat, lon))
+                    server.ask(("NEARBY", "still", "LIMIT", 10, "POINT", lat, lon))
                 assert len(near) == 10
     told = {
         "our_questions": _medians(ours) | {"hits": sum(mine for mine, _ in hits)},
@@ -328,10 +316,10 @@ def _measure_questions(server: Tile38, things: int) -> dict[str, dict[str, Any]]
     return told
 
 
-def _within(lat: float, lon: float, radius_m: float) -> bytes:
+def _within(lat: float, lon: float, radius_m: float) -> Words:
     """All in a circle; the name of each is an answer's second string at the most."""
     circle = ("CIRCLE", lat, lon, radius_m)
-    return command("WITHIN", "still", "LIMIT", 100_000, "IDS", *circle)
+    return ("WITHIN", "still", "LIMIT", 100_000, "IDS", *circle)
 
 
 @contextlib.contextmanager

@@ -8,5 +8,6 @@
 """
 
 from zonal_lab.peers.experiment import EXPERIMENT
+from zonal_lab.peers.resp import RespClient, command
 
-__all__ = ["EXPERIMENT"]
+__all__ = ["EXPERIMENT", "RespClient", "command"]

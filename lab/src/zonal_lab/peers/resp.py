@@ -25,12 +25,12 @@ class RespClient:
 
     def call(self, *words: object) -> Any:
         """One command and its answer."""
-        self._socket.sendall(_command(words))
+        self._socket.sendall(command(words))
         return self.answer()
 
     def send(self, commands: Iterable[tuple[object, ...]]) -> int:
         """Commands in one write; how many answers are to come."""
-        packed = [_command(words) for words in commands]
+        packed = [command(words) for words in commands]
         self._socket.sendall(b"".join(packed))
         return len(packed)
 
@@ -80,7 +80,8 @@ class RespClient:
         self._heard += chunk
 
 
-def _command(words: tuple[object, ...]) -> bytes:
+def command(words: tuple[object, ...]) -> bytes:
+    """A command as it is sent."""
     parts = [each if isinstance(each, bytes) else str(each).encode() for each in words]
     heads = b"".join(b"$%d\r\n%s\r\n" % (len(each), each) for each in parts)
     return b"*%d\r\n%s" % (len(parts), heads)
