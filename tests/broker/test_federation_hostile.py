@@ -112,7 +112,7 @@ async def test_no_attack_on_brokers_with_a_secret_gets_through(
             await a.publish("t/x", "after", location=DUOMO, geofence=MILANO)
             await a.publish("t/x", "end")
             await until(lambda: "end" in b.payloads() and "end" in c.payloads())
-            heard = [text for text in b.payloads() if text != "link"]
+            heard = [text for text in b.payloads() if not text.startswith("link")]
             assert heard == ["real", "after", "end"]
             assert "real" not in c.payloads()
             assert "forged" not in c.payloads()

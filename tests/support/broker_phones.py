@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any, Self
@@ -14,6 +15,8 @@ from paho.mqtt.properties import Properties
 
 import zonal
 from zonal.broker import Options, Service, Settings
+
+_links = itertools.count()
 
 
 @contextlib.asynccontextmanager
@@ -99,11 +102,13 @@ async def until(condition: Callable[[], Any], seconds: float = 15) -> None:
 
 async def linked(sender: Phone, receiver: Phone, topic: str, **places: str) -> None:
     """Publishes until the first message got through: declarations travel on their own time."""
+    number = next(_links)  # what others were sent before, or in a group, says nothing of this way
+    first, last = f"link {number}", f"linked {number}"
     async with asyncio.timeout(15):
-        while "link" not in receiver.payloads():
-            await sender.publish(topic, "link", **places)
+        while first not in receiver.payloads():
+            await sender.publish(topic, first, **places)
             await asyncio.sleep(0.05)
     # Whatever was sent before the first got through has arrived when this one has.
-    await sender.publish(topic, "end", **places)
-    await until(lambda: "end" in receiver.payloads())
+    await sender.publish(topic, last, **places)
+    await until(lambda: last in receiver.payloads())
     receiver.heard.clear()
