@@ -147,7 +147,8 @@ class ClientLink(asyncio.Protocol):
 
     def _take(self, data: bytes) -> bool:
         """Processes bytes; whether the client has used its turn up and has more to say."""
-        served, began = self._served, perf_counter()
+        counters, connection = self._broker.counters, self.connection
+        sent, quota, began = counters.sent, connection.quota, perf_counter()
         try:
             wait = self._receive(data)
         except Exception:
@@ -159,7 +160,8 @@ class ClientLink(asyncio.Protocol):
         self._turns.taken(len(data))
         self._more = wait is not None
         rest = wait or 0.0
-        if self._served == served:
+        if counters.sent == sent and connection.quota == quota:
+            # The bytes were neither messages that somebody gets nor acknowledgements.
             rest = max(rest, self._rest_after(began))
         if rest > 0:
             self.hold(Hold.RESTING)
@@ -169,11 +171,6 @@ class ClientLink(asyncio.Protocol):
             return False
         self.hold(Hold.TURN)
         return True
-
-    @property
-    def _served(self) -> tuple[int, int]:
-        """What changes when a client's bytes are messages for others, or acknowledge some."""
-        return self._broker.counters.sent, self.connection.quota
 
     def _rest_after(self, began: float) -> float:
         """How long the client rests after work that served nobody else; 0 while it is little."""
