@@ -42,8 +42,8 @@ def area_from_wkt(text: str) -> Area:
     text, longitude comes first.
     """
     if isinstance(text, str) and (match := _CIRCLE_WKT.fullmatch(text)):
-        lon, lat, radius_m = (float(number) for number in match.groups())
-        return Circle(Point(lat, lon), radius_m=radius_m)
+        lon, lat, radius_m = match.groups()
+        return Circle(Point(float(lat), float(lon)), radius_m=float(radius_m))
     if isinstance(text, str) and _EVERYWHERE_WKT.fullmatch(text):
         return Everywhere()
     text = check_text(text)
