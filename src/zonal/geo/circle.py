@@ -30,6 +30,9 @@ CIRCLE_BYTES = struct.Struct("<ddd")
 """A circle in the binary form: latitude and longitude of its centre, radius in metres."""
 
 
+_NUMBERS = (int, float, np.number)
+
+
 @dataclass(frozen=True, slots=True)
 class Circle(Area):
     """All points at most `radius_m` metres (great-circle distance) away from the centre.
@@ -47,7 +50,7 @@ class Circle(Area):
     )
 
     def __post_init__(self) -> None:
-        if not isinstance(self.radius_m, int | float | np.number):
+        if not isinstance(self.radius_m, _NUMBERS):
             raise GeometryError(f"a radius is a number of metres, not {self.radius_m!r}")
         if not 0.0 <= self.radius_m <= HALF_CIRCUMFERENCE_M:
             raise GeometryError(

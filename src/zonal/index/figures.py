@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 HAIR = 1e-9
 """Degrees (0.1 mm) by which extents and fields are widened: a field is never missed."""
 
+_POLYGONAL = (Polygon, MultiPolygon)
 _ANYWHERE = (math.inf, math.inf, math.inf, math.inf)
 
 
@@ -55,7 +56,7 @@ def figure_of(area: Area) -> Figure:
     """The figure of a placed area."""
     if isinstance(area, Circle) and area.center is not None:
         return _figure_of_circle(area.center, area.radius_m)
-    if isinstance(area, Polygon | MultiPolygon):
+    if isinstance(area, _POLYGONAL):
         west, south, east, north = area.planar.bounds
         if west > -180.0 and east < 180.0 and south > -90.0 and north < 90.0:
             return Figure(Polygons, (-south, north, -west, east), south, west, north, east)

@@ -65,12 +65,11 @@ class Routes:
 
     def audience(self, topic_filter: TopicFilter) -> Audience:
         """The audience of a filter, made when first needed."""
-        audience = self._tree.get(topic_filter)
-        if audience is None:
-            audience = Audience(topic_filter)
-            self._tree.set(topic_filter, audience)
+        node = self._tree.reach(topic_filter)
+        if node.item is None:
+            node.item = Audience(topic_filter)
             self._forget(topic_filter)
-        return audience
+        return node.item
 
     def close_if_empty(self, audience: Audience) -> None:
         """Take the audience of a filter that nobody uses any more out of the tree."""

@@ -37,7 +37,10 @@ class Node(Generic[T]):
     def grow(self, step: Step) -> Node[T]:
         """The node behind a step, made if needed."""
         if step.kind is Kind.LITERAL:
-            return self.literals.setdefault(step.text, Node())
+            node = self.literals.get(step.text)
+            if node is None:
+                node = self.literals[step.text] = Node()
+            return node
         if step not in self.wilds:
             self.wilds[step] = Node(loops=step.kind is Kind.STARS)
         return self.wilds[step]
@@ -61,19 +64,16 @@ class TopicTree(Generic[T]):
     def __init__(self) -> None:
         self._root: Node[T] = Node()
 
-    def get(self, topic_filter: TopicFilter) -> T | None:
-        """The item of exactly this filter."""
-        node: Node[T] | None = self._root
-        for step in topic_filter.steps:
-            node = node.child(step) if node else None
-        return node.item if node else None
-
-    def set(self, topic_filter: TopicFilter, item: T) -> None:
-        """Hang an item at a filter."""
+    def reach(self, topic_filter: TopicFilter) -> Node[T]:
+        """The node of a filter, made if needed."""
         node = self._root
         for step in topic_filter.steps:
             node = node.grow(step)
-        node.item = item
+        return node
+
+    def set(self, topic_filter: TopicFilter, item: T) -> None:
+        """Hang an item at a filter."""
+        self.reach(topic_filter).item = item
 
     def delete(self, topic_filter: TopicFilter) -> None:
         """Take the item of a filter away, and the branch that nothing else needs."""
