@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 import zenoh
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from property_examples import examples
 from zonal.errors import DeclarationError
 from zonal.pipeline import Field, PayloadDeclaration, TopicSchema
 from zonal.pipeline.payloads import key_pattern
@@ -19,7 +20,7 @@ expressions = st.lists(
 ).map("/".join)
 
 
-@settings(max_examples=500, deadline=None)
+@examples(500)
 @given(expressions, topics)
 def test_the_pattern_matches_exactly_what_zenoh_matches(expression: str, topic: str) -> None:
     canonical = str(zenoh.KeyExpr.autocanonize(expression))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from hypothesis import settings
 
 from index_fences import (
     Operation,
@@ -16,6 +15,7 @@ from index_fences import (
     given_operations,
 )
 from index_model import SameAnswers
+from property_examples import examples
 from zonal.geo import Circle, Point
 from zonal.index import Fences
 from zonal_lab.index import BTreeFences, LinearFences, RTreeFences, STRTreeFences
@@ -24,7 +24,7 @@ others = pytest.mark.parametrize("make", [RTreeFences, BTreeFences, STRTreeFence
 
 
 @others
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given_operations
 def test_the_same_answers_under_random_operations(
     make: Callable[[], Fences], steps: list[Operation], asked: list[Point]
@@ -33,7 +33,7 @@ def test_the_same_answers_under_random_operations(
 
 
 @others
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given_edges
 def test_points_at_the_edge_are_judged_by_the_area(
     make: Callable[[], Fences], circle: Circle, bearing: float, beyond_m: float
@@ -51,4 +51,4 @@ class Others(SameAnswers):
 
 
 TestOthers = Others.TestCase
-TestOthers.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+TestOthers.settings = examples(60, stateful_step_count=40)
