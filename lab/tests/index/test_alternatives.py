@@ -18,9 +18,9 @@ from index_model import SameAnswers
 from property_examples import examples
 from zonal.geo import Circle, Point
 from zonal.index import Fences
-from zonal_lab.index import LinearFences, RTreeFences, STRTreeFences
+from zonal_lab.index import BTreeFences, LinearFences, RTreeFences, STRTreeFences
 
-others = pytest.mark.parametrize("make", [RTreeFences, STRTreeFences, LinearFences])
+others = pytest.mark.parametrize("make", [RTreeFences, BTreeFences, STRTreeFences, LinearFences])
 
 
 @others
@@ -47,7 +47,7 @@ def test_a_crowd_of_every_kind(make: Callable[[], Fences]) -> None:
 
 
 class Others(SameAnswers):
-    structures = (RTreeFences, STRTreeFences, LinearFences)
+    structures = (RTreeFences, BTreeFences, STRTreeFences, LinearFences)
 
 
 TestOthers = Others.TestCase
