@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
 import sys
+import tarfile
 from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
 import pyspark
 import pytest
+import shapely
 
 from zonal.pipeline import History, Lake, LogWriter, Selection
 
@@ -44,6 +47,26 @@ def spark_home(folder: Path) -> Path | None:
     return folder
 
 
+def packed_environment(folder: Path, used: Path) -> Path:
+    """An environment as `--environment` takes it: its Python is this one, and notes that it ran."""
+    python = folder / "python"
+    python.write_text(f"#!/bin/sh\necho ran >> '{used}'\nexec '{sys.executable}' \"$@\"\n")
+    python.chmod(0o755)
+    archive = folder / "environment.tar.gz"
+    with tarfile.open(archive, "w:gz") as file:
+        file.add(python, "bin/python")
+    return archive
+
+
+def zone_file(folder: Path) -> Path:
+    """One zone that has all messages: to find that out is the executors' Python's task."""
+    shape = shapely.geometry.mapping(shapely.box(9, 45, 10, 46))
+    zone = {"type": "Feature", "properties": {"name": "here"}, "geometry": shape}
+    path = folder / "zones.json"
+    path.write_text(json.dumps({"type": "FeatureCollection", "features": [zone]}))
+    return path
+
+
 @pytest.mark.group("other-spark")
 @pytest.mark.timeout(300)
 def test_a_submitted_job_runs_on_two_executors_and_writes_every_row_once_into_a_bucket(
@@ -58,11 +81,13 @@ def test_a_submitted_job_runs_on_two_executors_and_writes_every_row_once_into_a_
     code = "from zonal.cli import app; app()"
     settings = [part for name, value in _CONF.items() for part in ("--conf", f"{name}={value}")]
     variables = {**os.environ, "SPARK_HOME": str(home), "SPARK_LOCAL_IP": "127.0.0.1"}
-    variables["PYSPARK_PYTHON"] = sys.executable
+    used = tmp_path / "used"
+    environment = packed_environment(tmp_path, used)
     with subprocess.Popen(
         [
             sys.executable, "-c", code, "pipeline", "submit", "--master", "local-cluster[2,1,2048]",
-            *settings, "--", "run", f"{bucket}/log", f"{bucket}/lake", "--once",
+            *settings, "--environment", str(environment), "--", "run", f"{bucket}/log",
+            f"{bucket}/lake", "--once", "--zones", str(zone_file(tmp_path)),
         ],
         env=variables,
         cwd=tmp_path,
@@ -82,7 +107,11 @@ def test_a_submitted_job_runs_on_two_executors_and_writes_every_row_once_into_a_
     assert sum("Finished task" in log for log in logs) == 2
     silver = History(lake=f"{bucket}/lake").table(Selection())
     assert sorted(silver["offset"].to_pylist()) == list(range(400))
-    gold = Lake(f"{bucket}/lake").find("windows")
+    assert used.exists()
+    lake = Lake(f"{bucket}/lake")
+    zones = lake.existing("silver").to_pyarrow_dataset().to_table(["zone"])["zone"]
+    assert zones.to_pylist() == ["here"] * 400
+    gold = lake.find("windows")
     assert gold is not None
     counts = gold.to_pyarrow_dataset().to_table(["cell", "count"]).to_pylist()
     assert sum(row["count"] for row in counts if row["cell"] is not None) == 400

@@ -2,15 +2,21 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 import zenoh
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from property_examples import examples
 from zonal.errors import DeclarationError
 from zonal.pipeline import Field, PayloadDeclaration, TopicSchema
+from zonal.pipeline.jobs.decoding import topic_matches
 from zonal.pipeline.payloads import key_pattern
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 chunks = st.sampled_from(["a", "b", "ab", "a.b"])
 topics = st.lists(chunks, min_size=1, max_size=4).map("/".join)
@@ -19,12 +25,24 @@ expressions = st.lists(
 ).map("/".join)
 
 
-@settings(max_examples=500, deadline=None)
+@examples(500)
 @given(expressions, topics)
 def test_the_pattern_matches_exactly_what_zenoh_matches(expression: str, topic: str) -> None:
     canonical = str(zenoh.KeyExpr.autocanonize(expression))
     expected = zenoh.KeyExpr(canonical).intersects(zenoh.KeyExpr(topic))
     assert bool(re.search(key_pattern(canonical), topic)) == expected
+
+
+def test_a_job_asks_for_topics_as_zenoh_does(spark: SparkSession) -> None:
+    expressions = ["a", "a/**", "a/b/**", "**", "a/*", "**/b", "a/**/b", "a/a$*"]
+    sent = ["a", "b", "ab", "a/b", "ab/b", "a/ab", "a/b/a", "b/a/b"]
+    rows = spark.createDataFrame([(topic,) for topic in sent], "topic STRING")
+    schemas = [TopicSchema(one, (Field("x", "int"),)) for one in expressions]
+    found = rows.select("topic", *(topic_matches(one).alias(one.topic) for one in schemas))
+    for row in found.collect():
+        topic, *answers = row
+        wanted = [zenoh.KeyExpr(one).intersects(zenoh.KeyExpr(topic)) for one in expressions]
+        assert answers == wanted, topic
 
 
 def test_a_declaration_is_read_from_toml(tmp_path: Path) -> None:

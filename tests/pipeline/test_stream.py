@@ -17,7 +17,7 @@ from deltalake import DeltaTable
 from pyspark.sql import functions as F  # noqa: N812
 
 from network import eventually
-from pipeline_rows import START
+from pipeline_rows import START, make_messages
 from zonal.pipeline import (
     Field,
     History,
@@ -62,6 +62,16 @@ ZONES = Zones(
 PLAN = PipelinePlan(SilverPlan(DECLARED, ZONES), WindowPlan(("pm10",)))
 GOLD_AT_THE_END = replace(PLAN, gold_every=99)
 NO_GOLD = PipelinePlan(PLAN.silver)
+PAYLOADS = [
+    b"\xff\xfe",
+    b"[1]",
+    b'{"pm10": "much"}',
+    b"{}",
+    b'{"pm10": -1}',
+    b"",
+    b'{"pm10": 5}',
+]
+"""The last one is as declared."""
 
 
 def write(log: Path, *tables: pa.Table, recorder: str = "recorder") -> None:
@@ -86,13 +96,30 @@ def gold_rows(frame: DataFrame) -> set[tuple[Any, ...]]:
     return {tuple(row) for row in frame.drop("p95", "date").collect()}
 
 
-def test_messages_become_silver_and_gold(
-    spark: SparkSession, tmp_path: Path, messages: Messages
-) -> None:
-    write(tmp_path / "log", messages(400), messages(200, first=400))
-    job(spark, tmp_path).run()
-    silver = table(spark, tmp_path, "silver")
-    assert offsets(silver) == list(range(600))
+@pytest.fixture(scope="module")
+def one_run(spark_holder: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What a job leaves that ran once, over 600 good messages, then 9 bad and 2 good ones."""
+    folder = tmp_path_factory.mktemp("one-run")
+    write(
+        folder / "log",
+        make_messages(400),
+        make_messages(200, first=400),
+        make_messages(len(PAYLOADS), payload=PAYLOADS, source="b:1"),
+        make_messages(1, first=50, source="b:1", latitude=[91.0]),
+        make_messages(1, first=51, source="b:1", timestamp=[START + timedelta(days=400)]),
+        make_messages(1, first=52, source="b:1", topic="city/secret", payload=[b"\x00\x01"]),
+        make_messages(1, first=53, source="b:1", timestamp=[START - timedelta(days=32)]),
+    )
+    spark = spark_holder.session()
+    job(spark, folder, replace(PLAN, tracks=TrackPlan())).run()
+    raised = spark.createDataFrame([("x", START)], "id STRING, time TIMESTAMP")
+    write_table(Lake(folder / "lake"), "alerts", raised)
+    return folder
+
+
+def test_messages_become_silver_and_gold(spark: SparkSession, one_run: Path) -> None:
+    silver = table(spark, one_run, "silver").where("topic = 'city/airquality'")
+    assert offsets(silver) == [*range(600), 606]
     row = silver.where("offset = 3").first()
     assert row is not None
     assert (row.pm10, row.zone, row.device) == (
@@ -100,14 +127,14 @@ def test_messages_become_silver_and_gold(
         "north" if row.latitude > 45.46 else "south",
         "a1:1",
     )
-    gold = table(spark, tmp_path, "windows")
+    gold = table(spark, one_run, "windows").where("topic = 'city/airquality'")
     zoned = {
         (r.time.minute, r.zone): (r["count"], r["max"], r.mean)
         for r in gold.where("zone is not null").collect()
     }
-    assert sum(count for count, _, _ in zoned.values()) == 600
+    assert sum(count for count, _, _ in zoned.values()) == 601
     assert set(zoned) == {(0, "south"), (0, "north"), (5, "south"), (5, "north")}
-    assert gold.where("cell is not null").agg(F.sum("count")).first()[0] == 600
+    assert gold.where("cell is not null").agg(F.sum("count")).first()[0] == 601
     expected = silver.where("zone = 'north' and time < '2026-11-15 06:05:00'")
     mean, top, p95 = expected.agg(F.avg("pm10"), F.max("pm10"), F.percentile("pm10", 0.95)).first()
     found = gold.where("zone = 'north' and time = '2026-11-15 06:00:00'").first()
@@ -125,7 +152,7 @@ def test_gold_equals_the_aggregate_of_all_silver_whatever_comes_late(
     an_hour_on = messages(50, first=4000, source="b:1")
     same_window = messages(50, first=350, source="c:1")
     write(tmp_path / "log", two_days_late, an_hour_on, same_window)
-    pipeline.run(max_files=2)
+    pipeline.run()
     silver = table(spark, tmp_path, "silver")
     assert silver.count() == 550
     assert PLAN.windows is not None
@@ -136,28 +163,9 @@ def test_gold_equals_the_aggregate_of_all_silver_whatever_comes_late(
     assert gold_rows(table(spark, tmp_path, "windows")) == gold_rows(windows(silver, other))
 
 
-def test_bad_rows_go_to_quarantine_with_the_reason(
-    spark: SparkSession, tmp_path: Path, messages: Messages
-) -> None:
-    payloads = [
-        b"\xff\xfe",
-        b"[1]",
-        b'{"pm10": "much"}',
-        b"{}",
-        b'{"pm10": -1}',
-        b"",
-        b'{"pm10": 5}',
-    ]
-    count = len(payloads)
-    rows = messages(count, payload=payloads)
-    lost = messages(1, first=50, latitude=[91.0])
-    ahead = messages(1, first=51, timestamp=[START + timedelta(days=400)])
-    unknown = messages(1, first=52, topic="city/secret", payload=[b"\x00\x01"])
-    behind = messages(1, first=53, timestamp=[START - timedelta(days=32)])
-    write(tmp_path / "log", rows, lost, ahead, unknown, behind)
-    job(spark, tmp_path, NO_GOLD).run()
-    bad = {row["offset"]: row.reason for row in table(spark, tmp_path, "quarantine").collect()}
-    assert bad == {
+def test_bad_rows_go_to_quarantine_with_the_reason(spark: SparkSession, one_run: Path) -> None:
+    bad = {row["offset"]: row for row in table(spark, one_run, "quarantine").collect()}
+    assert {offset - 600: row.reason for offset, row in bad.items()} == {
         0: "payload is no JSON object",
         1: "payload is no JSON object",
         2: "field pm10: much is no double",
@@ -168,9 +176,8 @@ def test_bad_rows_go_to_quarantine_with_the_reason(
         8: "time stamp is 34559949 s after its reception",
         10: "time stamp is 2764853 s before its reception",
     }
-    assert offsets(table(spark, tmp_path, "silver")) == [6, 9]
-    kept = table(spark, tmp_path, "quarantine").where("offset = 2").first()
-    assert bytes(kept.payload) == payloads[2]
+    assert offsets(table(spark, one_run, "silver").where("offset >= 600")) == [606, 609]
+    assert bytes(bad[602].payload) == PAYLOADS[2]
 
 
 def test_what_two_recorders_heard_is_in_silver_once(
@@ -262,39 +269,21 @@ def test_a_batch_whose_quarantine_was_not_written_is_finished_and_not_doubled(
     assert offsets(table(spark, tmp_path, "quarantine")) == [8, 9]
 
 
-def test_any_tool_reads_every_table(
-    spark: SparkSession, tmp_path: Path, messages: Messages
-) -> None:
-    write(tmp_path / "log", messages(60), messages(1, first=60, payload=[b"bad"]))
-    plan = replace(PLAN, tracks=TrackPlan())
-    job(spark, tmp_path, plan).run()
-    raised = spark.createDataFrame([("x", START)], "id STRING, time TIMESTAMP")
-    write_table(Lake(tmp_path / "lake"), "alerts", raised)
+def test_any_tool_reads_every_table(spark: SparkSession, one_run: Path) -> None:
     for name, rows in {
-        "log": 61,
-        "lake/silver": 60,
-        "lake/quarantine": 1,
+        "log": 611,
+        "lake/silver": 602,
+        "lake/quarantine": 9,
         "lake/alerts": 1,
         "lake/windows": None,
         "lake/tracks": None,
     }.items():
-        place = str(tmp_path / name)
+        place = str(one_run / name)
         bare = spark.read.format("delta").load(place).count()
         arrow = duckdb.from_arrow(DeltaTable(place).to_pyarrow_dataset())
         assert arrow.aggregate("count(*)").fetchall() == [(bare,)]
         assert pl.read_delta(place).height == bare
         assert bare == rows or (rows is None and bare > 0)
-
-
-def test_a_table_is_read_as_it_was_at_a_version(
-    spark: SparkSession, tmp_path: Path, messages: Messages
-) -> None:
-    write(tmp_path / "log", messages(10), messages(10, first=10))
-    job(spark, tmp_path, PipelinePlan()).run(max_files=1)
-    assert read_table(spark, tmp_path / "lake", "silver", version=0).count() == 10
-    assert read_table(spark, tmp_path / "lake", "silver").count() == 20
-    then = History(lake=tmp_path / "lake", log=tmp_path / "log", version=0)
-    assert then.table(Selection()).num_rows == 10
 
 
 def test_tracks_are_kept_current(spark: SparkSession, tmp_path: Path, messages: Messages) -> None:
@@ -313,16 +302,19 @@ def test_tracks_are_kept_current(spark: SparkSession, tmp_path: Path, messages: 
     assert rows[1].distance_m == pytest.approx(22_128, rel=0.01)
 
 
-def test_compaction_leaves_the_rows_and_the_readers_alone(
+def test_compaction_leaves_the_rows_and_the_readers_alone_and_old_versions_stay(
     spark: SparkSession, tmp_path: Path, messages: Messages
 ) -> None:
-    write(tmp_path / "log", *[messages(30, first=30 * i) for i in range(4)])
+    write(tmp_path / "log", messages(30), messages(90, first=30))
     job(spark, tmp_path, GOLD_AT_THE_END).run(max_files=1)
     reading = table(spark, tmp_path, "silver")
     before = offsets(reading)
     report = compact(spark, tmp_path / "lake")
     assert report.files_after == 1 < report.files_before
     assert offsets(reading) == before == offsets(table(spark, tmp_path, "silver"))
+    assert read_table(spark, tmp_path / "lake", "silver", version=0).count() == 30
+    then = History(lake=tmp_path / "lake", log=tmp_path / "log", version=0)
+    assert then.table(Selection()).num_rows == 30
     gold = gold_rows(table(spark, tmp_path, "windows"))
     write(tmp_path / "log", messages(30, first=4000))
     job(spark, tmp_path, GOLD_AT_THE_END).run()

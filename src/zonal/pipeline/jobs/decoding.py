@@ -56,16 +56,21 @@ def decode(
 
 def _concerns(declaration: PayloadDeclaration, index: int) -> Column:
     """Whether a row is decoded by this declared topic: the first that matches decides."""
-    condition = _matches(declaration.topics[index]) & (F.col("kind") == "put")
+    condition = topic_matches(declaration.topics[index]) & (F.col("kind") == "put")
     for earlier in declaration.topics[:index]:
-        condition &= ~_matches(earlier)
+        condition &= ~topic_matches(earlier)
     return condition
 
 
-def _matches(topic: TopicSchema) -> Column:
-    if "*" not in topic.topic:
-        return F.col("topic") == topic.topic
-    return F.col("topic").rlike(topic.pattern)
+def topic_matches(topic: TopicSchema) -> Column:
+    """Whether a row's topic is one of those that a declaration is about."""
+    column = F.col("topic")
+    below = topic.topic.removesuffix("/**")
+    if "*" in below:
+        return column.rlike(topic.pattern)
+    # A regular expression would be asked anew for every row.
+    same = column == below
+    return same if below == topic.topic else same | column.startswith(f"{below}/")
 
 
 def _parse(topic: TopicSchema) -> Column:

@@ -20,6 +20,20 @@ from zonal.pipeline.jobs.source import ZonalDataSource
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+# Columns of which hardly two rows are equal: to look for equal ones would take a quarter of the
+# time of writing, for larger files.
+_UNIQUE = (
+    "time",
+    "offset",
+    "latitude",
+    "longitude",
+    "cell",
+    "payload",
+    "timestamp",
+    "ntp64",
+    "sequence",
+    "received",
+)
 # Settings that jobs rely on; a user's own settings win.
 _CONF = {
     "spark.ui.enabled": "false",
@@ -37,6 +51,7 @@ _CONF = {
     "spark.sql.objectHashAggregate.sortBased.fallbackThreshold": "100000",
     # Row groups small enough to prune by place within a file.
     "spark.hadoop.parquet.block.size": str(1024 * 1024),
+    **{f"spark.hadoop.parquet.enable.dictionary#{name}": "false" for name in _UNIQUE},
     # Delta's own state of a table is small here: as many tasks as it likes would cost more.
     "spark.databricks.delta.snapshotPartitions": "2",
 }

@@ -83,8 +83,6 @@ class _Batch:
 
     rows: int
     offsets: RecordedNumbers
-    hours: tuple[int, ...]
-    """The hours since 1970 in which its messages were sent."""
 
 
 class Pipeline:
@@ -219,7 +217,7 @@ class Pipeline:
         recorders = {*known.to_dict(), *batch.offsets.to_dict()}
         single = messages
         if len(recorders) > 1 or known.meets(batch.offsets):
-            single = without_doubles(messages, self._earlier(batch.hours))
+            single = without_doubles(messages, self._earlier(_hours(messages)))
         refined = refine(single, self.plan.silver).withColumns(lake_partitions())
         if silver is not None:
             refined = as_stored(refined, read_table(self.spark, self.lake, "silver").schema)
@@ -270,16 +268,13 @@ class Pipeline:
 
 def _summary(messages: DataFrame) -> _Batch:
     """Count a batch, by a few narrow columns."""
-    moment = F.coalesce("timestamp", "received").cast("bigint")
     row = F.col("offset") - F.row_number().over(Window.partitionBy("recorder").orderBy("offset"))
-    hours = F.collect_set(F.floor(moment / _HOUR_S))
     found = (
         messages.groupBy("recorder")
         .agg(
             F.count("*").alias("rows"),
             F.min("offset").alias("low"),
             F.max("offset").alias("high"),
-            hours.alias("hours"),
         )
         .collect()
     )
@@ -291,11 +286,14 @@ def _summary(messages: DataFrame) -> _Batch:
         ranges = {one.recorder: [] for one in found}
         for one in ends:
             ranges[one.recorder].append([one.low, one.high])
-    return _Batch(
-        sum(one.rows for one in found),
-        RecordedNumbers(ranges),
-        tuple(sorted({hour for one in found for hour in one.hours})),
-    )
+    return _Batch(sum(one.rows for one in found), RecordedNumbers(ranges))
+
+
+def _hours(messages: DataFrame) -> tuple[int, ...]:
+    """The hours since 1970 in which messages were sent, in order."""
+    moment = F.coalesce("timestamp", "received")
+    found = messages.select(F.floor(F.unix_seconds(moment) / _HOUR_S).alias("hour")).distinct()
+    return tuple(sorted(row.hour for row in found.collect()))
 
 
 def _in_hours(hours: tuple[int, ...]) -> str:
