@@ -31,7 +31,7 @@ MOST_IGNORED = 1024 * 1024
 """Bytes of it that are ignored meanwhile."""
 SMALLEST_SLICE, SLICE, LARGEST_SLICE = 1024, 16 * 1024, 64 * 1024
 """Bytes of a client that are looked at before the time is: fewer where they took long."""
-CHORES, SPARED, SHORTEST_REST = 10, 0.02, 0.001
+CHORES, SPARED, SHORTEST_REST = 20, 0.05, 0.001
 """While others are heard, work that serves nobody but the client itself may take one part in
 `CHORES` of the time, after the first `SPARED` seconds; the client rests in between."""
 
