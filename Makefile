@@ -15,7 +15,7 @@ N ?= auto
 unexport PYTHONDONTWRITEBYTECODE
 PYTEST := $(BIN)/python -m pytest --numprocesses $(N) --dist loadscope --no-loadscope-reorder --durations 10
 
-.PHONY: help setup demo docs check test test-slow conformance format clean
+.PHONY: help setup demo docs check test test-slow test-properties conformance format clean
 
 help:  ## show this list
 	@grep -hE '^[a-z-]+%?:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -61,6 +61,10 @@ test: $(READY)  ## all tests but the slow ones, in parallel (N=1: one after the 
 test-slow: $(READY)  ## the slow extras
 	tools/system-packages test
 	$(PYTEST) -m slow
+
+test-properties: $(READY)  ## every property with many more examples, other ones each time
+	tools/system-packages test
+	HYPOTHESIS_PROFILE=thorough $(PYTEST) -m "hypothesis and not slow" --timeout 1800
 
 conformance: $(READY)  ## MQTT's statements, as packets, against our broker and Mosquitto
 	tools/system-packages test

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import HealthCheck, settings
+
+from property_examples import load_profile
 
 if TYPE_CHECKING:
     import subprocess
@@ -19,12 +20,7 @@ if TYPE_CHECKING:
 
 SOURCES = [str(Path(__file__).parent / each) for each in ("src", "lab/src")]
 
-# Machines in continuous integration are slow and shared: deadlines would fail there by chance.
-settings.register_profile(
-    "default", deadline=None, max_examples=100, suppress_health_check=[HealthCheck.too_slow]
-)
-settings.register_profile("thorough", deadline=None, max_examples=2000)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+load_profile()
 
 # A JVM that lives for minutes gains nothing from its second compiler, which takes half its time,
 # and to verify Spark's own classes takes a seventh of its start.

@@ -29,6 +29,18 @@ CENTRE = Point(45.6, 9.25)
 SPAWN = multiprocessing.get_context("spawn")
 
 
+def homes(things: int) -> tuple[Any, Any]:
+    """Where things are at first: latitudes and longitudes."""
+    rng = np.random.default_rng(3)
+    south, west, height, width = LAND
+    return south + rng.random(things) * height, west + rng.random(things) * width
+
+
+def steps(rng: np.random.Generator, count: int) -> tuple[Any, Any]:
+    """How far things go between two updates: some 40 m in any direction."""
+    return rng.normal(0, 3.5e-4, count), rng.normal(0, 5e-4, count)
+
+
 def rows_of(numbers: Iterable[int], lats: Any, lons: Any, when: int) -> list[StoredThing]:
     """Things with their newest values, as a table keeps them."""
     cells = cell_ids_of(lats, lons).astype(np.int64).tolist()
@@ -46,10 +58,9 @@ def rows_of(numbers: Iterable[int], lats: Any, lons: Any, when: int) -> list[Sto
 
 def measure_table(folder: str, things: int) -> dict[str, Any]:
     """Things first new, then moving; by processor time of this one core."""
-    rng = np.random.default_rng(3)
+    rng = np.random.default_rng(5)
     table = open_table(folder)
-    south, west, height, width = LAND
-    lats, lons = south + rng.random(things) * height, west + rng.random(things) * width
+    lats, lons = homes(things)
     now = ntp64_of(time.time_ns() // 1000)
 
     def rows(numbers: Any, when: int) -> list[StoredThing]:
@@ -65,8 +76,9 @@ def measure_table(folder: str, things: int) -> dict[str, Any]:
     moves = min(things, 100_000)
     for start in range(0, moves, 1000):
         numbers = rng.choice(things, 1000, replace=False)
-        lats[numbers] += rng.normal(0, 3.5e-4, 1000)
-        lons[numbers] += rng.normal(0, 5e-4, 1000)
+        north, east = steps(rng, 1000)
+        lats[numbers] += north
+        lons[numbers] += east
         some = rows(numbers, now + 1 + start)
         began, wall = time.process_time(), time.monotonic()
         table.write(some)
@@ -129,12 +141,12 @@ def _updates(
     session: zonal.Session, pipe: Connection, things: int, seconds: float, rate: int
 ) -> dict[str, Any]:
     rng = np.random.default_rng(4)
-    south, west, height, width = LAND
     total = round(seconds * rate)
     # What is sent is made before: this process shares the machine with the store.
-    numbers = rng.integers(things, size=total).tolist()
-    lats = (south + rng.random(total) * height).tolist()
-    lons = (west + rng.random(total) * width).tolist()
+    which = rng.integers(things, size=total)
+    (lats, lons), (north, east) = homes(things), steps(rng, total)
+    lats, lons = (lats[which] + north).tolist(), (lons[which] + east).tolist()
+    numbers = which.tolist()
     kept, used, _ = _counted(pipe)
     began, sent = time.monotonic(), 0
     while sent < total:

@@ -6,9 +6,10 @@ import itertools
 from dataclasses import dataclass, field
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from property_examples import examples
 from zonal.border import KINDS, Border, BorderPlan, FenceEvent, NotedPlace, ZoneSet, micros_of
 from zonal.border.meeting import goes_through
 from zonal.errors import FenceError
@@ -183,7 +184,7 @@ def test_jitter_within_the_hysteresis_makes_no_event(jitter: list[float]) -> Non
 
 
 @given(data=st.data())
-@settings(max_examples=30)
+@examples(30)
 def test_many_things_at_a_time_are_each_as_if_alone(data: st.DataObject) -> None:
     ways = data.draw(st.lists(tracks(DUOMO), min_size=2, max_size=5))
     mixed = sorted(

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import mqtt5
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from broker_bench import Bench
+from property_examples import examples
 from zonal.broker.message import Message
 from zonal.broker.recovery import recover
 from zonal.broker.settings import Settings
@@ -136,7 +137,7 @@ def test_any_row_of_any_table(tmp_path: Path) -> None:
     filled(tmp_path)
     original = (tmp_path / "broker.sqlite").read_bytes()
 
-    @settings(max_examples=60, deadline=None)
+    @examples(60)
     @given(st.sampled_from(TABLES), st.lists(VALUES, min_size=10, max_size=10))
     def holds(table: str, values: list[object]) -> None:
         for path in tmp_path.iterdir():

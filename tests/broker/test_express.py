@@ -6,10 +6,11 @@ from typing import NamedTuple
 
 import mqtt5
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from broker_bench import QOS, Bench, Client
+from property_examples import examples
 from zonal.broker.access import User
 from zonal.broker.express import Express
 from zonal.broker.version_311 import variable
@@ -141,7 +142,7 @@ def packet(sent: Sent, number: int, n: int) -> bytes:
     ).write()  # fmt: skip
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(st.lists(WISHES, max_size=5), st.lists(MESSAGES, max_size=6), st.data())
 def test_both_ways_send_the_same_bytes(
     wishes: list[Wish], messages: list[Sent], data: st.DataObject

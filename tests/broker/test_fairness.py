@@ -16,6 +16,7 @@ import pytest
 from broker_wire import Wire, serving, until
 from zonal.broker import Limits, Server, set_password
 from zonal.broker.credentials import Credentials, read_passwords
+from zonal.broker.link import ClientLink, Hold
 from zonal.broker.settings import MIB, Rates
 from zonal.broker.throttle import OF_ADDRESS, RECOVERY, Throttle, neighbourhood
 
@@ -81,6 +82,50 @@ ATTACKS = {
 async def test_a_flood_delays_its_sender_alone(kind: str) -> None:
     async with serving() as (_, port), attacked(port, ATTACKS[kind]):
         assert await slowest(port) < PATIENCE
+
+
+@pytest.fixture
+def holds(monkeypatch: pytest.MonkeyPatch) -> list[Hold]:
+    """Why clients were not read, as it comes."""
+    reasons: list[Hold] = []
+    hold = ClientLink.hold
+
+    def noted(link: ClientLink, why: Hold) -> None:
+        reasons.append(why)
+        hold(link, why)
+
+    monkeypatch.setattr(ClientLink, "hold", noted)
+    return reasons
+
+
+async def test_work_that_serves_nobody_rests_while_others_are_heard(holds: list[Hold]) -> None:
+    async with serving() as (server, port), attacked(port, ATTACKS["QoS 0"]):
+        counters = server.broker.counters
+        before = counters.received
+        await until(lambda: counters.received > before + 100_000)
+        assert Hold.RESTING not in holds  # nobody else is there
+        async with asyncio.timeout(PATIENCE):
+            while Hold.RESTING not in holds:
+                await slowest(port)
+
+
+async def test_who_sends_what_others_want_never_rests(holds: list[Hold]) -> None:
+    noise = mqtt5.PublishPacket("flood", b"x" * 200).write() * 200
+    async with serving(Limits(backlog=1024 * MIB)) as (server, port):
+        listener = await Wire.connected(port, "listener", "flood")
+        reading = asyncio.create_task(drained(listener))
+        async with attacked(port, noise):
+            for _ in range(5):
+                await slowest(port, 10)
+        assert server.broker.counters.sent > 10_000
+        assert Hold.RESTING not in holds
+        reading.cancel()
+
+
+async def drained(wire: Wire) -> None:
+    """Reads what comes, to the end."""
+    while await wire.reader.read(1 << 20):
+        pass
 
 
 async def test_a_flood_over_websocket_delays_its_sender_alone() -> None:

@@ -6,10 +6,11 @@ import contextlib
 
 import mqtt5
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from broker_bench import Bench, Client
+from property_examples import examples
 from zonal.broker import geocontext
 from zonal.broker.settings import Limits, Settings
 from zonal.errors import GeometryError
@@ -352,7 +353,7 @@ def test_geo_can_be_switched_off() -> None:
     assert reader.one(mqtt5.PublishPacket).user_properties == [("location", "nonsense")]
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(st.text(max_size=40))
 def test_whatever_a_property_says_it_is_a_place_or_a_geometry_error(text: str) -> None:
     for name in ("location", "geofence", "around"):
@@ -360,7 +361,7 @@ def test_whatever_a_property_says_it_is_a_place_or_a_geometry_error(text: str) -
             geocontext.read([(name, text)])
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(
     st.lists(
         st.tuples(st.floats(45.40, 45.52), st.floats(9.1, 9.3), st.integers(50, 8000)),

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import mqtt5
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from broker_bench import Bench
 from broker_packets import connect, framed, publish, subscribe, text
+from property_examples import examples
 from zonal.broker import RemoteEnd, geocontext, topics
 from zonal.broker.packet_reader import PacketReader
 from zonal.broker.settings import Limits, Settings
@@ -166,7 +167,7 @@ def test_a_stranger_can_only_have_the_connect_limit_buffered() -> None:
 
 
 def test_whatever_arrives_the_broker_and_its_other_clients_live_on() -> None:
-    @settings(max_examples=400, deadline=None)
+    @examples(400)
     @given(st.binary(max_size=60), st.booleans(), st.sampled_from([0x10, 0x30, 0x32, 0x82, 0xA2]))
     def storm(noise: bytes, known: bool, first: int) -> None:
         bench = Bench()
@@ -180,7 +181,7 @@ def test_whatever_arrives_the_broker_and_its_other_clients_live_on() -> None:
     storm()
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(st.lists(st.tuples(st.integers(0, 300), st.integers(0, 2)), max_size=6), st.data())
 def test_packets_come_out_as_they_went_in_however_the_stream_is_cut(
     shapes: list[tuple[int, int]], data: st.DataObject

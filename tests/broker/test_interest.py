@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 import zenoh
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from broker_bench import Bench
 from places import polygons
+from property_examples import examples
 from zonal.broker.envelope import seal, unseal
 from zonal.broker.interest import ClientsInterest
 from zonal.broker.keymap import (
@@ -41,7 +42,7 @@ AREAS = st.builds(
 EGO = st.builds(lambda radius: Circle(radius_m=radius), st.floats(5.0, 5000.0))
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(TOPICS)
 def test_every_topic_is_a_key_and_comes_back(topic: str) -> None:
     key = key_of_topic(topic)
@@ -50,7 +51,7 @@ def test_every_topic_is_a_key_and_comes_back(topic: str) -> None:
     assert topic_of_key(key) == topic
 
 
-@settings(max_examples=400, deadline=None)
+@examples(400)
 @given(FILTERS, TOPICS)
 def test_a_filters_key_expression_matches_whatever_the_filter_does(
     topic_filter: str, topic: str
@@ -72,7 +73,7 @@ def subscriber(name: str, location: Point | None, area: Area | None) -> ClientSu
     return subscription
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(
     st.lists(st.tuples(st.none() | POINTS, st.none() | AREAS | EGO), min_size=1, max_size=12),
     st.none() | POINTS,

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from broker_bench import Bench, Client
+from property_examples import examples
 from zonal.broker.geocontext import read_geofence, read_location
 from zonal.broker.topics import matches
 from zonal.geo import Circle
@@ -97,7 +98,7 @@ def places(order: Order) -> list[tuple[str, str]]:
     return found
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(st.lists(ORDERS, max_size=40))
 def test_the_broker_does_what_the_model_does(orders: list[Order]) -> None:
     bench, model = Bench(), Model()

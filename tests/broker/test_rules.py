@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import mqtt5
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from broker_bench import Bench, Client
+from property_examples import examples
 from zonal.broker.access import OpenAccess, RemoteEnd, User
 from zonal.broker.changed_rules import change_rules
 from zonal.broker.geocontext import middle_of, read_location
@@ -349,7 +350,7 @@ _RULES = st.builds(
 _MESSAGES = st.lists(st.tuples(st.sampled_from(["a", "a/b", "c/b"]), _PLACES), max_size=8)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(
     st.lists(_RULES, max_size=4),
     st.lists(st.tuples(st.sampled_from(["#", "a/#", "a/b", "+/b"]), _AREAS), max_size=3),

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import mqtt5
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from broker_bench import Bench, Client
+from property_examples import examples
 from zonal.broker.credentials import Credentials, read_passwords, set_password
 from zonal.broker.scram import METHOD, ScramExchange, keys_of
 from zonal.errors import MqttError
@@ -202,7 +203,7 @@ def test_a_user_with_scram_keys_may_send_its_password_as_well(bench: Bench) -> N
     assert client.refused_with() == 0x86
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(st.binary(max_size=40), st.binary(max_size=60))
 def test_whatever_a_client_says_is_answered_or_refused(first: bytes, final: bytes) -> None:
     keys = keys_of(b"x", b"salt", 1)

@@ -2,10 +2,11 @@ from __future__ import annotations
 
 import mqtt5
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from broker_bench import Bench, Client, show
+from property_examples import examples
 from zonal.broker.message import Message
 from zonal.broker.retained import Retained
 from zonal.broker.settings import Limits, Settings
@@ -242,7 +243,7 @@ def reference(levels: list[str], topic: list[str]) -> bool:
     return levels[0] in {"+", topic[0]} and reference(levels[1:], topic[1:])
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(FILTERS, st.lists(LEVELS, max_size=6))
 def test_retained_look_up_and_matching_follow_the_specification(
     levels: list[str], topics: list[list[str]]
@@ -268,7 +269,7 @@ def test_retained_look_up_and_matching_follow_the_specification(
     assert not kept._root.children
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(FILTERS, FILTERS, LEVELS)
 def test_a_covering_filter_matches_whatever_the_covered_one_does(
     outer: list[str], inner: list[str], topic: list[str]

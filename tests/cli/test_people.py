@@ -184,11 +184,25 @@ def test_fish_completes_commands_and_options(installed: dict[str, str]) -> None:
     assert found == ["encode", "--position"]
 
 
-def test_zsh_reads_its_script(installed: dict[str, str]) -> None:
-    script = (
-        'autoload -U compinit; compinit -u; eval "$(zonal completion zsh)"; echo $_comps[zonal]'
-    )
-    assert shell("zsh", script, installed) == "_zonal_completion\n"
+def test_zsh_completes_commands_and_options(installed: dict[str, str]) -> None:
+    """In a terminal, by its own keys: Tab, then to the beginning of the line to show it."""
+    script = r"""
+        zmodload zsh/zpty
+        zpty inner zsh -f -i
+        zpty -w inner 'bindkey -e; autoload -U compinit; compinit -u'
+        zpty -w inner 'eval "$(zonal completion zsh)"; echo ready-$((1 + 1))'
+        zpty -r inner before '*ready-2*'
+        for line in 'zonal enc' 'zonal sub x --posi'; do
+            zpty -w inner "$line"$'\t\C-aecho got='
+            zpty -r inner shown $'*\ngot=zonal*\n*'
+            print -r -- "$shown"
+        done
+    """
+    shown = shell("zsh", script, installed)
+    assert re.findall(r"^got=(.*?)\s*$", shown, re.MULTILINE) == [
+        "zonal encode",
+        "zonal sub x --position",
+    ]
 
 
 @pytest.mark.parametrize("name", ["zsh", "fish"])

@@ -257,3 +257,13 @@ def test_fields_contain_their_south_and_west_edge_only() -> None:
     assert len(list(grid.cells_of(Box(1.5, 2.5, 2.49, 3.49)))) == 4
     with pytest.raises(GeometryError, match="outside"):
         grid.cell_of(Point(6, 0))
+
+
+@given(st.integers(0, 5), levels, st.integers(0, 4**30 - 1))
+def test_a_cells_centre_is_the_one_that_s2_says(face: int, level: int, position: int) -> None:
+    free = 2 * (30 - level)
+    cell = Cell(face << 61 | (position >> free) << free + 1 | 1 << free)
+    theirs = s2.S2CellId(cell.id).ToLatLng()
+    lat, lon = theirs.lat().degrees(), theirs.lng().degrees()
+    assert cell.level == level
+    assert cell.center.distance_m(Point(lat, lon)) < 1e-6

@@ -7,7 +7,7 @@ from itertools import islice
 
 import numpy as np
 import pytest
-from hypothesis import example, settings
+from hypothesis import example
 
 from index_fences import (
     Operation,
@@ -18,6 +18,7 @@ from index_fences import (
     given_edges,
     given_operations,
 )
+from property_examples import examples
 from zonal.geo import Area, Box, Circle, Everywhere, Point, Polygon, destination
 from zonal.index import Fences, Raster
 from zonal.index.columns import Circles
@@ -34,7 +35,7 @@ makers = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
 
 
 @makers
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given_operations
 def test_the_same_answers_under_random_operations(
     make: Callable[[], Fences], steps: list[Operation], asked: list[Point]
@@ -43,7 +44,7 @@ def test_the_same_answers_under_random_operations(
 
 
 @makers
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given_edges
 @example(Circle(Point(0.0, 179.999), radius_m=1000.0), 90.0, 0.0)
 @example(Circle(Point(89.999, 0.0), radius_m=1000.0), 0.0, 0.0)

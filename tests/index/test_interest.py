@@ -6,10 +6,11 @@ import random
 import time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from index_places import areas, points
+from property_examples import examples
 from zonal.errors import GeometryError, SubscriptionError
 from zonal.geo import Area, Cell, Circle, Everywhere, Point, cell_of, cover
 from zonal.index import InterestCover
@@ -34,7 +35,7 @@ def some_points(area: Area) -> list[Point]:
     return [place for place in places if area.contains(place)]
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(
     st.lists(st.tuples(st.integers(0, 8), st.one_of(st.none(), areas)), max_size=30),
     st.sampled_from([6, 8, 16, 128]),
@@ -63,7 +64,7 @@ def test_the_declared_cells_contain_every_area_at_every_moment(
         assert all(is_covered(cell_of(point), declared) for point in some_points(area))
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(st.lists(st.tuples(points, st.integers(0, 15)), max_size=60), st.integers(6, 40))
 def test_a_bounded_union_contains_its_cells(
     places: list[tuple[Point, int]], max_cells: int

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from hypothesis import settings
-
 from index_model import SameAnswers
+from property_examples import examples
 from zonal.index import Raster
 
 
@@ -13,4 +12,4 @@ class OwnStructures(SameAnswers):
 
 
 TestOwnStructures = OwnStructures.TestCase
-TestOwnStructures.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+TestOwnStructures.settings = examples(60, stateful_step_count=40)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from property_examples import examples
 from zonal.errors import TopicError
 from zonal.index.filters import Syntax, read_filter, split_share
 from zonal.index.tree import TopicTree
@@ -132,7 +133,7 @@ filters = st.tuples(
 ).map(lambda pair: pair[0] + ["#"] * pair[1])
 
 
-@settings(max_examples=400, deadline=None)
+@examples(400)
 @given(st.lists(filters, max_size=12), topics)
 def test_many_filters_in_one_tree_follow_the_definition(
     filter_levels: list[list[str]], topic: list[str]

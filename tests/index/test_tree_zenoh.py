@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 import zenoh
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from property_examples import examples
 from zonal.errors import TopicError
 from zonal.index.filters import Syntax, canonical_chunks, read_filter
 from zonal.index.tree import TopicTree
@@ -32,13 +33,13 @@ def ask_zenoh(filters: list[str], key: str) -> list[str]:
     return sorted(text for text in canonical if zenoh.KeyExpr(text).intersects(asked))
 
 
-@settings(max_examples=400, deadline=None)
+@examples(400)
 @given(st.lists(expressions, max_size=12), keys)
 def test_keys_find_the_expressions_that_zenoh_says_match(filters: list[str], key: str) -> None:
     assert sorted(tree_of(filters).match(key, Syntax.ZENOH)) == ask_zenoh(filters, key)
 
 
-@settings(max_examples=400, deadline=None)
+@examples(400)
 @given(st.lists(expressions, max_size=12), expressions)
 def test_expressions_find_the_expressions_that_zenoh_says_intersect(
     filters: list[str], key: str
@@ -46,7 +47,7 @@ def test_expressions_find_the_expressions_that_zenoh_says_intersect(
     assert sorted(tree_of(filters).match(key, Syntax.ZENOH)) == ask_zenoh(filters, key)
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(st.text("ab@$*+?#/", min_size=1, max_size=8))
 def test_an_expression_is_refused_exactly_where_zenoh_refuses_its_canonical_form(
     text: str,

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 import zenoh
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from own_encodings import OWN_ENCODINGS, registered
 from places import areas, areas_with_points, points
+from property_examples import examples
 from zonal.errors import EncodingError, LocationKeyError
 from zonal.geo import Area, Box, Cell, Circle, Everywhere, Point, cell_of, cover
 from zonal.keys import (
@@ -113,7 +114,7 @@ def test_reading_a_key(key: str, parts: KeyParts) -> None:
 
 @pytest.mark.parametrize("name", ROUTED)
 @given(case=areas_with_points(), fence=st.none() | areas, most=st.sampled_from([8, 1]))
-@settings(max_examples=50, deadline=None)
+@examples(50)
 def test_what_is_declared_meets_what_is_put(
     name: str, case: tuple[Area, Point], fence: Area | None, most: int
 ) -> None:
@@ -181,7 +182,7 @@ def _is_on_the_rim(point: Point) -> bool:
 
 @pytest.mark.parametrize("encoding", OWN_ENCODINGS, ids=lambda encoding: encoding.name)
 @given(case=areas_with_points())
-@settings(max_examples=50, deadline=None)
+@examples(50)
 def test_own_encodings_keep_the_promise(encoding: Encoding, case: tuple[Area, Point]) -> None:
     area, point = case
     if encoding.announces_areas or not area.contains(point) or _is_on_the_rim(point):

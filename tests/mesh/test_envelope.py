@@ -2,16 +2,17 @@
 
 import contextlib
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from places import points
+from property_examples import examples
 from zonal.errors import PacketError
 from zonal.geo import Area, Box, Point
 from zonal.mesh.envelope import MeshEnvelope
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(
     st.text("abc/é", min_size=1, max_size=20), st.binary(max_size=100), st.none() | points,
     st.none() | st.just(Box(45, 9, 46, 10)), st.booleans(),
@@ -23,7 +24,7 @@ def test_envelope_round_trip(
     assert MeshEnvelope.from_bytes(message.to_bytes()) == message
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(st.binary(max_size=60))
 def test_envelope_of_any_bytes_is_read_or_refused(data: bytes) -> None:
     with contextlib.suppress(PacketError):

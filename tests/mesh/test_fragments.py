@@ -3,17 +3,18 @@
 import random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from meshes import wait_for_ring
+from property_examples import examples
 from zonal import mesh
 from zonal.errors import MeshError, PacketError
 from zonal.mesh.fragments import MAX_MESSAGE, Reassembly, fragments_of, is_fragment
 from zonal.mesh.wire import MAX_DATA
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.integers(MAX_DATA + 1, MAX_MESSAGE), st.randoms(use_true_random=False))
 def test_fragments_in_any_order_and_doubled_make_the_message_once(
     size: int, rng: random.Random

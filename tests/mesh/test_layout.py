@@ -3,14 +3,15 @@
 import random
 from collections import Counter
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from meshes import random_tree
+from property_examples import examples
 from zonal.mesh.layout import lay_out
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(st.integers(1, 60), st.integers(0, 2**32))
 def test_lemma_1_positions_are_never_interlaced(nodes: int, seed: int) -> None:
     layout = lay_out(random_tree(nodes, random.Random(seed)))
@@ -25,7 +26,7 @@ def test_lemma_1_positions_are_never_interlaced(nodes: int, seed: int) -> None:
             assert len(gaps) == 1, f"{w} has positions in several segments of {v}"
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(st.integers(2, 60), st.integers(0, 2**32))
 def test_ring_has_one_position_per_tree_link_end(nodes: int, seed: int) -> None:
     tree = random_tree(nodes, random.Random(seed))

@@ -3,9 +3,10 @@
 import random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from property_examples import examples
 from zonal.errors import MeshError
 from zonal.mesh.channels import GraphChannel
 from zonal.mesh.config import MeshConfig
@@ -61,7 +62,7 @@ def test_stale_value_is_used_until_the_temporary_one_replaces_it() -> None:
     assert seen == {(2, None), (2, 4), (4, None)}
 
 
-@settings(max_examples=15, deadline=None)
+@examples(15)
 @given(st.integers(0, 10_000))
 def test_churn_of_subscriptions_reaches_exactly_those_who_are_settled(seed: int) -> None:
     rng, sim = random.Random(seed), make(seed, nodes=8)

@@ -1,10 +1,11 @@
 """Channels of topics and places: nothing that matches is ever missed."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from places import areas, points
+from property_examples import examples
 from zonal.errors import TopicError
 from zonal.geo import Area, Point
 from zonal.mesh.topics import channels_for, channels_of, check_pattern, topic_matches
@@ -16,7 +17,7 @@ chunks = st.sampled_from(("a", "b", "ab", "c"))
 wild_chunks = st.one_of(chunks, st.sampled_from(("*", "**", "a$*")))
 
 
-@settings(max_examples=120, deadline=None)
+@examples(120)
 @given(areas, points)
 def test_channels_never_miss_what_the_area_contains(area: Area, point: Point) -> None:
     if area.contains(point):
@@ -24,7 +25,7 @@ def test_channels_never_miss_what_the_area_contains(area: Area, point: Point) ->
     assert 1 <= len(channels_for(TOPIC, area)) <= 24
 
 
-@settings(max_examples=400, deadline=None)
+@examples(400)
 @given(st.lists(wild_chunks, min_size=1, max_size=5), st.lists(chunks, min_size=1, max_size=5))
 def test_channels_never_miss_what_a_wildcard_matches(pattern: list[str], topic: list[str]) -> None:
     wanted, name = check_pattern("/".join(pattern)), "/".join(topic)
@@ -42,7 +43,7 @@ def test_patterns_that_are_none_are_refused_before_zenoh_sees_them(pattern: str)
         check_pattern(pattern)
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(st.text("ab*$/", min_size=1, max_size=12))
 def test_a_pattern_is_taken_or_refused_and_nothing_else(pattern: str) -> None:
     try:

@@ -1,9 +1,10 @@
 """The wire format: what goes in comes out, and nothing else gets in."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from property_examples import examples
 from zonal.errors import PacketError
 from zonal.mesh import wire
 from zonal.mesh.node import MeshNode
@@ -28,20 +29,20 @@ packets = st.one_of(
 )  # fmt: skip
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(packets)
 def test_round_trip(packet: Packet) -> None:
     assert WIRE.decode(WIRE.encode(packet)) == packet
 
 
-@settings(max_examples=500, deadline=None)
+@examples(500)
 @given(st.binary(max_size=80))
 def test_arbitrary_bytes_are_refused_with_a_packet_error(data: bytes) -> None:
     with pytest.raises(PacketError):
         WIRE.decode(data)
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(packets, st.data())
 def test_a_changed_octet_is_noticed(packet: Packet, data: st.DataObject) -> None:
     good = bytearray(WIRE.encode(packet))
@@ -51,7 +52,7 @@ def test_a_changed_octet_is_noticed(packet: Packet, data: st.DataObject) -> None
         WIRE.decode(bytes(good))
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(packets, st.integers(1, 10))
 def test_a_packet_cut_short_is_noticed(packet: Packet, cut: int) -> None:
     with pytest.raises(PacketError):
@@ -83,7 +84,7 @@ def test_a_node_counts_what_it_refuses_and_lives_on() -> None:
     assert 2 in node.links.entries
 
 
-@settings(max_examples=120, deadline=None)
+@examples(120)
 @given(st.lists(packets, min_size=1, max_size=20))
 def test_well_formed_nonsense_never_breaks_a_node(nonsense: list[Packet]) -> None:
     """A hostile neighbour can say anything that parses; the node must stand it."""

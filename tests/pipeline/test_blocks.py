@@ -2,9 +2,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from property_examples import examples
 from zonal.geo import HALF_CIRCUMFERENCE_M, Circle, Point, distance_m
 from zonal.pipeline import cell_ids
 from zonal.pipeline.blocks import BLOCK, Blocks
@@ -25,7 +26,7 @@ def held(blocks: Blocks, circle: Circle) -> list[int]:
     return sorted([*blocks.rows(whole).tolist(), *places.tolist()])
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(
     seed=st.integers(0, 2**32 - 1),
     count=st.integers(1, 6 * BLOCK),

@@ -2,9 +2,10 @@ from __future__ import annotations
 
 import numpy as np
 import s2geometry
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from property_examples import examples
 from zonal.pipeline import cell_ids
 from zonal.pipeline.cells import leaf_range, parent_sql, signed, unsigned
 
@@ -16,7 +17,7 @@ def s2_cell(lat: float, lon: float) -> s2geometry.S2CellId:
     return s2geometry.S2CellId(s2geometry.S2LatLng.FromDegrees(lat, lon))
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(latitudes, longitudes, st.integers(0, 30))
 def test_ids_and_ancestors_are_those_of_s2(lat: float, lon: float, level: int) -> None:
     cells = cell_ids(np.array([lat]), np.array([lon]))
@@ -26,7 +27,7 @@ def test_ids_and_ancestors_are_those_of_s2(lat: float, lon: float, level: int) -
     assert unsigned(ancestor) == expected.parent(level).id()
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(latitudes, longitudes, st.integers(0, 30))
 def test_a_cell_holds_its_leaves_in_one_signed_range(lat: float, lon: float, level: int) -> None:
     leaf = s2_cell(lat, lon)

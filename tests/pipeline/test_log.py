@@ -13,10 +13,11 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline_rows import START
+from property_examples import examples
 from zonal.errors import LogError
 from zonal.pipeline import Log, LogWriter, Retention
 from zonal.pipeline.recorded_numbers import RecordedNumbers
@@ -112,7 +113,7 @@ def test_a_writer_knows_which_numbers_it_has(tmp_path: Path, messages: Messages)
 numbered = st.tuples(st.sampled_from(["a", "b", None]), st.one_of(st.none(), st.integers(0, 30)))
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(st.lists(numbered, max_size=60))
 def test_numbers_of_columns_are_those_of_the_rows(
     rows: list[tuple[str | None, int | None]],

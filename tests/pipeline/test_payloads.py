@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 import zenoh
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from property_examples import examples
 from zonal.errors import DeclarationError
 from zonal.pipeline import Field, PayloadDeclaration, TopicSchema
 from zonal.pipeline.jobs.decoding import topic_matches
@@ -24,7 +25,7 @@ expressions = st.lists(
 ).map("/".join)
 
 
-@settings(max_examples=500, deadline=None)
+@examples(500)
 @given(expressions, topics)
 def test_the_pattern_matches_exactly_what_zenoh_matches(expression: str, topic: str) -> None:
     canonical = str(zenoh.KeyExpr.autocanonize(expression))

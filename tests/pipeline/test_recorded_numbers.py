@@ -2,9 +2,10 @@ from __future__ import annotations
 
 import itertools
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from property_examples import examples
 from zonal.pipeline.recorded_numbers import RecordedNumbers
 
 numbers = st.lists(st.integers(0, 40), max_size=60)
@@ -15,7 +16,7 @@ def known(memory: RecordedNumbers) -> list[int]:
     return [number for low, high in pairs for number in range(low, high + 1)]
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(numbers)
 def test_a_number_is_new_exactly_once_in_any_order(sequence: list[int]) -> None:
     seen, model = RecordedNumbers(), set[int]()
@@ -27,7 +28,7 @@ def test_a_number_is_new_exactly_once_in_any_order(sequence: list[int]) -> None:
     assert all(a[1] + 1 < b[0] for a, b in itertools.pairwise(pairs))
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(numbers, numbers)
 def test_merging_two_memories_knows_what_either_knew(one: list[int], other: list[int]) -> None:
     left, right = RecordedNumbers(), RecordedNumbers()
@@ -39,7 +40,7 @@ def test_merging_two_memories_knows_what_either_knew(one: list[int], other: list
     assert known(left) == sorted({*one, *other})
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(numbers, numbers)
 def test_two_memories_meet_where_they_share_a_number(one: list[int], other: list[int]) -> None:
     left, right = RecordedNumbers(), RecordedNumbers()

@@ -5,9 +5,10 @@ from typing import Any
 import numpy as np
 import pytest
 import shapely
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from property_examples import examples
 from zonal.errors import DeclarationError
 from zonal.pipeline import Zones
 
@@ -27,7 +28,7 @@ def collection(*shapes: Any, **properties: list[Any]) -> dict[str, Any]:
 BOW_TIE = shapely.Polygon([(0, 0), (1, 1), (1, 0), (0, 1)])
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(st.integers(0, 10_000))
 def test_the_raster_never_changes_an_answer(seed: int) -> None:
     rng = np.random.default_rng(seed)

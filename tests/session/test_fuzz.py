@@ -11,10 +11,11 @@ from typing import Any, cast
 
 import pytest
 import zenoh
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hostile import Arrived, Stranger
+from property_examples import examples
 from zonal.errors import ZonalError
 from zonal.geo import Circle, MultiPolygon, Point, Polygon
 from zonal.keys import (
@@ -111,7 +112,7 @@ def is_late(seed: int) -> bool:
     return all(read(seed) > LONGEST_S for _ in range(READINGS))
 
 
-@settings(max_examples=3_000, deadline=None)
+@examples(3_000)
 @given(st.integers(0, 2**64 - 1))
 def test_what_strangers_send_is_read_or_refused(seed: int) -> None:
     assert not is_late(seed)

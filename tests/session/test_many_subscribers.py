@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 import time
 
+import pytest
+
 from network import eventually, wait_until_declared
 from zonal.geo import Area, Box, Circle, Point, Polygon
 from zonal.session import Session, Subscriber
@@ -34,18 +36,21 @@ def random_area(generator: random.Random) -> Area:
     return Polygon((*corners, corners[0]))
 
 
-def test_ten_thousand_areas_start_soon_and_each_gets_exactly_its_own(
-    near: Session, far: Session, topic: str
+@pytest.mark.parametrize("count", [3_000, pytest.param(10_000, marks=pytest.mark.slow)])
+def test_thousands_of_areas_start_soon_and_each_gets_exactly_its_own(
+    near: Session, far: Session, topic: str, count: int
 ) -> None:
     generator = random.Random(11)
-    areas = [random_area(generator) for _ in range(10_000)]
+    areas = [random_area(generator) for _ in range(count)]
     started = time.process_time()
     subscribers: list[Subscriber] = [
         far.declare_subscriber(topic, area=area, capacity=100) for area in areas
     ]
     seconds = time.process_time() - started
     assert len(subscribers[0].declared_keys) <= 256
-    assert seconds < 30  # of the processor: a bound against collapse, not a benchmark's figure
+    assert (
+        seconds < count / 300
+    )  # of the processor: a bound against collapse, not a benchmark's figure
     wait_until_declared(near, subscribers[0])
     sent = [random_point(generator) for _ in range(50)]
     for number, point in enumerate(sent):
@@ -55,7 +60,7 @@ def test_ten_thousand_areas_start_soon_and_each_gets_exactly_its_own(
         for index, area in enumerate(areas)
     }
     total = sum(map(len, expected.values()))
-    assert total > 500
+    assert total > count / 20
     eventually(lambda: sum(s.counters.waiting for s in subscribers) == total)
     for index, subscriber in enumerate(subscribers):
         heard: list[str] = []

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 import zenoh
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from property_examples import examples
 from zonal.geo import Box, Circle, Point, destination
 from zonal.keys import Role, encoding_named
 from zonal.keys.question import wide_expressions
@@ -20,7 +21,7 @@ radii = st.floats(1.0, 300_000.0)
 
 
 @pytest.mark.parametrize("name", ["s2", "mgrs"])
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(
     center=points, asked_m=radii, own_m=radii, share=st.floats(0.0, 0.99), bearing=st.floats(0, 359)
 )
@@ -39,7 +40,7 @@ def test_areas_that_meet_have_expressions_that_meet(
     )
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(center=points, radius_m=radii)
 def test_a_question_goes_to_few_cells(center: Point, radius_m: float) -> None:
     encoding, area = encoding_named("s2"), Circle(center, radius_m=radius_m)

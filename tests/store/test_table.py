@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from zenoh import KeyExpr
 
 from places import areas, points
+from property_examples import examples
 from zonal.errors import StoreError
 from zonal.geo import Area, Cell, Point, cell_of
 from zonal.keys import Place, refine
@@ -47,7 +48,7 @@ keys = st.sampled_from(["a", "a/b", "a/b/c", "b/a", "ab"])
 expressions = st.sampled_from(["**", "a", "a/**", "a/*", "*/b", "a$*", "*/*/c", "b/a"])
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25)
+@examples(25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(st.tuples(keys, st.one_of(st.none(), places), st.integers(1, 5)), max_size=8),
     st.one_of(st.none(), areas),
@@ -78,7 +79,7 @@ def test_what_is_found_is_the_newest_under_the_keys_in_the_area(
     assert set(found) <= set(newest.values())
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25)
+@examples(25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(places, max_size=12),
     points,

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from places import areas_with_points, points
+from property_examples import examples
 from zonal.errors import AttestationError, TrustError
 from zonal.geo import Area, Circle, Point, Polygon, cell_of
 from zonal.trust import (
@@ -75,7 +76,7 @@ def test_whatever_is_presented_is_read_or_refused(data: bytes) -> None:
         TRUSTED.verify(data, now=NOW)
 
 
-@settings(deadline=None, max_examples=200)
+@examples(200)
 @given(case=areas_with_points(), level=st.integers(8, 30), other=points)
 def test_a_cell_is_held_only_where_all_of_it_is_inside(
     case: tuple[Area, Point], level: int, other: Point

@@ -2,10 +2,11 @@ from __future__ import annotations
 
 import itertools
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from places import points
+from property_examples import examples
 from zonal.geo import Cell, Point, cell_of
 from zonal.trust.cell_ranges import EVERYWHERE, CellRanges
 
@@ -16,7 +17,7 @@ def _holds(cells: list[Cell] | tuple[Cell, ...], point: Point) -> bool:
     return any(cell.contains(cell_of(point)) for cell in cells)
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(_CELLS, _CELLS, st.lists(points, max_size=5))
 def test_sets_of_cells_hold_what_they_should(
     a: list[Cell], b: list[Cell], some: list[Point]

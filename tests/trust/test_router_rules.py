@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import zenoh
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from places import areas, points
+from property_examples import examples
 from zonal.geo import Area, Cell, Point, cell_of, cover
 from zonal.keys import Role, encoding_named, message_keys, read_key
 from zonal.trust import Action, Rule, Rules, Who, compile_rules
@@ -33,7 +34,7 @@ def passes(rules: Rules, keys: tuple[str, ...]) -> bool:
     return all(any(ke.includes(zenoh.KeyExpr(key)) for ke in allowed) for key in keys)
 
 
-_RARE = settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+_RARE = examples(30)
 
 
 @_RARE

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from property_examples import examples
 from zonal.web import WebLimits
 from zonal.web.stream import Stream, framed
 
@@ -41,7 +42,7 @@ def events_in(connection: Connection) -> list[bytes]:
     return [part for part in text.split(b"\n\n") if part]
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.lists(st.sampled_from(["event", "hold", "resume", "turn"]), max_size=60))
 def test_no_event_is_lost_doubled_or_overtaken(steps: list[str]) -> None:
     async def run() -> None:

@@ -4,9 +4,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from property_examples import examples
 from zonal_lab.emulation.lane import ETHERNET_HEADER_BYTES, Lane, OpenGate, RateGate, TraceGate
 from zonal_lab.emulation.trace import Trace, made_up_lte, read_trace, trace_file, write_trace
 from zonal_lab.errors import TraceError
@@ -50,7 +51,7 @@ def test_the_trace_starts_again_after_its_last_line() -> None:
     assert departures(trace(2, 5, 9), [(8, 1500), (8, 1500), (20, 10)]) == [9, 11, 20]
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(
     times=st.lists(st.integers(0, 50), min_size=1, max_size=40),
     packets=st.lists(st.tuples(st.integers(0, 200), st.integers(20, 1500)), max_size=60),

@@ -75,3 +75,8 @@ def test_an_interval_stays_within_what_was_measured(values: list[float]) -> None
 def test_a_draw_of_nothing_is_an_error() -> None:
     with pytest.raises(LookupError):
         Draw()([])
+
+
+@given(st.floats(1e-6, 1e9))
+def test_equal_numbers_differ_by_nothing(value: float) -> None:
+    assert change(value, value) == 0

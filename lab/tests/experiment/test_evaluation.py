@@ -75,6 +75,18 @@ def test_a_page_of_an_older_commit_says_so(pages: Path) -> None:
     assert list(differences(pages, [TOY])) == []
 
 
+def test_a_claim_that_two_runs_measured_is_listed_once_with_the_most_rounds(
+    pages: Path, tmp_path: Path
+) -> None:
+    results = Results(tmp_path / "short")
+    run_trial("toy", ToyTrial(ToyPlan(5)), results)
+    keep(results, TOY, pages, "toy-short")
+    write_pages(pages, [TOY])
+    summary = (pages / "README.md").read_text()
+    assert summary.count("| numbers double |") == 1
+    assert "10 rounds) | holds | [toy](toy/toy.md)" in summary
+
+
 def test_too_much_data_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     results = Results(tmp_path / "results")
     run_trial("toy", ToyTrial(ToyPlan()), results)

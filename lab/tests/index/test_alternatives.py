@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from hypothesis import settings
 
 from index_fences import (
     Operation,
@@ -16,15 +15,16 @@ from index_fences import (
     given_operations,
 )
 from index_model import SameAnswers
+from property_examples import examples
 from zonal.geo import Circle, Point
 from zonal.index import Fences
-from zonal_lab.index import LinearFences, RTreeFences, STRTreeFences
+from zonal_lab.index import BTreeFences, LinearFences, RTreeFences, STRTreeFences
 
-others = pytest.mark.parametrize("make", [RTreeFences, STRTreeFences, LinearFences])
+others = pytest.mark.parametrize("make", [RTreeFences, BTreeFences, STRTreeFences, LinearFences])
 
 
 @others
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given_operations
 def test_the_same_answers_under_random_operations(
     make: Callable[[], Fences], steps: list[Operation], asked: list[Point]
@@ -33,7 +33,7 @@ def test_the_same_answers_under_random_operations(
 
 
 @others
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given_edges
 def test_points_at_the_edge_are_judged_by_the_area(
     make: Callable[[], Fences], circle: Circle, bearing: float, beyond_m: float
@@ -47,8 +47,8 @@ def test_a_crowd_of_every_kind(make: Callable[[], Fences]) -> None:
 
 
 class Others(SameAnswers):
-    structures = (RTreeFences, STRTreeFences, LinearFences)
+    structures = (RTreeFences, BTreeFences, STRTreeFences, LinearFences)
 
 
 TestOthers = Others.TestCase
-TestOthers.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+TestOthers.settings = examples(60, stateful_step_count=40)

@@ -3,10 +3,11 @@
 import random
 from collections import Counter
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from meshes import random_tree
+from property_examples import examples
 from zonal.mesh import (
     Graph,
     GraphChannel,
@@ -43,7 +44,7 @@ def networks(draw: st.DrawFn, most: int = 30) -> tuple[Graph, Layout, set[int], 
     return graph, lay_out(tree), subscribers, rng.randrange(nodes)
 
 
-@settings(max_examples=400, deadline=None)
+@examples(400)
 @given(networks(), st.booleans())
 def test_theorem_1_every_subscriber_receives_exactly_once(
     network: tuple[Graph, Layout, set[int], int], wide: bool
@@ -53,7 +54,7 @@ def test_theorem_1_every_subscriber_receives_exactly_once(
     assert Counter(node for node, _ in outcome.deliveries) == Counter(subscribers - {publisher})
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(networks())
 def test_every_scheme_reaches_every_subscriber(
     network: tuple[Graph, Layout, set[int], int],
@@ -76,7 +77,7 @@ def test_every_scheme_reaches_every_subscriber(
     assert all(ours.hops[n] >= shortest[n] for n in wanted)
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(networks())
 def test_with_all_nodes_subscribed_psvr_is_routing_on_the_tree(
     network: tuple[Graph, Layout, set[int], int],

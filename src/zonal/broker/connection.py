@@ -157,8 +157,12 @@ class Connection:
         if self.version == 4:
             self.send(version_311.suback(packet_id, codes))
             return
-        known = [mqtt5.SubAckReasonCode(code) for code in codes]
         text = reason if self.problem_information else None
+        if not text and len(codes) < 100:
+            short = (0x90, len(codes) + 3, packet_id >> 8, packet_id & 0xFF, 0)
+            self._answer(bytes((*short, *codes)))
+            return
+        known = [mqtt5.SubAckReasonCode(code) for code in codes]
         self._answer(self._fitting(mqtt5.SubAckPacket, text, packet_id, known))
 
     def acknowledge_unsubscribe(self, packet_id: int, codes: list[int]) -> None:

@@ -46,13 +46,17 @@ class Express:
         """Hands on all that is plain at the front of what a client has sent."""
         reader = connection.reader
         data, position = reader.data, reader.position
-        may_publish = self._may_publish(connection, session)
+        may_publish: bool | None = None
         # A packet that goes on beyond what arrived is joined by the reader.
         while len(data) - position >= 4:
             first = data[position]
             if first == PUBACK:
                 after = session.acknowledged_in(data, position, now)
-            elif first in PUBLISHED and may_publish:
+            elif first in PUBLISHED:
+                if may_publish is None:
+                    may_publish = self._may_publish(connection, session)
+                if not may_publish:
+                    break
                 after = self._published(connection, session, position, now)
             else:
                 break

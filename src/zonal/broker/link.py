@@ -31,6 +31,9 @@ MOST_IGNORED = 1024 * 1024
 """Bytes of it that are ignored meanwhile."""
 SMALLEST_SLICE, SLICE, LARGEST_SLICE = 1024, 16 * 1024, 64 * 1024
 """Bytes of a client that are looked at before the time is: fewer where they took long."""
+CHORES, SPARED, SHORTEST_REST = 10, 0.02, 0.001
+"""While others are heard, work that serves nobody but the client itself may take one part in
+`CHORES` of the time, after the first `SPARED` seconds; the client rests in between."""
 
 
 class Hold(Flag):
@@ -77,6 +80,7 @@ class ClientLink(asyncio.Protocol):
         self._at = 0
         self._more = False
         self._slice = SLICE
+        self._chores_until = 0.0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """A client has connected."""
@@ -103,11 +107,11 @@ class ClientLink(asyncio.Protocol):
             if self._ignored > MOST_IGNORED:
                 self.abort()
             return
-        if self._holds or len(data) > self._slice_size:
+        if self._holds or len(data) > self._slice_size or self._does_chores:
             self._rest, self._at = self._rest[self._at :] + data, 0
             self.hold(Hold.TURN)
             return
-        self._turns.begin()
+        self._turns.begin(self)
         self._take(data)
 
     def work(self) -> bool:
@@ -129,6 +133,12 @@ class ClientLink(asyncio.Protocol):
         return False
 
     @property
+    def _does_chores(self) -> bool:
+        """Whether it has to do with itself alone so much that it waits for its turns."""
+        until = self._chores_until
+        return until > 0.0 and until > perf_counter() + CHORES * SPARED / 2
+
+    @property
     def _slice_size(self) -> int:
         # Rates are looked at after each slice.
         return SMALLEST_SLICE if self.connection.allowances else self._slice
@@ -143,6 +153,8 @@ class ClientLink(asyncio.Protocol):
 
     def _take(self, data: bytes) -> bool:
         """Processes bytes; whether the client has used its turn up and has more to say."""
+        counters, connection = self._broker.counters, self.connection
+        sent, quota, began = counters.sent, connection.quota, perf_counter()
         try:
             wait = self._receive(data)
         except Exception:
@@ -153,14 +165,28 @@ class ClientLink(asyncio.Protocol):
             wait = None
         self._turns.taken(len(data))
         self._more = wait is not None
-        if wait is None:
-            return False
-        if wait > 0:
+        rest = wait or 0.0
+        if counters.sent == sent and connection.quota == quota:
+            # The bytes were neither messages that somebody gets nor acknowledgements.
+            rest = max(rest, self._rest_after(began))
+        if rest > 0:
             self.hold(Hold.RESTING)
-            asyncio.get_running_loop().call_later(wait, self.release, Hold.RESTING)
+            asyncio.get_running_loop().call_later(rest, self.release, Hold.RESTING)
+            return False
+        if wait is None:
             return False
         self.hold(Hold.TURN)
         return True
+
+    def _rest_after(self, began: float) -> float:
+        """How long the client rests after work that served nobody else; 0 while it is little."""
+        if not self._turns.expects_others(self):
+            self._chores_until = 0.0
+            return 0.0
+        now = perf_counter()
+        self._chores_until = max(self._chores_until, began) + CHORES * (now - began)
+        rest = self._chores_until - now - CHORES * SPARED
+        return rest if rest >= SHORTEST_REST else 0.0
 
     def _receive(self, data: bytes) -> float | None:
         return self._broker.receive(self.connection, data, self._clock(), self._turns.spent)

@@ -178,6 +178,8 @@ def _check_identifier(properties: dict[int, int]) -> None:
 
 def check_subscribe(data: bytes, start: int, end: int) -> None:
     """The body of a SUBSCRIBE, with its reserved option bits (3.8.3.1)."""
+    if _is_usual_subscribe(data, start + 2, end):
+        return
     fields = Fields(data, start, end)
     fields.two()
     _check_identifier(fields.properties())
@@ -185,6 +187,37 @@ def check_subscribe(data: bytes, start: int, end: int) -> None:
         fields.text()
         if fields.byte() & 0xC0:
             raise malformed("the reserved subscription option bits must be 0")
+
+
+def _is_usual_subscribe(data: bytes, at: int, end: int) -> bool:
+    """Whether there are user properties and filters alone, of ASCII characters: a quick look."""
+    try:
+        size, at = data[at], at + 1
+        if size >= 0x80:
+            size, at = size & 0x7F | data[at] << 7, at + 1
+        filters = at + size
+        while at < filters:
+            name = at + 3
+            value = name + (data[at + 1] << 8 | data[at + 2]) + 2
+            after = value + (data[value - 2] << 8 | data[value - 1])
+            texts = data[name : value - 2] + data[value:after]
+            if data[at] != USER_PROPERTY or not _is_plain(texts):
+                return False
+            at = after
+        if at != filters or size >= 0x4000:  # of such a size that was not all of it
+            return False
+        while at < end:
+            after = at + 2 + (data[at] << 8 | data[at + 1])
+            if data[after] & 0xC0 or not _is_plain(data[at + 2 : after]):
+                return False
+            at = after + 1
+    except IndexError:
+        return False
+    return at == end
+
+
+def _is_plain(text: bytes) -> bool:
+    return text.isascii() and b"\0" not in text
 
 
 def check_unsubscribe(data: bytes, start: int, end: int) -> None:

@@ -106,6 +106,8 @@ class Retained:
 
     def matching(self, topic_filter: str, now: float) -> list[Message]:
         """The retained messages whose topics a filter matches; expired ones are gone."""
+        if not self._messages:
+            return []
         levels = [self._root]
         for name in topic_filter.split("/"):
             if name == "#":

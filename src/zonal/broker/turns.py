@@ -46,13 +46,21 @@ class Turns:
         self._flushing = False
         self._processed = 0
         self._end = 0.0
-        self._others_until = 0.0
+        self._heard: Worker | None = None
+        self._heard_until = self._others_until = 0.0
 
-    def begin(self) -> None:
+    def begin(self, worker: Worker) -> None:
         """A turn begins of somebody who does not stand in the row."""
         now = perf_counter()
         self._end = now + TURN
-        self._others_until = now + LATELY
+        if worker is not self._heard:
+            self._heard, self._others_until = worker, self._heard_until
+        self._heard_until = now + LATELY
+
+    def expects_others(self, worker: Worker) -> bool:
+        """Whether somebody else was heard lately, who does not stand in the row either."""
+        until = self._others_until if worker is self._heard else self._heard_until
+        return perf_counter() < until
 
     def spent(self) -> bool:
         """Whether the turn is over."""
@@ -70,7 +78,7 @@ class Turns:
             self.flush()  # nobody's messages wait for the work of those in the row
         row = self._row
         now = perf_counter()
-        self._end = now + (SHORT_TURN if now < self._others_until else TURN)
+        self._end = now + (SHORT_TURN if now < self._heard_until else TURN)
         for _ in range(len(row)):
             worker = row.popleft()
             if worker.work():

@@ -187,10 +187,11 @@ def broker(
 def _collect_seldom() -> None:
     """Has the garbage collector look less often, and never at what is there from the start.
 
-    Hardly anything here is garbage that needs it, and to look at all sessions takes long.
+    Hardly anything here is garbage that needs it, and to look at all sessions takes long; a look
+    at what is new stays below a turn of a client.
     """
     gc.freeze()
-    gc.set_threshold(10_000, 20, 100)
+    gc.set_threshold(2_000, 100, 100)
 
 
 def _port(number: int) -> int | None:

@@ -36,7 +36,10 @@ def serve(
     topic: Annotated[
         list[str] | None, typer.Option(help="Key to show live on the map; repeatable.")
     ] = None,
-    center: Annotated[str, typer.Option(help="Latitude,longitude of the map's middle.")] = "20,0",
+    center: Annotated[
+        str | None,
+        typer.Option(help="Latitude,longitude of the map's middle; else where things are."),
+    ] = None,
     zoom: Annotated[int, typer.Option(help="0 (the world) to 18.")] = 2,
     value: Annotated[str, typer.Option(help="The member of JSON payloads to colour by.")] = "",
     layer: Annotated[
@@ -74,12 +77,13 @@ def serve(
     """Serve REST, live events and the map, until Ctrl-C."""
     from zonal.web import MapView, Meter, WebOptions, WebServer, read_tokens
 
-    middle = _center(center)
+    middle = _center(center or "20,0")
     view = MapView(
         topics=tuple(topic or ("**",)),
         latitude=middle.lat,
         longitude=middle.lon,
         zoom=zoom,
+        fits=center is None,
         value=value,
         layers=tuple((path.stem, path) for path in layer or ()),
         tiles=tiles,

@@ -15,6 +15,7 @@ import s2geometry as s2
 
 from zonal.errors import GeometryError
 from zonal.geo.area import Box
+from zonal.geo.curve import middle_of
 from zonal.geo.point import EARTH_RADIUS_M, Point
 from zonal.geo.polygon import Polygon
 
@@ -107,8 +108,9 @@ class Cell:
     @property
     def center(self) -> Point:
         """The cell's centre."""
-        place = s2.S2CellId(self.id).ToLatLng()
-        return Point(place.lat().degrees(), place.lng().degrees())
+        level, face = self.level, self.id >> 61
+        position = self.id - (face << 61) >> 61 - 2 * level
+        return Point(*middle_of(face, position, level))
 
     @property
     def vertices(self) -> tuple[Point, Point, Point, Point]:

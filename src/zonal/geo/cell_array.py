@@ -13,17 +13,13 @@ import numpy as np
 
 from zonal.errors import GeometryError
 from zonal.geo.cell import MAX_LEVEL, Cell
+from zonal.geo.curve import IJ_OF_POSITION, LEVELS_A_STEP, SWAP, TURN_OF_POSITION
 from zonal.geo.point import unit_vectors
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import ArrayLike, NDArray
-
-_LEVELS_A_STEP = 4
-_SWAP, _INVERT = 1, 2
-_IJ_OF_POSITION = ((0, 1, 3, 2), (0, 2, 3, 1), (3, 2, 0, 1), (3, 1, 0, 2))
-_TURN_OF_POSITION = (_SWAP, 0, 0, _INVERT | _SWAP)
 
 
 def cell_ids_of(lats: ArrayLike, lons: ArrayLike, level: int = MAX_LEVEL) -> NDArray[np.uint64]:
@@ -150,11 +146,11 @@ def _walk_curve(
     face: NDArray[np.int64], i: NDArray[np.int64], j: NDArray[np.int64]
 ) -> NDArray[np.uint64]:
     table = _curve_table()
-    mask = (1 << _LEVELS_A_STEP) - 1
-    turn = face & _SWAP
+    mask = (1 << LEVELS_A_STEP) - 1
+    turn = face & SWAP
     ids = face.astype(np.uint64) << np.uint64(60)
     for step in range(7, -1, -1):
-        shift = step * _LEVELS_A_STEP
+        shift = step * LEVELS_A_STEP
         key = (((i >> shift) & mask) << 6) | (((j >> shift) & mask) << 2) | turn
         entry = table[key]
         ids |= (entry >> 2).astype(np.uint64) << np.uint64(2 * shift)
@@ -165,21 +161,21 @@ def _walk_curve(
 @cache
 def _curve_table() -> NDArray[np.int64]:
     """Position and new orientation for four levels: index (i, j, turn), entry (position, turn)."""
-    table = np.zeros(1 << (2 * _LEVELS_A_STEP + 2), dtype=np.int64)
+    table = np.zeros(1 << (2 * LEVELS_A_STEP + 2), dtype=np.int64)
 
     def fill(depth: int, i: int, j: int, start: int, position: int, turn: int) -> None:
-        if depth == _LEVELS_A_STEP:
+        if depth == LEVELS_A_STEP:
             table[(i << 6) | (j << 2) | start] = (position << 2) | turn
             return
         for child in range(4):
-            ij = _IJ_OF_POSITION[turn][child]
+            ij = IJ_OF_POSITION[turn][child]
             fill(
                 depth + 1,
                 (i << 1) | (ij >> 1),
                 (j << 1) | (ij & 1),
                 start,
                 (position << 2) | child,
-                turn ^ _TURN_OF_POSITION[child],
+                turn ^ TURN_OF_POSITION[child],
             )
 
     for start in range(4):

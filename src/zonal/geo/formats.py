@@ -42,8 +42,8 @@ def area_from_wkt(text: str) -> Area:
     text, longitude comes first.
     """
     if isinstance(text, str) and (match := _CIRCLE_WKT.fullmatch(text)):
-        lon, lat, radius_m = (float(number) for number in match.groups())
-        return Circle(Point(lat, lon), radius_m=radius_m)
+        lon, lat, radius_m = match.groups()
+        return Circle(Point(float(lat), float(lon)), radius_m=float(radius_m))
     if isinstance(text, str) and _EVERYWHERE_WKT.fullmatch(text):
         return Everywhere()
     text = check_text(text)
@@ -210,20 +210,12 @@ def area_from_planar(planar: shapely.Geometry) -> Area:
         case "Point":
             return Circle(Point(planar.y, planar.x), radius_m=0.0)
         case "Polygon":
-            return _polygon_of_planar(planar)
+            return Polygon.of_figure(planar)
         case "MultiPolygon":
-            return MultiPolygon(tuple(_polygon_of_planar(part) for part in planar.geoms))
+            return MultiPolygon(tuple(Polygon.of_figure(part) for part in planar.geoms))
     raise GeometryError(
         f"a {planar.geom_type} is no area; POLYGON, MULTIPOLYGON, POINT and CIRCLE are"
     )
-
-
-def _polygon_of_planar(planar: shapely.Geometry) -> Polygon:
-    rings = [
-        shapely.get_coordinates(ring)[:, ::-1].tolist()  # latitude first
-        for ring in (planar.exterior, *planar.interiors)
-    ]
-    return Polygon(rings[0], tuple(rings[1:]))
 
 
 def _shown(text: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import InitVar, dataclass, field
+from dataclasses import FrozenInstanceError, InitVar, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -82,7 +82,6 @@ class _FigureArea(PlanarArea):
         return b"P" + self.to_wkb()
 
 
-@dataclass(frozen=True, slots=True)
 class Polygon(_FigureArea):
     """A polygon with straight edges in longitude and latitude, as GeoJSON defines them.
 
@@ -92,24 +91,47 @@ class Polygon(_FigureArea):
     pole has vertices at latitude ±90.
     """
 
-    shell: Ring
-    holes: tuple[Ring, ...] = ()
-    _planar: shapely.Geometry = field(init=False, repr=False, compare=False, default=None)
-    _hash: int = field(init=False, repr=False, compare=False, default=0)
+    # Vertices as pairs, and their hash, are made of the figure when somebody asks.
+    __slots__ = ("_hash", "_planar", "_rings")
+    __match_args__ = ("shell", "holes")
+    _hash: int | None
+    _rings: tuple[Ring, ...] | None
 
-    def __post_init__(self) -> None:
-        shell, outline = _ring(self.shell, "shell")
-        inner = [_ring(hole, f"hole {number}") for number, hole in enumerate(self.holes, 1)]
-        holes = tuple(hole for hole, _ in inner)
-        planar = shapely.polygons(outline, [cut for _, cut in inner] or None)
-        _check_valid(planar)
-        object.__setattr__(self, "shell", shell)
-        object.__setattr__(self, "holes", holes)
-        object.__setattr__(self, "_planar", _prepared(planar))
-        object.__setattr__(self, "_hash", hash((shell, holes)))
+    def __init__(
+        self,
+        shell: Iterable[Point | Sequence[float]],
+        holes: Iterable[Iterable[Point | Sequence[float]]] = (),
+    ) -> None:
+        outline = _ring(shell, "shell")
+        inner = [_ring(hole, f"hole {number}") for number, hole in enumerate(holes, 1)]
+        _keep(self, shapely.polygons(outline, inner or None))
+
+    @classmethod
+    def of_figure(cls, planar: shapely.Geometry) -> Polygon:
+        """The polygon that a shapely polygon in the plane is (x = longitude)."""
+        if planar.has_z or not _in_bounds(planar.bounds, shapely.get_num_coordinates(planar)):
+            # The long way has the words for what is wrong.
+            rings = [shapely.get_coordinates(ring)[:, ::-1].tolist() for ring in _rings_of(planar)]
+            return cls(rings[0], rings[1:])
+        made = cls.__new__(cls)
+        _keep(made, planar)
+        return made
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise FrozenInstanceError(f"a polygon does not change: {name}")
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Polygon):
+            return NotImplemented
+        return self is other or self.rings == other.rings
 
     def __hash__(self) -> int:
-        return self._hash  # not found anew each time: there may be thousands of vertices
+        if self._hash is None:  # once: there may be thousands of vertices
+            object.__setattr__(self, "_hash", hash(self.rings))
+        return self._hash or 0
+
+    def __repr__(self) -> str:
+        return f"Polygon(shell={self.shell!r}, holes={self.holes!r})"
 
     def __reduce__(self) -> tuple[type[Polygon], tuple[Any, ...]]:
         # Rebuilt from its vertices, since a pickled geometry is no longer prepared.
@@ -118,7 +140,24 @@ class Polygon(_FigureArea):
     @property
     def rings(self) -> tuple[Ring, ...]:
         """The shell and the holes."""
-        return self.shell, *self.holes
+        if self._rings is None:
+            rings = (shapely.get_coordinates(ring) for ring in _rings_of(self._planar))
+            pairs = tuple(
+                tuple(zip(xy[:, 1].tolist(), xy[:, 0].tolist(), strict=True)) for xy in rings
+            )
+            object.__setattr__(self, "_rings", pairs)
+            return pairs
+        return self._rings
+
+    @property
+    def shell(self) -> Ring:
+        """The vertices of the outer ring as (latitude, longitude), closed."""
+        return self.rings[0]
+
+    @property
+    def holes(self) -> tuple[Ring, ...]:
+        """The inner rings."""
+        return self.rings[1:]
 
     def to_wkt(self) -> str:
         """`POLYGON (…)`."""
@@ -206,12 +245,10 @@ def _vertices(polygons: Sequence[Polygon]) -> int:
     return sum(len(ring) for polygon in polygons for ring in polygon.rings)
 
 
-def _ring(
-    vertices: Iterable[Point | Sequence[float]], name: str
-) -> tuple[Ring, shapely.LinearRing]:
-    """The ring of these vertices, closed, also as shapely has it."""
+def _ring(vertices: Iterable[Point | Sequence[float]], name: str) -> shapely.LinearRing:
+    """The closed ring of these vertices."""
     try:
-        ring = tuple((float(lat), float(lon)) for lat, lon in vertices)
+        ring = [(float(lat), float(lon)) for lat, lon in vertices]
     except (TypeError, ValueError, OverflowError) as error:
         raise GeometryError(f"{name}: a ring is a sequence of points or (lat, lon)") from error
     if len(ring) > MAX_VERTICES:
@@ -220,16 +257,33 @@ def _ring(
         ring += ring[:1]
     if len(ring) < 4:
         raise GeometryError(f"{name}: a ring needs at least 3 corners, not {max(len(ring) - 1, 0)}")
-    corners = np.array(ring)
-    lats, lons = corners.T
-    if not (np.abs(lats) <= 90.0).all():
+    corners = np.array(ring)[:, ::-1]
+    (west, south), (east, north) = corners.min(axis=0).tolist(), corners.max(axis=0).tolist()
+    if not -90.0 <= south <= north <= 90.0:  # nor are they where one is not a number
         raise GeometryError(f"{name}: latitudes (which come first) must be between -90 and 90")
-    if not (np.abs(lons) <= 360.0).all() or lons.max() - lons.min() > 360.0:
+    if not _in_bounds((west, south, east, north), len(ring)):
         raise GeometryError(
             f"{name}: longitudes must be between -180 and 180 degrees, or go on to ±360 where the "
             "polygon crosses the antimeridian, and span at most 360 degrees"
         )
-    return ring, shapely.linearrings(corners[:, ::-1])
+    return shapely.linearrings(corners)
+
+
+def _in_bounds(bounds: tuple[float, float, float, float], vertices: int) -> bool:
+    """Whether a figure has few enough vertices, and all of them on the globe."""
+    west, south, east, north = bounds  # not a number where there is no vertex
+    on_globe = south >= -90.0 and north <= 90.0 and west >= -360.0 and east <= 360.0
+    return on_globe and east - west <= 360.0 and vertices <= MAX_VERTICES
+
+
+def _rings_of(planar: shapely.Geometry) -> tuple[shapely.LinearRing, ...]:
+    return (planar.exterior, *planar.interiors)
+
+
+def _keep(polygon: Polygon, planar: shapely.Geometry) -> None:
+    _check_valid(planar)
+    for name, value in (("_planar", _prepared(planar)), ("_rings", None), ("_hash", None)):
+        object.__setattr__(polygon, name, value)
 
 
 def _check_valid(planar: shapely.Geometry) -> None:

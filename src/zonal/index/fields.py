@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 NORTH_POLE, SOUTH_POLE = -1, -2
 """The poles are fields of their own, since a pole has every longitude."""
 
-_CONVEX = (Circles, Boxes)  # in a strip of fields these meet them all; others may have gaps
+_QUICK = (Circles, Boxes, Polygons)
+_FEW = 16
+"""Up to here a polygon stands in all fields of its box: to test them takes longer than it saves,
+since whoever asks a field looks at the box first."""
 _ROW_SHIFT = 32
 _ROW = 1 << _ROW_SHIFT
 _OFFSET = 1 << 30  # makes row and column numbers positive
@@ -44,13 +47,14 @@ def field_count(figure: Figure, granularity: float) -> int:
 def fields_of(area: Area, figure: Figure, granularity: float) -> tuple[int, ...]:
     """The keys of the fields that an area intersects: those in its box, then the exact test."""
     kind, _, south, west, north, east = figure
-    if kind in _CONVEX and -180.0 < west <= east < 180.0 and -90.0 < south <= north < 90.0:
+    if kind in _QUICK and -180.0 < west <= east < 180.0 and -90.0 < south <= north < 90.0:
         floor = math.floor
         low, high = floor(south * granularity), floor(north * granularity)
         left, right = floor(west * granularity), floor(east * granularity)
-        if kind is Boxes or low == high or left == right:
+        few = kind is Polygons and (high - low + 1) * (right - left + 1) <= _FEW
+        if few or kind is Boxes or (kind is Circles and (low == high or left == right)):
             return _block(low, left, high, right)
-        if north - south <= _SMALL_DEG and east - west <= _SMALL_DEG:
+        if kind is Circles and north - south <= _SMALL_DEG and east - west <= _SMALL_DEG:
             if high - low == 1 == right - left:
                 return _four_fields(figure, granularity, low, left)
             return _fields_of_small_circle(figure, granularity, low, left, high, right)

@@ -55,6 +55,10 @@ def figure_of(area: Area) -> Figure:
     """The figure of a placed area."""
     if isinstance(area, Circle) and area.center is not None:
         return _figure_of_circle(area.center, area.radius_m)
+    if isinstance(area, Polygon | MultiPolygon):
+        west, south, east, north = area.planar.bounds
+        if west > -180.0 and east < 180.0 and south > -90.0 and north < 90.0:
+            return Figure(Polygons, (-south, north, -west, east), south, west, north, east)
     box = area.bounds
     sides = (box.min_lat, box.min_lon, box.max_lat, box.max_lon)
     on_seam = box.min_lon > box.max_lon or 180.0 in (-box.min_lon, box.min_lon, box.max_lon)
@@ -62,18 +66,7 @@ def figure_of(area: Area) -> Figure:
         # A pole has all longitudes and the antimeridian two: left to the area's own test.
         return Figure(Shapes, _ANYWHERE, *sides)
     numbers = (-box.min_lat, box.max_lat, -box.min_lon, box.max_lon)
-    return Figure(_kind_of(area), numbers, *sides)
-
-
-def _kind_of(area: Area) -> type[Columns]:
-    """The table for an area that touches no seam of the globe and is no circle."""
-    if isinstance(area, Box):
-        return Boxes
-    if isinstance(area, Polygon | MultiPolygon):
-        west, _, east, _ = area.planar.bounds
-        if west > -180.0 and east < 180.0:  # longitudes may also be written beyond ±180
-            return Polygons
-    return Shapes
+    return Figure(Boxes if isinstance(area, Box) else Shapes, numbers, *sides)
 
 
 class _Reach(NamedTuple):

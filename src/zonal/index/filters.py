@@ -106,6 +106,8 @@ def _read_mqtt_filter(text: str) -> TopicFilter:
     _check_mqtt_text(text, "filter")
     share, topic_filter = split_share(text)
     levels = topic_filter.split("/")
+    if "+" not in topic_filter and "#" not in topic_filter:
+        return TopicFilter(tuple([Step(Kind.LITERAL, level) for level in levels]), share)
     steps = tuple(_mqtt_step(level, text) for level in levels)
     if any(step.kind is Kind.HASH for step in steps[:-1]):
         raise TopicError(f"MQTT filter {text!r}: '#' must be the last level")

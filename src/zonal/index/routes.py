@@ -80,8 +80,11 @@ class Routes:
 
     def _forget(self, topic_filter: TopicFilter) -> None:
         """A filter came or went: forget the routes that this may change."""
+        if not self._mqtt and not self._zenoh:
+            return
+        topic = topic_filter.topic if topic_filter.is_literal else None
         for routes in (self._mqtt, self._zenoh):
-            if topic_filter.is_literal:
-                routes.pop(topic_filter.topic, None)
-            else:
+            if topic is None:
                 routes.clear()
+            else:
+                routes.pop(topic, None)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import re
 import threading
+import warnings
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -72,6 +73,8 @@ _HAIR_DEG = 1e-7
 _HALF_METRE_DEG = 5e-6
 
 _converter = mgrs.MGRS()
+# Of a square at the edge of its band the corner may lie in the next one, which is as it should be.
+warnings.filterwarnings("ignore", 'Warning in "Convert_MGRS', RuntimeWarning)
 _converter_lock = threading.Lock()  # GeoTrans keeps state in static variables
 
 

@@ -21,10 +21,8 @@ from zonal.keys.encoding import (
 )
 
 _PAIRS = {f"{number:x}": f"/{number >> 2}{number & 3}" for number in range(16)}
-_CHUNK = re.compile(r"[0-3]{2}")
-_LAST_CHUNK = re.compile(r"[0-3]{2}|[0-3]\$\*")
 _LONGEST_PATH = MAX_LEVEL // 2
-_FACES = frozenset("012345")
+_PATH = re.compile(rf"[0-5](?:/[0-3]{{2}}){{0,{_LONGEST_PATH - 1}}}(?:/[0-3](?:[0-3]|\$\*))?")
 
 KEY_LEVEL = 20
 """The finest level in keys: cells of 7 to 11 m. The exact place travels with the message."""
@@ -44,21 +42,15 @@ def _path(cell_id: int, level: int) -> str:
 
 def cell_of_path(path: str) -> Cell:
     """The cell of such chunks."""
-    face, *chunks = path.split("/", _LONGEST_PATH + 1)
-    right = face in _FACES and len(chunks) <= _LONGEST_PATH
-    if not right or not all(map(_CHUNK.fullmatch, chunks[:-1])) or not _is_last(chunks):
+    if _PATH.fullmatch(path) is None:
         raise LocationKeyError(
             f"{path[:80]!r} is no path of an S2 cell: the face (0 to 5), then at most "
             f"{_LONGEST_PATH} chunks of two digits from 0 to 3, of which the last may be like 3$*"
         )
-    digits = "".join(chunks).removesuffix("$*")
+    digits = path[1:].replace("/", "").removesuffix("$*")
     free = 2 * (MAX_LEVEL - len(digits))
     position = int(digits, 4) if digits else 0
-    return Cell((int(face) << 61) | (position << free + 1) | (1 << free))
-
-
-def _is_last(chunks: list[str]) -> bool:
-    return not chunks or bool(_LAST_CHUNK.fullmatch(chunks[-1]))
+    return Cell((int(path[0]) << 61) | (position << free + 1) | (1 << free))
 
 
 @dataclass(frozen=True, slots=True)

@@ -230,14 +230,19 @@ class LinkTable:
     def _should_leave(
         self, entry: Neighbour, now: float, tree: Collection[int], *, rich: bool
     ) -> bool:
-        """Gone bad, or kept by one end only for too long."""
+        """Gone bad, or kept by one end only for too long.
+
+        A link of the tree is no worse for being weak: a better way takes its place by its price,
+        and where there is none, letting it go and taking it back would move the ring twice.
+        """
         config = self.config
         leave = min(config.leave_quality, _FAR_FROM_BEST * self._usual)
-        if entry.quality >= leave and entry.keeps_me:
-            entry.kept_at = now
-            return False
-        needed = entry.node in tree or not rich or self._is_poor(entry)
-        bound = min(0.6 * config.bridge_quality, leave) if needed else leave
+        if entry.node in tree:
+            bound = 0.0
+        elif not rich or self._is_poor(entry):
+            bound = min(0.6 * config.bridge_quality, leave)
+        else:
+            bound = leave
         if entry.quality >= bound and entry.keeps_me:
             entry.kept_at = now
             return False

@@ -9,7 +9,7 @@ import numpy as np
 import zenoh
 
 from zonal.geo import MAX_LEVEL, Cell, Point, area_from_bytes, cell_ids_of
-from zonal.keys import encoding_of_expression, location_of
+from zonal.keys import encoding_of_expression, location_of, topic_of
 from zonal.session import Source, stamp_from_parts, stamp_parts
 
 if TYPE_CHECKING:
@@ -98,9 +98,10 @@ def thing_of(sample: Sample, by: By, stamp: zenoh.Timestamp, cell: int | None) -
         part = "" if source is None else source.id
     elif by is By.PLACE:
         part = "" if cell is None else f"{unsigned(cell):016x}"
-    expression = location_of(str(sample.zenoh.key_expr))
+    key = str(sample.zenoh.key_expr)
+    expression = location_of(key)
     return StoredThing(
-        sample.key,
+        topic_of(key),
         part,
         None if location is None else location.lat,
         None if location is None else location.lon,

@@ -77,6 +77,8 @@ class MapView:
     latitude: float = 20.0
     longitude: float = 0.0
     zoom: int = 2
+    fits: bool = False
+    """Whether it goes to what is there when somebody opens it, and where that is not said."""
     value: str = ""
     """The member of JSON payloads that colours the markers, such as `pm10`."""
     unit: str = ""

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from network import eventually
-from served import Web
+from served import Web, WebWith
 from town import CENTRE, WAIT_MS, Stage, colour_at, pixel
 from zonal import Point, Store
 from zonal.geo import destination
+from zonal.web import MapView
 
 SHARES_A_PAGE = True
 LAND = [247, 249, 248]
@@ -68,3 +70,26 @@ def test_what_a_store_knows_is_there_when_the_page_opens(chrome: Browser, web: W
 def _kept(web: Web, key: str) -> bool:
     web.session.put(key, {"id": "7"}, location=Point(45.46, 9.19))
     return bool(list(web.session.get(key)))
+
+
+def test_a_map_that_was_told_no_place_goes_to_the_first_things(
+    chrome: Browser, web_with: WebWith
+) -> None:
+    web = web_with(view=MapView(fits=True))
+    middle = "[zonal.map.getCenter().lat, zonal.map.getCenter().lng, zonal.map.getZoom()]"
+    with Store(web.sensor, "**"):
+        for name, place in (("a", CENTRE), ("b", destination(CENTRE, 90, 3000))):
+            web.sensor.put(f"bus/{name}", {"speed": 30}, location=place)
+        pages = [chrome.new_page() for _ in range(2)]
+        pages[0].goto(web.url)
+        pages[1].goto(f"{web.url}/#map=5,10,20")
+        for page in pages:
+            expect(page.locator("#shown")).to_have_text("2", timeout=WAIT_MS)
+        pages[0].wait_for_function("() => zonal.map.getZoom() > 9", timeout=WAIT_MS)
+        pages[0].wait_for_function("() => location.hash.startsWith('#map=1')", timeout=WAIT_MS)
+        lat, lon, _ = pages[0].evaluate(middle)
+        assert CENTRE.distance_m(Point(lat, lon)) < 3000
+        # A shared address is where it says.
+        assert pages[1].evaluate(middle) == pytest.approx([10, 20, 4])
+        for page in pages:
+            page.close()

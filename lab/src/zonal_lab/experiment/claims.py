@@ -175,4 +175,4 @@ def change(value: float, base: float) -> float:
     """By how much per cent a value differs from another; a `LookupError` when that is nothing."""
     if base == 0:
         raise LookupError("there is nothing to compare with")
-    return 100 * value / base - 100
+    return 100 * (value - base) / base  # nothing but 0 for equals, however they are rounded

@@ -196,16 +196,15 @@ def _summary(
 
 
 def _once(rows: Sequence[PageRow]) -> list[tuple[Verdict, str]]:
-    """All verdicts with their run; what one page has not measured and another has, once."""
-    seen = {_claim_of(row, each) for row in rows for each in row.verdicts if each.value is not None}
-    kept = []
+    """Each claim once, with its run: of several that measured it the one with the most rounds."""
+    found: dict[tuple[str, str, str], tuple[tuple[bool, int, str], Verdict, str]] = {}
     for row in rows:
         for each in row.verdicts:
+            worth = (each.value is not None, each.rounds, row.manifest["started"])
             key = _claim_of(row, each)
-            if each.value is not None or key not in seen:
-                kept.append((each, row.run))
-                seen.add(key)
-    return kept
+            if key not in found or worth > found[key][0]:
+                found[key] = worth, each, row.run
+    return [(verdict, run) for _, verdict, run in found.values()]
 
 
 def _claim_of(row: PageRow, verdict: Verdict) -> tuple[str, str, str]:
@@ -244,7 +243,8 @@ def _counts(verdicts: Sequence[Verdict]) -> Iterator[str]:
     yield (
         f"Of {len(verdicts)} claims {told}. A claim holds when all of the interval lies where it "
         "says, does not hold when none does, and cannot be told otherwise, with fewer than five "
-        "rounds, or where nothing was measured."
+        "rounds, or where nothing was measured. What several runs measured is judged by the one "
+        "with the most rounds, of equals by the newest."
     )
     yield ""
 

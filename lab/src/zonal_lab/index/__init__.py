@@ -5,7 +5,7 @@
 - `throughput`, `pictures`: the paper's figures 7 and 8, and what it says about them.
 """
 
-from zonal_lab.index.alternatives import LinearFences, RTreeFences, STRTreeFences
+from zonal_lab.index.alternatives import BTreeFences, LinearFences, RTreeFences, STRTreeFences
 from zonal_lab.index.pictures import draw_geo_or_not, draw_granularity
 from zonal_lab.index.throughput import (
     WAYS,
@@ -32,6 +32,7 @@ __all__ = [
     "RADIUS_M",
     "TOPIC",
     "WAYS",
+    "BTreeFences",
     "LinearFences",
     "RTreeFences",
     "STRTreeFences",

@@ -1,13 +1,15 @@
 """Other spatial structures behind the raster's interface, to compare it with.
 
 `RTreeFences` is libspatialindex through PyPI's `rtree`, the structure that GeoBroker's authors
-tried first; `STRTreeFences` is shapely's packed tree, which cannot be changed, so that it is
-built anew for the first look-up after a change; `LinearFences` is a list.
+tried first; `BTreeFences` is SQLite's B-tree, in memory; `STRTreeFences` is shapely's packed tree,
+which cannot be changed, so that it is built anew for the first look-up after a change;
+`LinearFences` is a list.
 """
 
 from __future__ import annotations
 
 import math
+import sqlite3
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -123,6 +125,54 @@ class RTreeFences:
         lat, lon = point.lat, _seam_lon(point)
         rows = _unique(self._tree.intersection((lon, lat, lon, lat)))
         return self._candidates.sift(rows, point)
+
+
+class BTreeFences:
+    """A B-tree of the southern edges of the boxes around the areas."""
+
+    def __init__(self) -> None:
+        self._base = sqlite3.connect(":memory:", isolation_level=None)
+        self._base.execute("CREATE TABLE boxes (row, west, south, east, north)")
+        self._base.execute("CREATE INDEX by_row ON boxes (row)")
+        self._base.execute("CREATE INDEX by_south ON boxes (south, north, west, east, row)")
+        self._candidates = _Candidates()
+        self._tallest = 0.0
+
+    def __len__(self) -> int:
+        return len(self._candidates.areas)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._candidates.areas)
+
+    def __contains__(self, row: object) -> bool:
+        return row in self._candidates.areas
+
+    def add(self, row: int, area: Area) -> None:
+        """Insert the boxes of an area."""
+        for rectangle in rectangles_of(area):
+            self._base.execute("INSERT INTO boxes VALUES (?, ?, ?, ?, ?)", (row, *rectangle))
+            self._tallest = max(self._tallest, rectangle[3] - rectangle[1])
+        self._candidates.put(row, area)
+
+    def update(self, row: int, area: Area) -> None:
+        """Delete and insert."""
+        self.remove(row)
+        self.add(row, area)
+
+    def remove(self, row: int) -> None:
+        """Delete the boxes of an area."""
+        self._base.execute("DELETE FROM boxes WHERE row = ?", (row,))
+        del self._candidates.areas[row]
+
+    def containing(self, point: Point) -> Rows:
+        """Read the boxes that begin near enough in the south, then ask the areas."""
+        lat, lon = point.lat, _seam_lon(point)
+        found = self._base.execute(
+            "SELECT row FROM boxes WHERE south BETWEEN ? AND ? AND north >= ? "
+            "AND west <= ? AND east >= ?",
+            (math.nextafter(lat - self._tallest, -math.inf), lat, lat, lon, lon),
+        )
+        return self._candidates.sift(_unique(row for (row,) in found), point)
 
 
 class STRTreeFences:

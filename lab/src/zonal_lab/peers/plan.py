@@ -15,7 +15,9 @@ WORKS: dict[str, tuple[str, ...]] = {
     "things": ("zonal", "tile38", "redis", "postgis"),
     "fences": ("zonal", "tile38"),
     "index": ("zonal", "geobroker"),
-    "mqtt": ("zonal", "mosquitto", "nats", "mochi", "rumqttd", "aedes", "amqtt"),
+    "mqtt": (
+        *("zonal", "mosquitto", "mosquitto-newer", "nats", "mochi", "rumqttd", "aedes", "amqtt"),
+    ),
 }
 """Works, and the systems that do each."""
 NAMES = {
@@ -25,6 +27,7 @@ NAMES = {
     "postgis": "PostGIS",
     "geobroker": "GeoBroker",
     "mosquitto": "Mosquitto",
+    "mosquitto-newer": "Mosquitto, newer",
     "nats": "nats-server",
     "mochi": "mochi-mqtt",
     "rumqttd": "rumqttd",

@@ -132,13 +132,21 @@ def redis(programs: Programs, port: int, folder: Path) -> list[str]:
 
 
 def _mosquitto(programs: Programs, port: int, folder: Path) -> list[str]:
+    return [programs.find("mosquitto"), "-c", _mosquitto_settings(port, folder)]
+
+
+def _newer_mosquitto(programs: Programs, port: int, folder: Path) -> list[str]:
+    return [programs.find("mosquitto-newer"), "-c", _mosquitto_settings(port, folder)]
+
+
+def _mosquitto_settings(port: int, folder: Path) -> str:
     settings = folder / "mosquitto.conf"
     settings.write_text(
         f"listener {port} 127.0.0.1\nallow_anonymous true\npersistence false\nlog_type none\n"
         "max_queued_messages 0\nmax_inflight_messages 1000\nset_tcp_nodelay true\n",
         encoding="utf-8",
     )
-    return [programs.find("mosquitto"), "-c", str(settings)]
+    return str(settings)
 
 
 def _nats(programs: Programs, port: int, folder: Path) -> list[str]:
@@ -200,6 +208,7 @@ def _zonal(programs: Programs, port: int, folder: Path) -> list[str]:
 BROKERS: dict[str, tuple[str, Command]] = {
     "zonal": (sys.executable, _zonal),
     "mosquitto": ("mosquitto", _mosquitto),
+    "mosquitto-newer": ("mosquitto-newer", _newer_mosquitto),
     "nats": ("nats-server", _nats),
     "mochi": ("mochi-mqtt", _mochi),
     "rumqttd": ("rumqttd", _rumqttd),

@@ -28,6 +28,7 @@ _VERSIONS = {
     "tile38": ("tile38-server", "--version"),
     "redis": ("redis-server", "--version"),
     "mosquitto": ("mosquitto", "-h"),
+    "mosquitto-newer": ("mosquitto-newer", "-h"),
     "nats": ("nats-server", "--version"),
     "postgis": ("psql", "--version"),
     "rumqttd": ("rumqttd", "--version"),

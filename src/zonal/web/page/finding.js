@@ -5,6 +5,7 @@ import { boundsOf, fromZoom } from "/-/page/ground.js";
 
 const $ = (id) => document.getElementById(id);
 const NUMBERS = /^\s*(-?\d+(?:\.\d+)?)\s*[,;\s]\s*(-?\d+(?:\.\d+)?)\s*$/;
+const GATHERING_MS = 1000; // the first things seldom come alone
 const LARGEST_FILE = 20 * 1024 * 1024;
 
 export class Finding {
@@ -12,6 +13,7 @@ export class Finding {
     Object.assign(this, { map, view, things, layers });
     this.hint = view.places ? "Not found: a name, or latitude, longitude: 45.46, 9.19" : "A place is latitude, longitude: 45.46, 9.19";
     if (view.places) Object.assign($("place"), { placeholder: "Milan, or 45.46, 9.19", ariaLabel: "A place: its name, or latitude, longitude" });
+    this.isOpen = false; // whether to go to the first things
     $("fit").addEventListener("click", () => this.fit());
     $("find").addEventListener("submit", (event) => {
       event.preventDefault();
@@ -26,10 +28,26 @@ export class Finding {
   }
 
   /** All that is shown, in view. */
-  fit() {
+  fit(closest = 16) {
     const bounds = boundsOf([...this.things.things.values()].map(({ place }) => place));
-    if (bounds) this.map.fitBounds(bounds, { maxZoom: fromZoom(16), padding: 40 });
+    if (bounds) this.map.fitBounds(bounds, { maxZoom: fromZoom(closest), padding: 40 });
     this.tell(bounds ? "" : "Nothing is shown.");
+  }
+
+  /** Go to the first things that appear, unless somebody moves the map before. */
+  awaitFirst() {
+    this.isOpen = true;
+    this.map.on("movestart", ({ originalEvent }) => { if (originalEvent) this.isOpen = false; });
+    this.seen();
+  }
+
+  /** Things have appeared. */
+  seen() {
+    if (!this.isOpen || this.waiting || this.things.count === 0) return;
+    this.waiting = setTimeout(() => {
+      if (this.isOpen) this.fit(14);
+      this.isOpen = false;
+    }, GATHERING_MS);
   }
 
   /** A place as `lat, lon` or by its name, in the middle of the map. */
@@ -58,6 +76,7 @@ export class Finding {
   }
 
   go(center, zoom) {
+    this.isOpen = false;
     this.map.easeTo({ center, zoom: Math.max(fromZoom(zoom), this.map.getZoom()) });
   }
 

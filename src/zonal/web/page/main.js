@@ -59,9 +59,13 @@ async function start() {
   const map = await openMap(address.center ?? view.center, address.zoom ?? view.zoom - (window.innerWidth < NARROW_PX ? 1 : 0));
   servePictures(map);
   const world = new World(map, view);
-  const things = new Things(map, view, () => { $("shown").textContent = things.count; });
+  const things = new Things(map, view, () => {
+    $("shown").textContent = things.count;
+    finding?.seen();
+  });
   const layers = new Layers(map, view, things.crowd);
   let history = null;
+  let finding = null;
   let linked = false;
   let lost = null; // since when
   const tellLink = () => {
@@ -72,7 +76,7 @@ async function start() {
     $("stale").hidden = lost === null;
     if (lost) $("stale").textContent = `The connection was lost at ${lost.toLocaleTimeString()}: what you see is old. Trying again.`;
   };
-  const remember = () => history && writeAddress({
+  const remember = () => history && !finding?.isOpen && writeAddress({
     map, area: selection.area, encoding: $("encoding").value, layers: [...layers.chosen, ...(border.isOn ? ["border"] : [])], time: history.moment,
   });
   const selection = new Selection(map, view, {
@@ -102,7 +106,7 @@ async function start() {
     onTime: (moment) => { notices.show(moment); tellLink(); remember(); },
   });
   things.isPast = () => history.past;
-  const finding = new Finding(map, view, { things, layers });
+  finding = new Finding(map, view, { things, layers });
 
   // Drawing: either the area to hear, or whom a message is for.
   let aiming = false;
@@ -169,6 +173,7 @@ async function start() {
   if (address.layers) layers.choose(address.layers);
   $("border").checked = address.layers?.includes("border") ?? false;
   if (address.area) selection.select(address.area);
+  if (view.fits && !address.center && !address.area) finding.awaitFirst();
   if (address.time && view.history) history.go(address.time);
   layers.onChange = remember;
   map.on("moveend", remember);

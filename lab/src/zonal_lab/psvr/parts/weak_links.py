@@ -28,7 +28,7 @@ _THINNED = (0.3, 0.9)
 _LEAST_PERCENT, _MOST_HOPS = 95.0, 60.0
 _CONNECTED = 0.1  # two-way ratio of a link that may join two nodes
 _LAST_S = 20.0  # for what is still under way
-_NETWORKS = 6  # on each recording, with seeds of their own
+_NETWORKS = 12  # on each recording, with seeds of their own
 
 
 def _tasks(plan: PsvrPlan, data: Recordings, n: int) -> list[Row]:
