@@ -13,7 +13,6 @@ FIGURE = Path(__file__).parents[1] / "docs" / "figures" / "pipeline-bench.png"
 
 
 def draw(results: dict[str, dict[str, float]]) -> None:
-    figure, axes = plt.subplots(1, 5, figsize=(16, 3.2), layout="constrained")
     panels: list[tuple[str, dict[str, float], float | None, str]] = []
     if "stream" in results:
         one = results["stream"]
@@ -45,9 +44,9 @@ def draw(results: dict[str, dict[str, float]]) -> None:
         one = results["cluster"]
         values = {"one executor": one["one_s"], "two": one["two_s"]}
         panels.append(("bronze to silver: seconds", values, None, "linear"))
-    for axis in axes[len(panels) :]:
-        axis.remove()
-    for axis, (title, values, target, scale) in zip(axes, panels, strict=False):
+    size = (3.2 * len(panels), 3.2)
+    figure, axes = plt.subplots(1, len(panels), figsize=size, layout="constrained", squeeze=False)
+    for axis, (title, values, target, scale) in zip(axes[0], panels, strict=True):
         bars = axis.bar(list(values), list(values.values()), color="#4c78a8", width=0.6)
         axis.bar_label(
             bars,

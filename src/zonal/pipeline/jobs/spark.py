@@ -49,8 +49,8 @@ _CONF = {
     # A task keeps a file open per partition instead of sorting by partition first.
     "spark.sql.maxConcurrentOutputFileWriters": "64",
     "spark.sql.objectHashAggregate.sortBased.fallbackThreshold": "100000",
-    # Row groups small enough to prune by place within a file.
-    "spark.hadoop.parquet.block.size": str(1024 * 1024),
+    # Row groups small enough to prune by place within a file, few enough to read its footer soon.
+    "spark.hadoop.parquet.block.size": str(4 * 1024 * 1024),
     **{f"spark.hadoop.parquet.enable.dictionary#{name}": "false" for name in _UNIQUE},
     # Delta's own state of a table is small here: as many tasks as it likes would cost more.
     "spark.databricks.delta.snapshotPartitions": "2",
