@@ -164,3 +164,17 @@ def test_a_bad_password_file_is_refused_with_its_line(tmp_path: Path, text: str)
 def test_a_missing_file_is_an_error_of_ours(tmp_path: Path) -> None:
     with pytest.raises(CredentialsError, match="cannot be read"):
         read_passwords(tmp_path / "nowhere")
+
+
+def test_who_waits_too_long_for_a_check_is_told_that_the_server_is_busy(passwords: Path) -> None:
+    bench = guarded(passwords)
+    connection = bench.broker.open(RemoteEnd(), bench.now)
+    connect = mqtt5.ConnectPacket("alice", username="alice", password=b"secret")
+    bench.broker.receive(connection, connect.write(), bench.now)
+    bench.broker.proving.clear()  # nobody comes to check it
+    bench.broker.tick(bench.now + 10.5)
+    bench.broker.flush()
+    answer, _ = mqtt5.read(memoryview(connection.take()))
+    assert isinstance(answer, mqtt5.ConnAckPacket)
+    assert answer.reason_code == mqtt5.ConnAckReasonCode.SERVER_BUSY
+    assert bench.broker.counters.connections_refused == 1

@@ -59,8 +59,11 @@ class Broker(BrokerState):
         self.counters.connections += 1
         self.counters.connections_total += 1
 
-        def check(_: float) -> None:
-            if connection.stage is not Stage.OPEN:
+        def check(now: float) -> None:
+            if connection.stage is Stage.PROVING:  # it is we who are late
+                reason = "its credentials could not be checked in time"
+                self.drop(connection, reason_codes.SERVER_BUSY, reason, now)
+            elif connection.stage is not Stage.OPEN:
                 connection.close()
 
         connection.deadline = self.timers.at(now + limits.connect_timeout, check)
