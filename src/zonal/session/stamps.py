@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import zenoh
 
 _FRACTION = 0xFFFFFFFF
@@ -20,9 +22,13 @@ def stamp_from_parts(ntp64: int, clock: str) -> zenoh.Timestamp:
     seconds, fraction = ntp64 >> 32, ntp64 & _FRACTION
     # Rounded up, so that Zenoh's own conversion back gives the same fraction.
     nanos = min(999_999_999, (fraction * 1_000_000_000 + (1 << 32) - 1) >> 32)
+    return zenoh.Timestamp(zenoh.NTP64(seconds, nanos), _bytes_of_clock(clock))
+
+
+@lru_cache(maxsize=1024)
+def _bytes_of_clock(clock: str) -> bytes:
     # Zenoh writes an id's bytes last first, without leading zeros.
-    number = bytes.fromhex(clock.rjust(len(clock) + len(clock) % 2, "0"))[::-1]
-    return zenoh.Timestamp(zenoh.NTP64(seconds, nanos), number)
+    return bytes.fromhex(clock.rjust(len(clock) + len(clock) % 2, "0"))[::-1]
 
 
 def ntp64_of(micros: int) -> int:

@@ -337,9 +337,11 @@ class Store:
             return  # about the past, which a history knows; or our own question
         self._count(asked=1)
         replies = 0
+        asked = KeyExpr(query.key)
+        all_ours = any(topic.includes(asked) for topic in self._expressions)
         try:
             for each in self._found(query):
-                if self._is_ours(each):
+                if all_ours or self._is_ours(each):
                     each.reply_to(query)
                     replies += 1
         except StoreError as error:
