@@ -8,6 +8,7 @@ which cannot be changed, so that it is built anew for the first look-up after a 
 
 from __future__ import annotations
 
+import abc
 import math
 import sqlite3
 from typing import TYPE_CHECKING
@@ -86,13 +87,10 @@ def _seam_lon(point: Point) -> float:
     return -180.0 if point.lon == 180.0 else point.lon
 
 
-class RTreeFences:
-    """An R-tree of the boxes around the areas."""
+class _ChangedInPlace(abc.ABC):
+    """A tree of boxes in which an area is replaced by deleting it and inserting it again."""
 
     def __init__(self) -> None:
-        from rtree import index
-
-        self._tree = index.Index()
         self._candidates = _Candidates()
 
     def __len__(self) -> int:
@@ -104,16 +102,34 @@ class RTreeFences:
     def __contains__(self, row: object) -> bool:
         return row in self._candidates.areas
 
+    @abc.abstractmethod
+    def add(self, row: int, area: Area) -> None:
+        """Insert the boxes of an area."""
+
+    @abc.abstractmethod
+    def remove(self, row: int) -> None:
+        """Delete the boxes of an area."""
+
+    def update(self, row: int, area: Area) -> None:
+        """Delete and insert."""
+        self.remove(row)
+        self.add(row, area)
+
+
+class RTreeFences(_ChangedInPlace):
+    """An R-tree of the boxes around the areas."""
+
+    def __init__(self) -> None:
+        from rtree import index
+
+        super().__init__()
+        self._tree = index.Index()
+
     def add(self, row: int, area: Area) -> None:
         """Insert the boxes of an area."""
         for rectangle in rectangles_of(area):
             self._tree.insert(row, rectangle)
         self._candidates.put(row, area)
-
-    def update(self, row: int, area: Area) -> None:
-        """Delete and insert, as R-trees do."""
-        self.remove(row)
-        self.add(row, area)
 
     def remove(self, row: int) -> None:
         """Delete the boxes of an area."""
@@ -127,25 +143,16 @@ class RTreeFences:
         return self._candidates.sift(rows, point)
 
 
-class BTreeFences:
+class BTreeFences(_ChangedInPlace):
     """A B-tree of the southern edges of the boxes around the areas."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._base = sqlite3.connect(":memory:", isolation_level=None)
         self._base.execute("CREATE TABLE boxes (row, west, south, east, north)")
         self._base.execute("CREATE INDEX by_row ON boxes (row)")
         self._base.execute("CREATE INDEX by_south ON boxes (south, north, west, east, row)")
-        self._candidates = _Candidates()
         self._tallest = 0.0
-
-    def __len__(self) -> int:
-        return len(self._candidates.areas)
-
-    def __iter__(self) -> Iterator[int]:
-        return iter(self._candidates.areas)
-
-    def __contains__(self, row: object) -> bool:
-        return row in self._candidates.areas
 
     def add(self, row: int, area: Area) -> None:
         """Insert the boxes of an area."""
@@ -153,11 +160,6 @@ class BTreeFences:
             self._base.execute("INSERT INTO boxes VALUES (?, ?, ?, ?, ?)", (row, *rectangle))
             self._tallest = max(self._tallest, rectangle[3] - rectangle[1])
         self._candidates.put(row, area)
-
-    def update(self, row: int, area: Area) -> None:
-        """Delete and insert."""
-        self.remove(row)
-        self.add(row, area)
 
     def remove(self, row: int) -> None:
         """Delete the boxes of an area."""
