@@ -5,10 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import math
+import os
 import socket
+import threading
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import mqtt5
 import pytest
@@ -17,6 +20,7 @@ from broker_wire import Wire, serving, until
 from zonal.broker import Limits, Server, set_password
 from zonal.broker.credentials import Credentials, read_passwords
 from zonal.broker.link import ClientLink, Hold
+from zonal.broker.logins import NICENESS
 from zonal.broker.settings import MIB, Rates
 from zonal.broker.throttle import OF_ADDRESS, RECOVERY, Throttle, neighbourhood
 
@@ -229,6 +233,23 @@ async def test_wrong_passwords_by_the_hundred_lock_nobody_out_who_was_in_before(
         codes = await asyncio.gather(*guesses)
         assert set(codes) == {0x86, 0x89, 0x9F}
         assert await login(port, "bob", b"wrong") == 0x9F
+
+
+async def test_threads_that_check_passwords_give_way_to_those_that_handle_messages(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[int] = []
+    check = Credentials.check
+
+    def checked(*given: Any) -> Any:
+        seen.append(os.getpriority(os.PRIO_PROCESS, threading.get_native_id()))
+        return check(*given)
+
+    monkeypatch.setattr(Credentials, "check", checked)
+    async with guarded(tmp_path) as (_, port):
+        assert await login(port, "alice", b"right") == 0
+    own = os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
+    assert seen == [min(19, own + NICENESS)]
 
 
 def test_an_address_and_a_name_recover_from_wrong_passwords() -> None:

@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 
 THREADS = max(1, min(4, (os.cpu_count() or 1) // 2))
 NICENESS = 10
-"""Of these threads: each check of a password is some 50 ms of a processor."""
+"""Of these threads, beyond the broker's own: a check of a password takes some 50 ms of a core."""
 WAITING = 100
 """Connections whose credentials wait to be checked; more are told that the server is busy."""
 
@@ -124,7 +124,9 @@ def _give_way() -> None:
     """Has the operating system prefer the threads that handle messages to this one."""
     if hasattr(os, "setpriority"):
         with contextlib.suppress(OSError):
-            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)
+            me = threading.get_native_id()
+            own = os.getpriority(os.PRIO_PROCESS, me)
+            os.setpriority(os.PRIO_PROCESS, me, min(19, own + NICENESS))
 
 
 def _who(connection: Connection) -> tuple[str, str]:
