@@ -112,7 +112,7 @@ def is_late(seed: int) -> bool:
     return all(read(seed) > LONGEST_S for _ in range(READINGS))
 
 
-@examples(3_000)
+@examples(6_000)
 @given(st.integers(0, 2**64 - 1))
 def test_what_strangers_send_is_read_or_refused(seed: int) -> None:
     assert not is_late(seed)
