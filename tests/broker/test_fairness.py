@@ -214,10 +214,10 @@ async def guarded(tmp_path: Path) -> AsyncIterator[tuple[Server, int]]:
 
 async def login(port: int, name: str, password: bytes) -> int:
     wire = await Wire.open(port)
-    wire.writer.write(mqtt5.ConnectPacket(name, username=name, password=password).write())
-    packet = await wire.packet()
+    with contextlib.closing(wire.writer):
+        wire.writer.write(mqtt5.ConnectPacket(name, username=name, password=password).write())
+        packet = await wire.packet()
     assert isinstance(packet, mqtt5.ConnAckPacket)
-    wire.writer.close()
     return int(packet.reason_code)
 
 
