@@ -46,8 +46,11 @@ class Echoes:
 class Hosts:
     """Routers, brokers and the two ends of a scenario; they stand as long as the network does."""
 
-    def __init__(self, network: EmulatedNetwork, scenario: Scenario) -> None:
+    def __init__(
+        self, network: EmulatedNetwork, scenario: Scenario, zenohd: str | None = None
+    ) -> None:
         self._network = network
+        self._zenohd = zenohd
         self._scenario = scenario
         self._nodes = network.topology.nodes
         self._closing = contextlib.ExitStack()
@@ -83,6 +86,7 @@ class Hosts:
             "listen": [f"{each}/{node.address}:{port}" for each, port in PORTS.items()],
             "connect": [f"tcp/{before.address}:{PORTS['tcp']}"] if before else [],
             "tls": self._tls,
+            "program": self._zenohd,
         }
         router.ask(order, _PATIENCE_S)
 

@@ -65,6 +65,7 @@ class LocationPlan:
     techniques: tuple[TechniqueName, ...] = TECHNIQUES
     client_links: Literal["trace", "plain"] = "trace"
     variant_seconds: float | None = None
+    routers: Literal["library", "zenohd"] = "library"
     seed: int = 1
 
     def __post_init__(self) -> None:
