@@ -40,6 +40,9 @@ def _trial(
     traces: Annotated[
         Path | None, typer.Option(help="folder of Mahimahi traces (default: a made-up one)")
     ] = None,
+    claimed_only: Annotated[
+        bool, typer.Option(help="leave out conditions that no claim is about")
+    ] = False,
     zenohd: Annotated[
         Path | None, typer.Option(help="a zenohd to be the routers, not those of Zenoh's library")
     ] = None,
@@ -58,6 +61,7 @@ def _trial(
         client_links="plain" if plain_clients else "trace",
         variant_seconds=None if quick else variant_seconds,
         routers="library" if zenohd is None else "zenohd",
+        claimed_only=claimed_only,
     )
     return LocationTrial(plan, traces, zenohd)
 
