@@ -96,7 +96,8 @@ class Hosts:
         """Our geo broker; several of them are one over Zenoh, without a bridge client."""
         options = ["--passwords", str(passwords)]
         if federated and before is None:
-            options += ["--listen", f"tcp/{node.address}:{FEDERATION_PORT}"]
+            # Nobody but the other broker is in this network.
+            options += ["--listen", f"tcp/{node.address}:{FEDERATION_PORT}", "--insecure"]
             options += ["--zenoh-mode", "peer"]
         elif before is not None:
             options += ["--connect", f"tcp/{before.address}:{FEDERATION_PORT}"]
