@@ -120,7 +120,8 @@ static int dial(int number) {
     unsigned char body[256], out[300];
     char id[32];
     int n = text(body, "MQTT");
-    body[n++] = version; body[n++] = 2; body[n++] = 0; body[n++] = 0;
+    body[n++] = version; body[n++] = 2;
+    body[n++] = 3600 >> 8; body[n++] = 3600 & 255;      /* rumqttd takes nobody without a keep-alive */
     if (version == 5) body[n++] = 0;
     snprintf(id, sizeof id, "load-%d-%d", getpid() % 10000, number);
     n += text(body + n, id);

@@ -141,7 +141,7 @@ def test_every_service_of_the_compose_file_has_a_unit() -> None:
 
 
 def test_the_newest_release_of_the_changelog_is_this_version() -> None:
-    newest = re.findall(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)[0]
+    newest = re.findall(r"^## (\d\S*)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)[0]
     assert newest == __version__
 
 

@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from zonal_lab.errors import PlanError
-from zonal_lab.location.plan import FalsePositivesCase, LocationPlan
+from zonal_lab.location.plan import FalsePositivesCase, LocationCase, LocationPlan
 from zonal_lab.location.techniques import TECHNIQUES
 
 
@@ -26,6 +26,16 @@ def test_techniques_take_turns_and_none_is_always_first() -> None:
     firsts = Counter(cases[number * 6].technique for number in range(6))
     assert firsts == Counter(TECHNIQUES)
     assert len({case.name for case in cases}) == len(cases)
+
+
+def test_only_what_is_claimed_is_a_part_of_the_whole_in_the_same_order() -> None:
+    whole, claimed = (LocationPlan(rounds=2, claimed_only=each) for each in (False, True))
+    left = [case for case in claimed.cases() if isinstance(case, LocationCase)]
+    assert left == [case for case in whole.cases() if case in left]
+    conditions = {(each.scenario, each.transport, each.cpu_percent) for each in left}
+    assert ("near-field", "udp", 100) in conditions
+    assert ("far-field", "udp", 100) not in conditions
+    assert {each[1:] for each in conditions if each[0] == "zoning"} == {("tcp", 100)}
 
 
 @pytest.mark.parametrize(

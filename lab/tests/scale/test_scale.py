@@ -114,6 +114,16 @@ def test_the_page_shows_limits_and_verdicts(tmp_path: Path) -> None:
         assert (tmp_path / f"scale-{name}.png").stat().st_size > 10_000
 
 
+def test_a_network_without_simulated_cities_has_a_page_without_the_model(tmp_path: Path) -> None:
+    plan = ScalePlan(5, network=(5,), parts=("network",))
+    results = Results(tmp_path)
+    results.begin("scale", plan)
+    for case in plan.cases():
+        results.add(case, Outcome({"sent": 1500, "expected": 900, "received": 900, "keys": 60}))
+    page = EXPERIMENT.report(results, tmp_path).read_text()
+    assert "| 5 | 20 | 7,500 | 4,500 | 4,500 | 60.0 % | – |" in page
+
+
 @pytest.mark.parametrize("part", ["index", "store"])
 def test_what_grows_is_measured_in_a_process_of_its_own(part: str) -> None:
     found = measure_growth(part, 300)

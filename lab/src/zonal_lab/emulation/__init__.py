@@ -14,7 +14,7 @@ from zonal_lab.emulation.link_measure import LinkMeasure, measure_link
 from zonal_lab.emulation.machine import Machine, examine_machine
 from zonal_lab.emulation.namespaces import Namespace, enter
 from zonal_lab.emulation.network import CARD, EmulatedNetwork
-from zonal_lab.emulation.role import Answer, EndRole, Role, cpu_seconds, serve
+from zonal_lab.emulation.role import Answer, EndRole, Role, cpu_seconds, read_counters, serve
 from zonal_lab.emulation.runs import remove_leftovers
 from zonal_lab.emulation.signals import ending_in_order
 from zonal_lab.emulation.topology import (
@@ -64,6 +64,7 @@ __all__ = [
     "made_up_lte",
     "made_up_wifi",
     "measure_link",
+    "read_counters",
     "read_trace",
     "remove_leftovers",
     "serve",

@@ -30,6 +30,9 @@ def _trial(
     traces: Annotated[
         Path | None, typer.Option(help="folder of Mahimahi traces for lte (default: made up)")
     ] = None,
+    zenohd: Annotated[
+        Path | None, typer.Option(help="a zenohd to be the routers, not those of Zenoh's library")
+    ] = None,
 ) -> Trial[Any]:
     """Zenoh against MQTT: round trips in α, β, β + 200 ms, γ and δ (as root)."""
     from zonal_lab.latency.plan import LatencyPlan
@@ -44,8 +47,9 @@ def _trial(
         links=links,  # type: ignore[arg-type] # the plan checks
         scenarios=words(scenarios),
         stacks=words(stacks) or tuple(STACKS),
+        routers="library" if zenohd is None else "zenohd",
     )
-    return LatencyTrial(plan, traces)
+    return LatencyTrial(plan, traces, zenohd)
 
 
 def _page(results: Results, folder: Path, name: str) -> Iterable[str]:

@@ -46,8 +46,11 @@ class Echoes:
 class Hosts:
     """Routers, brokers and the two ends of a scenario; they stand as long as the network does."""
 
-    def __init__(self, network: EmulatedNetwork, scenario: Scenario) -> None:
+    def __init__(
+        self, network: EmulatedNetwork, scenario: Scenario, zenohd: str | None = None
+    ) -> None:
         self._network = network
+        self._zenohd = zenohd
         self._scenario = scenario
         self._nodes = network.topology.nodes
         self._closing = contextlib.ExitStack()
@@ -83,6 +86,7 @@ class Hosts:
             "listen": [f"{each}/{node.address}:{port}" for each, port in PORTS.items()],
             "connect": [f"tcp/{before.address}:{PORTS['tcp']}"] if before else [],
             "tls": self._tls,
+            "program": self._zenohd,
         }
         router.ask(order, _PATIENCE_S)
 
@@ -92,7 +96,8 @@ class Hosts:
         """Our geo broker; several of them are one over Zenoh, without a bridge client."""
         options = ["--passwords", str(passwords)]
         if federated and before is None:
-            options += ["--listen", f"tcp/{node.address}:{FEDERATION_PORT}"]
+            # Nobody but the other broker is in this network.
+            options += ["--listen", f"tcp/{node.address}:{FEDERATION_PORT}", "--insecure"]
             options += ["--zenoh-mode", "peer"]
         elif before is not None:
             options += ["--connect", f"tcp/{before.address}:{FEDERATION_PORT}"]

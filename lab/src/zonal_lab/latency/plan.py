@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from zonal_lab.errors import PlanError
 from zonal_lab.experiment import in_turn, require_known
@@ -47,6 +47,7 @@ class LatencyPlan:
     links: Links = "wifi"
     scenarios: tuple[str, ...] = tuple(SCENARIOS)
     stacks: tuple[str, ...] = tuple(STACKS)
+    routers: Literal["library", "zenohd"] = "library"
     seed: int = 1
 
     def __post_init__(self) -> None:

@@ -18,7 +18,7 @@ from zonal_lab.latency.plan import LatencyCase
 from zonal_lab.latency.samples import ECHOES, echo_table
 from zonal_lab.latency.scenarios import LTE_TRACE, scenario, wifi_seed
 from zonal_lab.latency.summary import THEIRS
-from zonal_lab.systems import mosquitto_version
+from zonal_lab.systems import mosquitto_version, router_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator
@@ -40,10 +40,14 @@ class LatencyTrial(Trial[LatencyCase]):
     Args:
         plan: what to run.
         traces: a folder of Mahimahi traces, for `lte` links; without one, a made-up link.
+        zenohd: the program that is the routers, where the plan says so.
     """
 
-    def __init__(self, plan: LatencyPlan, traces: Path | None = None) -> None:
+    def __init__(
+        self, plan: LatencyPlan, traces: Path | None = None, zenohd: Path | None = None
+    ) -> None:
         super().__init__(plan)
+        self._zenohd = None if zenohd is None else str(zenohd.absolute())
         self._plan = plan
         self._folder = traces
         self._files: dict[str, Path] = {}
@@ -54,12 +58,13 @@ class LatencyTrial(Trial[LatencyCase]):
         for name in self._plan.scenarios:
             for trace in scenario(name).topology(self._plan.links).traces:
                 self._files[trace] = self._trace(trace, results.folder)
+        routers = router_words(self._zenohd)
         if self._plan.links == "wired":
-            return {}
+            return routers
         words = _WIFI
         if self._plan.links == "lte":
             words = describe_trace(LTE_TRACE, self._folder)
-        return {"packet traces of the wireless cards": words}
+        return {"packet traces of the wireless cards": words, **routers}
 
     def _trace(self, name: str, scratch: Path) -> Path:
         if self._plan.links == "lte":
@@ -85,7 +90,7 @@ class LatencyTrial(Trial[LatencyCase]):
         seed = self._plan.seed
         with (
             EmulatedNetwork(topology, traces=self._files, seed=seed) as network,
-            contextlib.closing(Hosts(network, chosen)) as hosts,
+            contextlib.closing(Hosts(network, chosen, self._zenohd)) as hosts,
         ):
             yield lambda each: self._run(hosts, each)
 

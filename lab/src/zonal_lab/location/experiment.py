@@ -40,6 +40,12 @@ def _trial(
     traces: Annotated[
         Path | None, typer.Option(help="folder of Mahimahi traces (default: a made-up one)")
     ] = None,
+    claimed_only: Annotated[
+        bool, typer.Option(help="leave out conditions that no claim is about")
+    ] = False,
+    zenohd: Annotated[
+        Path | None, typer.Option(help="a zenohd to be the routers, not those of Zenoh's library")
+    ] = None,
 ) -> Trial[Any]:
     """The evaluation of Visotto 2023: techniques × scenarios × transports × CPU (as root)."""
     from zonal_lab.location.plan import LocationPlan
@@ -54,8 +60,10 @@ def _trial(
         techniques=words(techniques),  # type: ignore[arg-type] # the plan checks
         client_links="plain" if plain_clients else "trace",
         variant_seconds=None if quick else variant_seconds,
+        routers="library" if zenohd is None else "zenohd",
+        claimed_only=claimed_only,
     )
-    return LocationTrial(plan, traces)
+    return LocationTrial(plan, traces, zenohd)
 
 
 def _page(

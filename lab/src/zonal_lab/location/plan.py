@@ -22,6 +22,12 @@ CPU_PERCENT = (100, 20)
 # Figure 7.28: the far-field with a probability of 1 % instead of 25 %.
 FINE_BLOOM = "bloom-1"
 FINE_BLOOM_IN = ("far-field", "tcp", 100)
+_UNCHANGED: tuple[Transport, int] = ("tcp", 100)
+_CLAIMED: dict[str, tuple[tuple[Transport, int], ...]] = {
+    "near-field": (_UNCHANGED, ("tcp", 20), ("udp", 100)),
+    "far-field": (_UNCHANGED, ("tcp", 20), ("udp", 20)),
+}
+"""Conditions that a claim is about; elsewhere the unchanged ones alone."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +60,7 @@ class LocationPlan:
 
     `variant_seconds` shortens the runs over UDP and with slow routers (sections 7.6 and 7.7), of
     which there are three times as many. Conditions of different length are compared by the first
-    `variant_seconds` of each.
+    `variant_seconds` of each. `claimed_only` leaves out conditions that no claim is about.
     """
 
     rounds: int = 12
@@ -65,6 +71,8 @@ class LocationPlan:
     techniques: tuple[TechniqueName, ...] = TECHNIQUES
     client_links: Literal["trace", "plain"] = "trace"
     variant_seconds: float | None = None
+    routers: Literal["library", "zenohd"] = "library"
+    claimed_only: bool = False
     seed: int = 1
 
     def __post_init__(self) -> None:
@@ -94,6 +102,9 @@ class LocationPlan:
         """The cases on one network; techniques take turns, so that all meet the same machine."""
         conditions = product(range(self.rounds), self.transports, self.cpu_percents)
         for number, transport, percent in conditions:
+            claimed = _CLAIMED.get(scenario, (_UNCHANGED,))
+            if self.claimed_only and (transport, percent) not in claimed:
+                continue
             turn: list[str] = list(in_turn(self.techniques, number))
             if (scenario, transport, percent) == FINE_BLOOM_IN and "bloom" in turn:
                 turn.append(FINE_BLOOM)
@@ -102,6 +113,6 @@ class LocationPlan:
 
     def seconds_of(self, case: LocationCase) -> float:
         """How long a case lasts."""
-        if self.variant_seconds is None or (case.transport, case.cpu_percent) == ("tcp", 100):
+        if self.variant_seconds is None or (case.transport, case.cpu_percent) == _UNCHANGED:
             return self.seconds
         return self.variant_seconds

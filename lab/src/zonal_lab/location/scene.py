@@ -50,8 +50,9 @@ class SceneRun:
 class Scene:
     """Roles in the nodes of a network."""
 
-    def __init__(self, network: EmulatedNetwork) -> None:
+    def __init__(self, network: EmulatedNetwork, zenohd: str | None = None) -> None:
         self._network = network
+        self._zenohd = zenohd
         self.topology: Topology = network.topology
         self._workers: dict[int, Worker] = {}
         for node in self.topology.nodes:
@@ -123,6 +124,7 @@ class Scene:
                 "do": "open",
                 "listen": f"{transport}/{node.address}:{ZENOH_PORT}",
                 "connect": [self._endpoint(transport, each) for each in node.routers],
+                "program": self._zenohd,
             },
             _SETUP_PATIENCE_S,
         )

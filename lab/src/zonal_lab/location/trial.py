@@ -21,6 +21,7 @@ from zonal_lab.location.floor import trace_floor_ms
 from zonal_lab.location.plan import FalsePositivesCase, LocationCase
 from zonal_lab.location.samples import NODES, SAMPLES, node_table, sample_table
 from zonal_lab.location.scene import Scene
+from zonal_lab.systems import router_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator
@@ -56,17 +57,21 @@ class LocationTrial(Trial["AnyCase"]):
     Args:
         plan: what to run.
         traces: a folder of Mahimahi traces; without one, a made-up link stands in for each.
+        zenohd: the program that is the routers, where the plan says so.
     """
 
-    def __init__(self, plan: LocationPlan, traces: Path | None = None) -> None:
+    def __init__(
+        self, plan: LocationPlan, traces: Path | None = None, zenohd: Path | None = None
+    ) -> None:
         super().__init__(plan)
+        self._zenohd = None if zenohd is None else str(zenohd.absolute())
         self._plan = plan
         self._folder = traces
         self._files: dict[str, Path] = {}
 
     def prepare(self, results: Results) -> dict[str, str]:
         """Find the clients' trace, and note what it alone costs in each scenario."""
-        data: dict[str, str] = {}
+        data: dict[str, str] = router_words(self._zenohd)
         floors: dict[str, float] = {}
         for scenario in self._plan.scenarios:
             topology = scenario_topology(self._plan, scenario)
@@ -99,7 +104,7 @@ class LocationTrial(Trial["AnyCase"]):
         topology = scenario_topology(self._plan, case.scenario)
         seed = self._plan.seed
         with EmulatedNetwork(topology, traces=self._files, seed=seed) as network:
-            scene = Scene(network)
+            scene = Scene(network, self._zenohd)
             yield lambda each: self._run(scene, each)
 
     def _run(self, scene: Scene, case: AnyCase) -> Outcome:

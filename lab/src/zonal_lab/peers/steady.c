@@ -52,7 +52,8 @@ static int dial(int port, char name) {
     int fd = socket(AF_INET, SOCK_STREAM, 0), one = 1;
     if (fd < 0 || connect(fd, (void *)&to, sizeof to)) fail("connect");
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
-    unsigned char hello[] = {0x10, 13, 0, 4, 'M', 'Q', 'T', 'T', 4, 2, 0, 0, 0, 1, name};
+    /* With a keep-alive of an hour: rumqttd takes nobody without one. */
+    unsigned char hello[] = {0x10, 13, 0, 4, 'M', 'Q', 'T', 'T', 4, 2, 3600 >> 8, 3600 & 255, 0, 1, name};
     put(fd, hello, sizeof hello);
     answer(fd, 2);
     return fd;

@@ -194,7 +194,7 @@ class PostgisThings(ThingServer):
 class ZonalThings(ThingServer):
     """Our store, durable in its folder, behind a stock router; a session publishes and asks."""
 
-    def __init__(self, session: zonal.Session, store: Worker, router: Worker) -> None:
+    def __init__(self, session: zonal.Session, store: Worker, router: int) -> None:
         self._session, self._store, self._router = session, store, router
         self._sent = self._kept()
 
@@ -225,7 +225,7 @@ class ZonalThings(ThingServer):
 
     def cpu_s(self) -> float:
         """Of store and router."""
-        return fine_cpu_s(self._store.pid) + fine_cpu_s(self._router.pid)
+        return fine_cpu_s(self._store.pid) + fine_cpu_s(self._router)
 
     def resident(self) -> int:
         """Of the store."""

@@ -41,6 +41,9 @@ def _trial(
     ] = "",
     geolife: Annotated[Path | None, typer.Option(help="folder of Geolife")] = None,
     capmetro: Annotated[Path | None, typer.Option(help="folder of GTFS-realtime CSV")] = None,
+    zenohd: Annotated[
+        Path | None, typer.Option(help="a zenohd to be the routers, not those of Zenoh's library")
+    ] = None,
 ) -> Trial[Any]:
     """Up to ten million subscribers: a model, measured costs, and a real network beside it."""
     from zonal_lab.scale.plan import ScalePlan
@@ -56,7 +59,9 @@ def _trial(
         )
     if parts:
         plan = replace(plan, parts=words(parts))  # type: ignore[arg-type] # the plan checks
-    return ScaleTrial(plan, geolife, capmetro)
+    if zenohd is not None:
+        plan = replace(plan, routers="zenohd")
+    return ScaleTrial(plan, geolife, capmetro, zenohd)
 
 
 def _page(results: Results, folder: Path, name: str) -> Iterable[str]:

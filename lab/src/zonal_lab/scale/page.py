@@ -289,7 +289,7 @@ def _networks(found: Measured) -> Iterator[str]:
                 f"{sum(each['expected'] for each in rows):,.0f}",
                 f"{sum(each['received'] for each in rows):,.0f}",
                 f"{100 * fmean(each['received'] / each['sent'] for each in rows):.1f} %",
-                f"{100 * found.comes_through(size):.1f} %",
+                f"{100 * found.comes_through(size):.1f} %" if found.cities else "–",
             )
             for size, rows in sorted(found.networks.items())
         ),

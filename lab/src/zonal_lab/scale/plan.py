@@ -55,6 +55,7 @@ class ScalePlan:
     publishers: int = 1_000_000
     parts: tuple[Part, ...] = PARTS
     """What is measured; the model needs the first four."""
+    routers: Literal["library", "zenohd"] = "library"
     seed: int = 1
 
     def __post_init__(self) -> None:

@@ -24,13 +24,13 @@ _ECHOES = 300
 _PATIENCE_S = 60.0
 
 
-def measure_router(keys: int, seed: int) -> dict[str, float]:
+def measure_router(keys: int, seed: int, zenohd: str | None = None) -> dict[str, float]:
     """Declare so many keys at a router, then publish: its own processor time and memory."""
-    with started_router() as (worker, endpoint), contextlib.ExitStack() as closing:
+    with started_router(zenohd=zenohd) as (router, endpoint), contextlib.ExitStack() as closing:
         asker = closing.enter_context(zenoh.open(_client(endpoint)))
         begun_bytes, before, begun = (
-            resident_bytes(worker.pid),
-            cpu_seconds_of(worker.pid),
+            resident_bytes(router),
+            cpu_seconds_of(router),
             time.monotonic(),
         )
         wanted = _keys(keys, seed)
@@ -40,9 +40,9 @@ def measure_router(keys: int, seed: int) -> dict[str, float]:
                 session.declare_subscriber(key, lambda _: None)
         _settled(asker, endpoint, closing)
         declared_s = (time.monotonic() - begun) / keys
-        declare_cpu = (cpu_seconds_of(worker.pid) - before) / keys
-        grown = (resident_bytes(worker.pid) - begun_bytes) / keys
-        before = cpu_seconds_of(worker.pid)
+        declare_cpu = (cpu_seconds_of(router) - before) / keys
+        grown = (resident_bytes(router) - begun_bytes) / keys
+        before = cpu_seconds_of(router)
         rng = random.Random(seed + 1)
         for _ in range(_MATCHES):
             asker.put(_elsewhere(rng), b"x" * 100)
@@ -51,7 +51,7 @@ def measure_router(keys: int, seed: int) -> dict[str, float]:
             "declare_s": declared_s,
             "declare_cpu_s": declare_cpu,
             "bytes_a_key": grown,
-            "match_cpu_s": (cpu_seconds_of(worker.pid) - before) / _MATCHES,
+            "match_cpu_s": (cpu_seconds_of(router) - before) / _MATCHES,
             "p50_us": float(np.percentile(took, 50)) * 1e6,
             "p99_us": float(np.percentile(took, 99)) * 1e6,
         }

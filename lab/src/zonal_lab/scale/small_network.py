@@ -31,12 +31,14 @@ _MESSAGES = 500
 _PATIENCE_S = 60.0
 
 
-def run_network(subscribers: int, seed: int) -> dict[str, float]:
+def run_network(subscribers: int, seed: int, zenohd: str | None = None) -> dict[str, float]:
     """Publish through the network; messages sent, expected for just these areas, and received."""
     rng = np.random.default_rng(seed)
     with contextlib.ExitStack() as closing:
-        _, region = closing.enter_context(started_router())
-        cities = [closing.enter_context(started_router([region]))[1] for _ in range(_CITIES)]
+        _, region = closing.enter_context(started_router(zenohd=zenohd))
+        cities = [
+            closing.enter_context(started_router([region], zenohd))[1] for _ in range(_CITIES)
+        ]
         sessions = [
             closing.enter_context(zenoh.open(config("client", connect=[each]))) for each in cities
         ]

@@ -13,6 +13,7 @@ from zonal_lab.scale.movement import movement_of
 from zonal_lab.scale.plan import ScaleCase
 from zonal_lab.scale.router_cost import measure_router
 from zonal_lab.scale.small_network import run_network
+from zonal_lab.systems import router_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -39,21 +40,27 @@ class ScaleTrial(Trial[ScaleCase]):
     emulates = False
 
     def __init__(
-        self, plan: ScalePlan, geolife: Path | None = None, capmetro: Path | None = None
+        self,
+        plan: ScalePlan,
+        geolife: Path | None = None,
+        capmetro: Path | None = None,
+        zenohd: Path | None = None,
     ) -> None:
         super().__init__(plan)
+        self._zenohd = None if zenohd is None else str(zenohd.absolute())
         self._plan = plan
         self._geolife, self._capmetro = geolife, capmetro
 
     def prepare(self, results: Results) -> dict[str, str]:
-        """Say whose movement it is."""
+        """Say whose movement it is, and whose routers."""
         del results
+        routers = router_words(self._zenohd)
         if "movement" not in self._plan.parts:
-            return {}
-        if self._geolife is None and self._capmetro is None:
-            return {"movement": "made-up walks; --geolife and --capmetro name recorded journeys"}
+            return routers
         known = {"Geolife": self._geolife, "CapMetro": self._capmetro}
-        return {"movement": " and ".join(f"{n}'s journeys" for n, each in known.items() if each)}
+        words = " and ".join(f"{name}'s journeys" for name, each in known.items() if each)
+        made_up = "made-up walks; --geolife and --capmetro name recorded journeys"
+        return {"movement": words or made_up, **routers}
 
     def seconds_of(self, case: ScaleCase) -> float:
         """By its size."""
@@ -69,12 +76,12 @@ class ScaleTrial(Trial[ScaleCase]):
         seed = self._plan.seed + 1000 * case.round
         match case.part:
             case "router":
-                return Outcome(measure_router(case.size, seed))
+                return Outcome(measure_router(case.size, seed, self._zenohd))
             case "movement":
                 return Outcome(movement_of(self._geolife, self._capmetro))
             case "city":
                 return Outcome(asdict(simulate(case.size, seed + case.size)))
             case "network":
-                return Outcome(run_network(case.size, seed + case.size + 7))
+                return Outcome(run_network(case.size, seed + case.size + 7, self._zenohd))
             case growing:
                 return Outcome(measure_growth(growing, case.size))

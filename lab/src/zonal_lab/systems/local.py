@@ -38,12 +38,17 @@ def resident_bytes(pid: int) -> int:
 
 
 @contextlib.contextmanager
-def started_router(connect: list[str] | None = None) -> Iterator[tuple[Worker, str]]:
-    """A stock router on loopback in a process of its own, and where it listens."""
+def started_router(
+    connect: list[str] | None = None, zenohd: str | None = None
+) -> Iterator[tuple[int, str]]:
+    """A stock router on loopback: the number of its process, and where it listens.
+
+    It is that of Zenoh's Python library, or the program `zenohd` that is named.
+    """
     worker = Worker("router", [sys.executable, "-m", ROUTER])
     endpoint = f"tcp/127.0.0.1:{free_port()}"
     try:
-        worker.ask({"do": "open", "listen": endpoint, "connect": connect or []}, _PATIENCE_S)
-        yield worker, endpoint
+        order = {"do": "open", "listen": endpoint, "connect": connect or [], "program": zenohd}
+        yield int(worker.ask(order, _PATIENCE_S)["pid"]), endpoint
     finally:
         worker.end()
