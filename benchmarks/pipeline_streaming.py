@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from pipeline_data import DECLARED, write_log, zones
-from pipeline_measuring import measured, peak_memory, say, spark
+from pipeline_measuring import measured, peak_memory, processor_s, say, spark
 from zonal.pipeline import Lake
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from zonal.pipeline.jobs import BatchReport
 
 
-def bench_stream(folder: Path, scale: float, data: Path | None) -> dict[str, float]:
+def bench_stream(folder: Path, scale: float, data: Path | None) -> dict[str, Any]:
     """Log → silver → gold against Spark's own stream of the log with one aggregate."""
     from zonal.pipeline.jobs import Pipeline, PipelinePlan, SilverPlan, WindowPlan
 
@@ -31,17 +32,23 @@ def bench_stream(folder: Path, scale: float, data: Path | None) -> dict[str, flo
     plan = PipelinePlan(silver, WindowPlan(("pm10",)), gold_every=3)
     for source, lake in ((warm, "lake-0"), (warm, "lake-1")):
         Pipeline(session, source, folder / lake, plan).run()
-    reports: list[BatchReport] = []
+    marks: list[_Mark] = []
     with measured() as native:
         _native_aggregate(session, log, folder / "native")
     with measured() as ours, peak_memory() as peak:
-        Pipeline(session, log, folder / "lake", plan, on_batch=reports.append).run(max_files=10)
-    halves = np.array_split(np.array([report.seconds for report in reports]), 2)
+        begin = _Mark(0, 0.0, processor_s(), 0)
+
+        def mark(report: BatchReport) -> None:
+            marks.append(_Mark(report.total, report.seconds, processor_s(), peak[0]))
+            say(f"{report.total:,} of {rows:,} rows, at most {peak[0] / 1e9:.1f} GB")
+
+        Pipeline(session, log, folder / "lake", plan, on_batch=mark).run(max_files=10)
+    halves = np.array_split(np.array([one.seconds for one in marks]), 2)
     assert session.table("native").agg({"count": "sum"}).first()[0] == rows
     silver = Lake(folder / "lake").find("silver")
     assert silver is not None
     assert silver.to_pyarrow_dataset().count_rows() == rows
-    result = {
+    result: dict[str, Any] = {
         "rows": rows,
         "rows_per_s": rows / ours.wall_s,
         "rows_per_2_cpu_s": 2 * rows / ours.cpu_s,
@@ -49,6 +56,7 @@ def bench_stream(folder: Path, scale: float, data: Path | None) -> dict[str, flo
         "native_rows_per_2_cpu_s": 2 * rows / native.cpu_s,
         "peak_gb": peak[0] / 1e9,
         "later_half_against_first": float(np.median(halves[1]) / np.median(halves[0])),
+        "by_quarter": _by_quarter([begin, *marks]),
     }
     say(
         f"log → silver → gold: {result['rows_per_s']:,.0f} rows/s by the clock, "
@@ -56,9 +64,38 @@ def bench_stream(folder: Path, scale: float, data: Path | None) -> dict[str, flo
         f"stream of the log with one aggregate: {result['native_rows_per_s']:,.0f} and "
         f"{result['native_rows_per_2_cpu_s']:,.0f}; at most {result['peak_gb']:.1f} GB in all "
         f"processes; a batch of the second half took {result['later_half_against_first']:.2f} "
-        "times as long as one of the first"
+        "times as long as one of the first; quarter by quarter, up to their last batch "
+        + ", ".join(
+            f"{one['rows']:,} rows: {one['rows_per_2_cpu_s']:,.0f} and {one['peak_gb']:.1f} GB"
+            for one in result["by_quarter"]
+        )
     )
     return result
+
+
+class _Mark(NamedTuple):
+    """How far the job was after a batch."""
+
+    rows: int
+    seconds: float
+    cpu_s: float
+    peak: int
+
+
+def _by_quarter(marks: list[_Mark]) -> list[dict[str, float]]:
+    """Rows per two seconds of processor time within each quarter of a run, and memory until then.
+
+    Gold follows after every third batch, so quarters of a few batches say little.
+    """
+    ends = [marks[round(part * (len(marks) - 1) / 4)] for part in range(5)]
+    return [
+        {
+            "rows": end.rows,
+            "rows_per_2_cpu_s": 2 * (end.rows - begin.rows) / max(end.cpu_s - begin.cpu_s, 0.01),
+            "peak_gb": end.peak / 1e9,
+        }
+        for begin, end in itertools.pairwise(ends)
+    ]
 
 
 def bench_log(folder: Path, scale: float, _: Path | None = None) -> Path:

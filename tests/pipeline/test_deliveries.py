@@ -16,10 +16,12 @@ from zonal.pipeline import (
     area_to_columns,
     cell_ids,
 )
-from zonal.pipeline.jobs import deliveries, delivery_counts, excess
+from zonal.pipeline.cells import cover_ranges
+from zonal.pipeline.jobs import deliveries, delivery_counts, delivery_join, excess
+from zonal.pipeline.jobs.delivery_join import _coarse_cells, small_radius_m
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 TOPICS = ("city/air", "city/noise", "bus/42")
 
@@ -137,6 +139,38 @@ def test_counts_and_excess_against_content_alone(spark: SparkSession) -> None:
     rows = {row.subscriber: (row.geo, row.no_geo) for row in excess(left, right).collect()}
     assert sum(geo for geo, _ in rows.values()) == len(with_geo)
     assert sum(no_geo for _, no_geo in rows.values()) == len(without)
+
+
+@pytest.mark.parametrize("level", [0, 6, 10, 14, 20])
+def test_a_small_circle_touches_few_cells_wherever_it_is(level: int) -> None:
+    """By this the join knows without a cover that such a one does not reach everywhere."""
+    rng = np.random.default_rng(level)
+    for _ in range(200):
+        at = Point(float(np.degrees(np.arcsin(rng.uniform(-1, 1)))), float(rng.uniform(-180, 180)))
+        circle = Circle(at, radius_m=small_radius_m(level))
+        cells = _coarse_cells(cover_ranges(circle), level)
+        assert cells is not None
+        assert len(cells) <= 8
+
+
+def test_areas_that_are_small_circles_are_covered_once(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+    real = delivery_join._exploded
+
+    def counted(subscriptions: DataFrame, level: int) -> DataFrame:
+        asked.append(subscriptions.count())
+        return real(subscriptions, level)
+
+    monkeypatch.setattr(delivery_join, "_exploded", counted)
+    circles = [
+        ("s", "**", *area_to_columns(Circle(Point(40, 116 + i / 10), radius_m=1000.0)), *[None] * 4)
+        for i in range(5)
+    ]
+    left = spark.createDataFrame([], MESSAGE_COLUMNS)
+    deliveries(left, spark.createDataFrame(circles, SUBSCRIPTION_COLUMNS))
+    assert sorted(asked) == [0, 5]
 
 
 def test_a_table_without_a_column_is_refused(spark: SparkSession) -> None:

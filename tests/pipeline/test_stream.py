@@ -35,6 +35,7 @@ from zonal.pipeline.jobs import (
     PipelinePlan,
     SilverPlan,
     WindowPlan,
+    batch,
     compact,
     deduplicate,
     read_table,
@@ -215,6 +216,43 @@ def test_rows_are_compared_only_where_two_recorders_wrote_or_a_batch_came_before
     job(spark, tmp_path, NO_GOLD).run()
     assert compared == [1]
     assert table(spark, tmp_path, "silver").count() == 50
+
+
+def test_a_batch_is_counted_by_what_delta_knows_of_its_files_else_by_its_rows(
+    spark: SparkSession, tmp_path: Path, messages: Messages, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted: list[int] = []
+    real = batch._by_rows
+
+    def by_rows(rows: DataFrame) -> batch.Batch:
+        found = real(rows)
+        counted.append(found.rows)
+        return found
+
+    monkeypatch.setattr(batch, "_by_rows", by_rows)
+    write(tmp_path / "log", *[messages(20, first=20 * i) for i in range(16)])
+    lake = Lake(tmp_path / "lake")
+    job(spark, tmp_path, NO_GOLD).run(max_files=8)
+    assert counted == []
+    assert lake.offsets(lake.find("silver")).to_dict() == {"recorder": [[0, 319]]}
+    write(tmp_path / "log", messages(5, first=400), recorder="other")
+    with LogWriter(tmp_path / "log") as writer:
+        writer.compact()  # one file, of two recorders
+    other = Pipeline(spark, tmp_path / "log", tmp_path / "other", NO_GOLD)
+    other.run()
+    assert counted == [325]
+    found = other.lake.offsets(other.lake.find("silver")).to_dict()
+    assert found == {"recorder": [[0, 319]], "other": [[0, 4]]}
+
+
+def test_a_payload_is_parsed_once(spark: SparkSession, tmp_path: Path, messages: Messages) -> None:
+    """Not again for each check, where Spark moves the condition on `reason` to the rows' source."""
+    write(tmp_path / "log", messages(10))
+    rows = spark.read.format("delta").load(str(tmp_path / "log"))
+    for condition in ("reason is null", "reason is not null"):
+        chosen = refine(rows, PLAN.silver).where(condition)
+        plan = chosen._jdf.queryExecution().optimizedPlan().toString()
+        assert plan.count("from_json(") == 1
 
 
 def test_running_again_and_losing_the_checkpoint_double_nothing(

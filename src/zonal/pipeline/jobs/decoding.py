@@ -42,16 +42,27 @@ def decode(
     columns = {
         "time": F.coalesce("timestamp", "received"),
         "device": F.coalesce(*_devices(declaration), F.col("source")),
-        "reason": F.coalesce(
-            _misplaced(),
-            _ahead(max_skew_s),
-            _behind(max_age_s),
-            *(_misfit(declaration, index) for index in range(len(declaration.topics))),
+        "reason": _once(
+            F.coalesce(
+                _misplaced(),
+                _ahead(max_skew_s),
+                _behind(max_age_s),
+                *(_misfit(declaration, index) for index in range(len(declaration.topics))),
+            )
         ),
         **{name: _field(declaration, name) for name in declaration.fields},
     }
     helpers = [f"_parsed_{index}" for index in range(len(declaration.topics))]
     return parsed.withColumns(columns).drop(*helpers)
+
+
+def _once(column: Column) -> Column:
+    """The same column, which a condition on it finds computed.
+
+    Spark would move the condition to where rows are read, and there parse a payload anew for each
+    check of it. What it does not take for deterministic stays where it is.
+    """
+    return F.when(F.spark_partition_id() >= 0, column)
 
 
 def _concerns(declaration: PayloadDeclaration, index: int) -> Column:

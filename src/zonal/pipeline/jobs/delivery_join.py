@@ -16,7 +16,7 @@ import zenoh
 from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's own guide gives it
 
 from zonal.errors import DeclarationError
-from zonal.geo import Cell, area_from_wkt
+from zonal.geo import EARTH_RADIUS_M, Cell, area_from_wkt
 from zonal.pipeline.cells import cover_ranges, parent_sql, signed, unsigned
 from zonal.pipeline.matching import (
     MESSAGE_COLUMNS,
@@ -41,6 +41,8 @@ _EXPLODED = (
 _MOST_CELLS = 256
 _EVERYWHERE = 0
 _PARTS = 8
+# S2's kMinWidth for its quadratic projection: no cell of level k is narrower than this / 2^k.
+_LEAST_WIDTH = 2 * 2**0.5 / 3
 
 
 def deliveries(messages: DataFrame, subscriptions: DataFrame, *, level: int = 10) -> DataFrame:
@@ -131,12 +133,25 @@ def _joined(
     produce: Callable[[pa.Table, pa.Table], pa.Table],
     ddl: str,
 ) -> DataFrame:
-    exploded = _exploded(_checked(subscriptions, SUBSCRIPTION_COLUMNS), level)
-    everywhere = exploded.where(F.col("place") == _EVERYWHERE).limit(1).count() > 0
+    wanted = _checked(subscriptions, SUBSCRIPTION_COLUMNS)
+    exploded = _exploded(wanted, level)
+    everywhere = _any_everywhere(wanted, level)
     placed = _placed(_checked(messages, MESSAGE_COLUMNS), level, everywhere=everywhere)
 
     left, right = placed.groupBy("place", "part"), exploded.groupBy("place", "part")
     return left.cogroup(right).applyInArrow(produce, ddl)
+
+
+def _any_everywhere(subscriptions: DataFrame, level: int) -> bool:
+    """Whether an area reaches over too many cells; small circles are not covered to learn that."""
+    radius = F.col("area_radius_m")
+    others = subscriptions.where(radius.isNull() | (radius > small_radius_m(level)))
+    return _exploded(others, level).where(F.col("place") == _EVERYWHERE).limit(1).count() > 0
+
+
+def small_radius_m(level: int) -> float:
+    """Circles up to this radius lie within four cells of the level: S2 covers them by no more."""
+    return 0.45 * _LEAST_WIDTH * 2.0**-level * EARTH_RADIUS_M
 
 
 def _placed(messages: DataFrame, level: int, *, everywhere: bool) -> DataFrame:

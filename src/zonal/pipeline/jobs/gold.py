@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator  # noqa: TC003 - Spark reads the hints of a UDF
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import pyarrow as pa  # noqa: TC002 - as above
 from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's own guide gives it
 
 from zonal.errors import DeclarationError
 from zonal.pipeline.cells import parent_sql
 from zonal.pipeline.schema import ddl
 from zonal.pipeline.tracks import TRACK_SCHEMA, TrackPlan, track_of
+from zonal.pipeline.window_statistics import WINDOW_SCHEMA, statistics_of_window
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import pyarrow as pa
     from pyspark.sql import Column, DataFrame
+
+_MESSAGES = "messages"
+"""What is measured where nothing else is: their number."""
 
 
 @dataclass(frozen=True)
@@ -40,14 +45,34 @@ def windows(silver: DataFrame, plan: WindowPlan, *, watermark_s: float = 3600.0)
     """Count, mean, 95th percentile and maximum per topic and window, for each zone and each cell.
 
     A row is about a zone (`cell` null) or about a cell (`zone` null). On a stream, windows close
-    when the watermark passes them; a batch knows everything and needs none.
+    when the watermark passes them; a batch knows everything and needs none, and one task does a
+    window: in memory it has 32 bytes of each value for zones and again for cells, of the first two
+    million; beyond that percentiles are thinned out (`Spread`).
     """
+    if not silver.isStreaming:
+        return _windows_of_batch(silver, plan)
     by_zone = _aggregated(silver, plan, F.col("zone"), watermark_s)
     cell = F.expr(parent_sql("cell", plan.cell_level))
     by_cell = _aggregated(silver, plan, cell, watermark_s)
     zoned = by_zone.select(*_keys(plan, zone="place", cell=None), F.inline("measures"))
     celled = by_cell.select(*_keys(plan, zone=None, cell="place"), F.inline("measures"))
     return zoned.unionByName(celled)
+
+
+def _windows_of_batch(silver: DataFrame, plan: WindowPlan) -> DataFrame:
+    names = plan.measures or (_MESSAGES,)
+    columns = [F.col(name).cast("double") for name in plan.measures] or [F.lit(1.0)]
+    measures = [column.alias(f"measure_{index}") for index, column in enumerate(columns)]
+    cell = F.expr(parent_sql("cell", plan.cell_level)).alias("cell")
+    rows = silver.select(window_start(plan).alias("start"), "topic", "zone", cell, *measures)
+
+    def summarize(
+        key: tuple[pa.Scalar, ...], batches: Iterator[pa.RecordBatch]
+    ) -> Iterator[pa.RecordBatch]:
+        return statistics_of_window(key[0].as_py(), plan.window_s, batches, names)
+
+    placed = rows.where("zone is not null or cell is not null")
+    return placed.groupBy("start").applyInArrow(summarize, ddl(WINDOW_SCHEMA))
 
 
 def window_start(plan: WindowPlan) -> Column:
@@ -77,19 +102,15 @@ def day_number() -> Column:
 def _aggregated(
     silver: DataFrame, plan: WindowPlan, place: Column, watermark_s: float
 ) -> DataFrame:
-    rows = silver.where(place.isNotNull())
-    if silver.isStreaming:
-        rows = rows.withWatermark("time", f"{watermark_s:g} seconds")
-        start = F.window("time", f"{plan.window_s} seconds")["start"]
-    else:
-        start = F.timestamp_seconds(window_start(plan))
+    rows = silver.where(place.isNotNull()).withWatermark("time", f"{watermark_s:g} seconds")
+    start = F.window("time", f"{plan.window_s} seconds")["start"]
     groups = rows.groupBy(start.alias("start"), F.col("topic"), place.alias("place"))
     return groups.agg(F.array(*_measures(plan.measures)).alias("measures"))
 
 
 def _measures(names: Sequence[str]) -> list[Column]:
     if not names:
-        return [_measure("messages", F.lit(1.0))]
+        return [_measure(_MESSAGES, F.lit(1.0))]
     return [_measure(name, F.col(name).cast("double")) for name in names]
 
 

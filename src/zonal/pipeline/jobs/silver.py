@@ -44,7 +44,8 @@ class SilverPlan:
 def refine(messages: DataFrame, plan: SilverPlan) -> DataFrame:
     """Rows of the log into rows of silver and quarantine: those with a `reason` are the latter.
 
-    Works on a stream and on a batch alike; keeps every row.
+    Works on a stream and on a batch alike; keeps every row. A condition by which files shall be
+    left out (topic, time) belongs on `messages`.
     """
     decoded = decode(
         messages, plan.declaration, max_skew_s=plan.max_skew_s, max_age_s=plan.max_age_s

@@ -34,6 +34,21 @@ _UNIQUE = (
     "sequence",
     "received",
 )
+# Columns that nobody leaves row groups out by: what lies together was sent from one place.
+_SCATTERED = (
+    "recorder",
+    "offset",
+    "geofence",
+    "geofence_radius_m",
+    "payload",
+    "encoding",
+    "kind",
+    "ntp64",
+    "clock",
+    "source",
+    "sequence",
+    "received",
+)
 # Settings that jobs rely on; a user's own settings win.
 _CONF = {
     "spark.ui.enabled": "false",
@@ -51,7 +66,10 @@ _CONF = {
     "spark.sql.objectHashAggregate.sortBased.fallbackThreshold": "100000",
     # Row groups small enough to prune by place within a file, few enough to read its footer soon.
     "spark.hadoop.parquet.block.size": str(4 * 1024 * 1024),
+    "spark.hadoop.parquet.compression.codec.zstd.level": "1",
+    "spark.hadoop.parquet.size.statistics.enabled": "false",
     **{f"spark.hadoop.parquet.enable.dictionary#{name}": "false" for name in _UNIQUE},
+    **{f"spark.hadoop.parquet.column.statistics.enabled#{name}": "false" for name in _SCATTERED},
     # Delta's own state of a table is small here: as many tasks as it likes would cost more.
     "spark.databricks.delta.snapshotPartitions": "2",
 }

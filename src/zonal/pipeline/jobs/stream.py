@@ -12,20 +12,17 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from pyspark.sql import Window
-from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's own guide gives it
-
 from zonal.errors import DeclarationError
 from zonal.pipeline.delta import url_of
 from zonal.pipeline.jobs.alerting import raise_alerts
+from zonal.pipeline.jobs.batch import hours_of, in_hours, summarize
 from zonal.pipeline.jobs.doubles import without_doubles
 from zonal.pipeline.jobs.interruption import readable_errors
 from zonal.pipeline.jobs.silver import PARTITIONS, SilverPlan, as_stored, lake_partitions, refine
-from zonal.pipeline.jobs.tables import read_table, spark_url, time_condition, write_table
+from zonal.pipeline.jobs.tables import read_table, spark_url, write_table
 from zonal.pipeline.jobs.views import update_tracks, update_windows
 from zonal.pipeline.lake import Lake
 from zonal.pipeline.log import Log
-from zonal.pipeline.recorded_numbers import RecordedNumbers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,7 +37,6 @@ if TYPE_CHECKING:
     from zonal.session import Session
 
 _LOGGER = logging.getLogger(__name__)
-_HOUR_S = 3600
 
 
 @dataclass(frozen=True)
@@ -75,14 +71,6 @@ class BatchReport:
     """How long it took until silver had them."""
     left: int = 0
     """Messages of these recorders that the log has beyond those of this batch."""
-
-
-@dataclass(frozen=True)
-class _Batch:
-    """What is known of a batch before its payloads are looked at."""
-
-    rows: int
-    offsets: RecordedNumbers
 
 
 class Pipeline:
@@ -209,7 +197,7 @@ class Pipeline:
 
     def _to_silver(self, messages: DataFrame, transaction: tuple[str, int]) -> BatchReport | None:
         began = time.monotonic()
-        batch = _summary(messages)
+        batch = summarize(messages, self.log)
         if batch.rows == 0:
             return None
         silver = self.lake.find("silver")
@@ -217,7 +205,7 @@ class Pipeline:
         recorders = {*known.to_dict(), *batch.offsets.to_dict()}
         single = messages
         if len(recorders) > 1 or known.meets(batch.offsets):
-            single = without_doubles(messages, self._earlier(_hours(messages)))
+            single = without_doubles(messages, self._earlier(hours_of(messages)))
         refined = refine(single, self.plan.silver).withColumns(lake_partitions())
         if silver is not None:
             refined = as_stored(refined, read_table(self.spark, self.lake, "silver").schema)
@@ -257,45 +245,10 @@ class Pipeline:
         names = [name for name in ("silver", "quarantine") if self.lake.find(name) is not None]
         found = [
             read_table(self.spark, self.lake, name)
-            .where(_in_hours(hours))
+            .where(in_hours(hours))
             .select("recorder", "offset", "topic", "source", "sequence", "ntp64", "clock")
             for name in names
         ]
         if not found:
             return None
         return found[0] if len(found) == 1 else found[0].unionByName(found[1])
-
-
-def _summary(messages: DataFrame) -> _Batch:
-    """Count a batch, by a few narrow columns."""
-    row = F.col("offset") - F.row_number().over(Window.partitionBy("recorder").orderBy("offset"))
-    found = (
-        messages.groupBy("recorder")
-        .agg(
-            F.count("*").alias("rows"),
-            F.min("offset").alias("low"),
-            F.max("offset").alias("high"),
-        )
-        .collect()
-    )
-    ranges = {one.recorder: [[one.low, one.high]] for one in found}
-    if any(one.rows != one.high - one.low + 1 for one in found):
-        # With gaps (files that were merged, or retention): where each run begins and ends.
-        runs = messages.select("recorder", "offset", row.alias("run")).groupBy("recorder", "run")
-        ends = runs.agg(F.min("offset").alias("low"), F.max("offset").alias("high")).collect()
-        ranges = {one.recorder: [] for one in found}
-        for one in ends:
-            ranges[one.recorder].append([one.low, one.high])
-    return _Batch(sum(one.rows for one in found), RecordedNumbers(ranges))
-
-
-def _hours(messages: DataFrame) -> tuple[int, ...]:
-    """The hours since 1970 in which messages were sent, in order."""
-    moment = F.coalesce("timestamp", "received")
-    found = messages.select(F.floor(F.unix_seconds(moment) / _HOUR_S).alias("hour")).distinct()
-    return tuple(sorted(row.hour for row in found.collect()))
-
-
-def _in_hours(hours: tuple[int, ...]) -> str:
-    """A condition on `time`, by which Delta leaves files out."""
-    return time_condition(hours, 1, _HOUR_S)
