@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _LONGEST = 3  # doublings of the time to wait for an acknowledgement
 _MOST_TRIES = 8  # times as many over a weak link as over a good one
-_LASTING = 20  # periods for which a hop is tried where there is no way around it
+_LASTING = 40  # periods for which a hop is tried where there is no way around it
 _HANDLED = 4 * REMEMBERED
 _WAVE = 6  # periods after which what comes again is about another ring
 
