@@ -16,6 +16,7 @@ import numpy as np
 import zonal
 from now_world import tell
 from zonal.geo import Circle, Point, cell_ids_of, destination
+from zonal.runtime import collect_seldom
 from zonal.session import ntp64_of
 from zonal.store import Store, StoredThing, open_table
 
@@ -95,6 +96,7 @@ def measure_table(folder: str, things: int) -> dict[str, Any]:
 
 
 def _run_store(endpoint: str, folder: str, pipe: Connection) -> None:
+    collect_seldom()  # as `zonal store`
     with (
         zonal.open(zonal.config("client", connect=[endpoint])) as session,
         Store(session, "city/**", data=folder) as store,

@@ -32,7 +32,7 @@ async def mosquitto(folder: Path, port: int = 0) -> AsyncIterator[int]:
     command = [MOSQUITTO, "-c", str(file)]
     with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:  # noqa: ASYNC220
         try:
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(30):
                 while True:
                     with contextlib.suppress(OSError):
                         (await Wire.open(port)).writer.close()

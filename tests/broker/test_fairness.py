@@ -22,7 +22,18 @@ from zonal.broker.credentials import Credentials, read_passwords
 from zonal.broker.link import ClientLink, Hold
 from zonal.broker.logins import NICENESS
 from zonal.broker.settings import MIB, Rates
-from zonal.broker.throttle import OF_ADDRESS, RECOVERY, Throttle, neighbourhood
+from zonal.broker.throttle import (
+    BROKEN,
+    LONGEST_PAUSE,
+    MENDED,
+    OF_ADDRESS,
+    PAUSE,
+    RECOVERY,
+    BrokenConnections,
+    Throttle,
+    neighbourhood,
+)
+from zonal.broker.turns import Turns
 
 PATIENCE = 6.0
 """Seconds: a bound against collapse; without turns these messages are many seconds late."""
@@ -214,10 +225,10 @@ async def guarded(tmp_path: Path) -> AsyncIterator[tuple[Server, int]]:
 
 async def login(port: int, name: str, password: bytes) -> int:
     wire = await Wire.open(port)
-    wire.writer.write(mqtt5.ConnectPacket(name, username=name, password=password).write())
-    packet = await wire.packet()
+    with contextlib.closing(wire.writer):
+        wire.writer.write(mqtt5.ConnectPacket(name, username=name, password=password).write())
+        packet = await wire.packet()
     assert isinstance(packet, mqtt5.ConnAckPacket)
-    wire.writer.close()
     return int(packet.reason_code)
 
 
@@ -269,6 +280,65 @@ def test_a_name_is_guarded_against_many_addresses() -> None:
         throttle.count(f"10.0.0.{number}", "alice", 0.0)
     assert not throttle.allows("10.1.1.1", "alice", 0.0)
     assert throttle.allows("10.1.1.1", "bob", 0.0)
+
+
+# Connections that are broken again and again
+
+
+async def broken_connection(port: int) -> None:
+    wire = await Wire.connected(port, "broken")
+    with contextlib.closing(wire.writer):
+        wire.writer.write(b"\x0f\0")
+        await wire.ended()
+
+
+async def test_who_breaks_connections_again_and_again_waits_before_the_next_one_is_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Turns, "expects_others", lambda *_: True)
+    async with serving() as (server, port):
+        there = await Wire.connected(port, "there", "fine")
+        while not server.broker.broken.pause("127.0.0.1", server.clock()):
+            await broken_connection(port)
+        assert server.broker.counters.violations > BROKEN
+        for _ in range(10):
+            server.broker.broken.count("127.0.0.1", server.clock())
+        began, pause = time.monotonic(), server.broker.broken.pause("127.0.0.1", server.clock())
+        wire = await Wire.open(port)
+        wire.writer.write(mqtt5.ConnectPacket("new", clean_start=True).write())
+        there.writer.write(mqtt5.PublishPacket("fine", b"at once").write())
+        assert isinstance(await there.packet(), mqtt5.PublishPacket)
+        assert isinstance(await wire.packet(), mqtt5.ConnAckPacket)
+        assert time.monotonic() - began >= pause / 2
+        wire.writer.close()
+        there.writer.close()
+
+
+async def test_nobody_waits_for_broken_connections_while_nobody_else_is_heard() -> None:
+    async with serving() as (server, port):
+        await broken_connection(port)  # heard just now, but gone
+        await until(lambda: not server.links)
+        for _ in range(BROKEN + 10):
+            server.broker.broken.count("127.0.0.1", server.clock())
+        wire = await Wire.open(port)
+        await until(lambda: len(server.links) == 1)
+        assert [link._holds for link in server.links] == [Hold.NOTHING]
+        wire.writer.close()
+
+
+def test_pauses_grow_with_broken_connections_and_fade() -> None:
+    broken = BrokenConnections()
+    for number in range(BROKEN):
+        assert broken.pause("10.0.0.1", 0.0) == 0.0, number
+        broken.count("10.0.0.1", 0.0)
+    assert broken.pause("10.0.0.1", 0.0) == 0.0
+    broken.count("10.0.0.1", 0.0)
+    assert broken.pause("10.0.0.1", 0.0) == pytest.approx(PAUSE)
+    assert broken.pause("10.0.0.2", 0.0) == 0.0
+    assert broken.pause("10.0.0.1", MENDED) == 0.0
+    for _ in range(1000):
+        broken.count("10.0.0.1", 1.0)
+    assert broken.pause("10.0.0.1", 1.0) == LONGEST_PAUSE
 
 
 @pytest.mark.parametrize(

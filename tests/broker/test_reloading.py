@@ -41,7 +41,7 @@ def remove(passwords: Path, user: str) -> None:
 
 async def until(ask: Callable[[], Awaitable[int]], right: Callable[[int], bool]) -> None:
     """Ask until the answer is right."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while not right(await ask()):  # noqa: ASYNC110 - what is asked tells of no event
             await asyncio.sleep(0.01)
 

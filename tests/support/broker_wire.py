@@ -45,7 +45,7 @@ class Wire:
         return wire
 
     async def packet(self) -> mqtt5.Packet:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             head = await self.reader.readexactly(2)
             size, shift = head[1] & 0x7F, 7
             while head[-1] >= 0x80:
@@ -57,7 +57,7 @@ class Wire:
         return packet
 
     async def ended(self) -> bytes:
-        async with asyncio.timeout(15):
+        async with asyncio.timeout(30):
             return await self.reader.read(-1)
 
 

@@ -96,6 +96,7 @@ class Broker(BrokerState):
             wait = self._work(connection, now, spent)
         except MqttError as error:
             self.counters.violations += 1
+            self.broken.count(connection.peer.address, now)
             self.drop(connection, error.reason_code, str(error), now)
             return None
         if before is not None:

@@ -47,7 +47,7 @@ class Hold(Flag):
     STUFFED = auto()
     """It does not read the answers it gets."""
     RESTING = auto()
-    """It was faster than it may be."""
+    """It was faster than it may be, or its address broke the protocol too often."""
 
 
 class ClientLink(asyncio.Protocol):
@@ -90,11 +90,15 @@ class ClientLink(asyncio.Protocol):
         self.connection = self._broker.open(peer, self._clock(), self._entrance)
         self.connection.rim = self
         self._links.add(self)
+        pause = self._broker.broken.pause(peer.address, self._clock())
+        if pause > 0 and self._turns.expects_others(self):
+            self._rest_for(pause)
 
     def connection_lost(self, _: Exception | None) -> None:
         """The client is gone."""
         self._rest = b""
         self._links.discard(self)
+        self._turns.forget(self)
         self._broker.lost(self.connection, self._clock())
         self._turns.schedule()
 
@@ -170,13 +174,16 @@ class ClientLink(asyncio.Protocol):
             # The bytes were neither messages that somebody gets nor acknowledgements.
             rest = max(rest, self._rest_after(began))
         if rest > 0:
-            self.hold(Hold.RESTING)
-            asyncio.get_running_loop().call_later(rest, self.release, Hold.RESTING)
+            self._rest_for(rest)
             return False
         if wait is None:
             return False
         self.hold(Hold.TURN)
         return True
+
+    def _rest_for(self, seconds: float) -> None:
+        self.hold(Hold.RESTING)
+        asyncio.get_running_loop().call_later(seconds, self.release, Hold.RESTING)
 
     def _rest_after(self, began: float) -> float:
         """How long the client rests after work that served nobody else; 0 while it is little."""

@@ -21,7 +21,7 @@ from zonal.broker.reason_codes import Refused
 from zonal.broker.retained import Retained
 from zonal.broker.session import ClientSession
 from zonal.broker.settings import NEVER, Settings
-from zonal.broker.throttle import Throttle
+from zonal.broker.throttle import BrokenConnections, Throttle
 from zonal.broker.timers import Timers
 from zonal.trust import Movements, token_from_text
 
@@ -77,6 +77,7 @@ class BrokerState:
         self.judge_movements()
         self.timers = Timers()
         self.throttle = Throttle()
+        self.broken = BrokenConnections()
         self.diary = Diary()
         self.outbox: list[Connection] = []
         """Connections that have bytes to write, or must close."""

@@ -1,37 +1,84 @@
-"""Wrong passwords, counted: addresses and users with too many have to wait."""
+"""Wrong passwords and broken connections, counted: whoever has too many has to wait."""
 
 from __future__ import annotations
 
 import ipaddress
 from collections import OrderedDict
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
 
 OF_ADDRESS, OF_USER = 10, 50
 """Wrong passwords that an address and a user name have in hand."""
 RECOVERY = 2.0
 """Seconds until one more is."""
+BROKEN, MENDED = 10, 0.5
+"""Connections that an address may break the protocol on, and seconds until there is one more."""
+PAUSE, LONGEST_PAUSE = 0.02, 0.5
+"""Seconds that its next ones wait for each one beyond these, and at most."""
 REMEMBERED = 50_000
-"""Addresses and user names whose wrong passwords are remembered."""
+"""Addresses and user names of which something is remembered."""
+
+
+class Fading:
+    """Counts that fade by one each `recovery` seconds; time passes when it is told."""
+
+    def __init__(self, recovery: float) -> None:
+        self._recovery = recovery
+        self._counts: OrderedDict[Hashable, tuple[float, float]] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._counts)
+
+    def of(self, key: Hashable, now: float) -> float:
+        """What is left of a count now."""
+        count, at = self._counts.get(key, (0.0, now))
+        return max(0.0, count - max(0.0, now - at) / self._recovery)
+
+    def add(self, key: Hashable, now: float) -> None:
+        """One more."""
+        self._counts[key] = (self.of(key, now) + 1, now)
+        self._counts.move_to_end(key)  # what was seen last is remembered longest
+        while len(self._counts) > REMEMBERED:
+            self._counts.popitem(last=False)
+
+
+class BrokenConnections:
+    """Connections on which an address broke the protocol: its next ones wait before they are read.
+
+    Connections that are there do not wait, and the first ones of an address do not either.
+    """
+
+    def __init__(self) -> None:
+        self._broken = Fading(MENDED)
+
+    def count(self, address: str, now: float) -> None:
+        """One more was closed."""
+        self._broken.add(neighbourhood(address), now)
+
+    def pause(self, address: str, now: float) -> float:
+        """Seconds that a new connection waits."""
+        if not self._broken:
+            return 0.0
+        broken = self._broken.of(neighbourhood(address), now)
+        return min(LONGEST_PAUSE, PAUSE * max(0.0, broken - BROKEN))
 
 
 class Throttle:
     """Counts wrong passwords by address and user name; time passes when it is told."""
 
     def __init__(self) -> None:
-        self._wrong: OrderedDict[tuple[str, str], tuple[float, float]] = OrderedDict()
+        self._wrong = Fading(RECOVERY)
 
     def wrong(self, key: tuple[str, str], now: float) -> float:
         """How many wrong passwords count against an address or a name now."""
-        count, at = self._wrong.get(key, (0.0, now))
-        return max(0.0, count - max(0.0, now - at) / RECOVERY)
+        return self._wrong.of(key, now)
 
     def count(self, address: str, name: str, now: float) -> None:
         """A wrong password came."""
         for key in (("address", address), ("name", name)):
-            count = self.wrong(key, now) + 1
-            self._wrong[key] = (count, now)
-            self._wrong.move_to_end(key)  # what was seen last is remembered longest
-        while len(self._wrong) > REMEMBERED:
-            self._wrong.popitem(last=False)
+            self._wrong.add(key, now)
 
     def allows(self, address: str, name: str, now: float) -> bool:
         """Whether another try is looked at."""

@@ -62,6 +62,11 @@ class Turns:
         until = self._others_until if worker is self._heard else self._heard_until
         return perf_counter() < until
 
+    def forget(self, worker: Worker) -> None:
+        """Somebody is gone, and not expected again."""
+        if worker is self._heard:
+            self._heard, self._heard_until = None, self._others_until
+
     def spent(self) -> bool:
         """Whether the turn is over."""
         return perf_counter() >= self._end

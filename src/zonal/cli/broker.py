@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import gc
 import json
 import signal
 from pathlib import Path
@@ -16,6 +15,7 @@ from zonal.cli.connection import Insecure, JsonLines, Metrics, MetricsToken, met
 from zonal.cli.notation import given
 from zonal.cli.shared import shared
 from zonal.errors import CommandError
+from zonal.runtime import collect_seldom
 from zonal.session import check_mode
 
 if TYPE_CHECKING:
@@ -179,19 +179,9 @@ def broker(
             strict=strict,
         ),
     )
-    _collect_seldom()
+    collect_seldom()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(_serve(options, json_lines=json_lines))
-
-
-def _collect_seldom() -> None:
-    """Has the garbage collector look less often, and never at what is there from the start.
-
-    Hardly anything here is garbage that needs it, and to look at all sessions takes long; a look
-    at what is new stays below a turn of a client.
-    """
-    gc.freeze()
-    gc.set_threshold(2_000, 100, 100)
 
 
 def _port(number: int) -> int | None:

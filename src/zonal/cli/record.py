@@ -23,7 +23,7 @@ from zonal.cli.connection import (
 from zonal.cli.notation import given, parse_area
 from zonal.cli.output import console, report_until
 from zonal.cli.stopping import stop_event
-from zonal.runtime import counted
+from zonal.runtime import collect_seldom, counted
 
 if TYPE_CHECKING:
     from zonal.pipeline import Recorder
@@ -66,6 +66,7 @@ def record(
     )
     stop = stop_event()
     overflow = Overflow.DROP_NEWEST if drop else Overflow.BLOCK
+    collect_seldom()
     plan = RecorderPlan(flush_s=flush, name=name, retention=retention, overflow=overflow)
     with connected(connect, mode) as session:  # noqa: SIM117 - the session closes last
         with Recorder(session, log, topics or ["**"], area=wanted, plan=plan) as recorder:

@@ -22,7 +22,7 @@ from zonal.cli.connection import (
 from zonal.cli.notation import given, parse_area
 from zonal.cli.output import console, report_until
 from zonal.cli.stopping import stop_event
-from zonal.runtime import counted
+from zonal.runtime import collect_seldom, counted
 
 
 def store(
@@ -51,6 +51,7 @@ def store(
 
     progress, stop = console(stderr=True), stop_event()
     wanted = given(area, parse_area)
+    collect_seldom()
     with connected(connect, mode) as session:  # noqa: SIM117 - the session closes last
         with Store(session, topics or ["**"], area=wanted, data=data, by=by, ttl_s=ttl) as newest:
             progress.print(f"keeping {len(newest):,} things in {data}")

@@ -9,6 +9,7 @@ from zonal.geo.cell import MAX_LEVEL, Cell, cell_id_of, cell_of, level_for_size,
 from zonal.geo.cell_array import cell_ids_of
 from zonal.geo.circle import Circle
 from zonal.geo.cover import DEFAULT_MAX_CELLS, cell_intersects, cover
+from zonal.geo.curve import middle_of
 from zonal.geo.formats import (
     area_from_bytes,
     area_from_dict,
@@ -77,6 +78,7 @@ __all__ = [
     "figures_intersect",
     "is_within",
     "level_for_size",
+    "middle_of",
     "outline",
     "overlap_too_much",
     "planar_of",

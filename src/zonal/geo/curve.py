@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from math import atan2, degrees, hypot
+from math import atan2, degrees, sqrt
 
 LEVELS_A_STEP = 4
 """The curve is walked so many levels at a time."""
@@ -47,15 +47,19 @@ def middle_of(face: int, position: int, level: int) -> tuple[float, float]:
         i, j = i << bits // 2 | across, j << bits // 2 | up
     size = 1 << level
     u, v = _projected((i + 0.5) / size), _projected((j + 0.5) / size)
-    x, y, z = (
-        (1.0, u, v),
-        (-u, 1.0, v),
-        (-u, -v, 1.0),
-        (-1.0, -v, -u),
-        (v, -1.0, -u),
-        (v, u, -1.0),
-    )[face]
-    return degrees(atan2(z, hypot(x, y))), degrees(atan2(y, x))
+    if face == 0:
+        x, y, z = 1.0, u, v
+    elif face == 1:
+        x, y, z = -u, 1.0, v
+    elif face == 2:
+        x, y, z = -u, -v, 1.0
+    elif face == 3:
+        x, y, z = -1.0, -v, -u
+    elif face == 4:
+        x, y, z = v, -1.0, -u
+    else:
+        x, y, z = v, u, -1.0
+    return degrees(atan2(z, sqrt(x * x + y * y))), degrees(atan2(y, x))
 
 
 def _projected(s: float) -> float:

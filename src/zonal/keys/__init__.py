@@ -15,8 +15,8 @@ from zonal.keys.announcement import (
 )
 from zonal.keys.bloom import BloomDomain, BloomEncoding, filters_match
 from zonal.keys.compact_point import (
+    NO_POINT,
     POINT_SIZES,
-    PointForm,
     checked_cell,
     pack_point,
     unpack_point,
@@ -66,6 +66,7 @@ __all__ = [
     "FENCE_CELLS",
     "LONGEST_TOPIC",
     "MAX_TOPIC_CHUNKS",
+    "NO_POINT",
     "POINT_SIZES",
     "AnnouncedArea",
     "BloomDomain",
@@ -74,7 +75,6 @@ __all__ = [
     "KeyParts",
     "LocationKey",
     "Place",
-    "PointForm",
     "Role",
     "RoleExpression",
     "announced_expression",

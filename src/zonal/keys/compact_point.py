@@ -16,7 +16,6 @@ from __future__ import annotations
 import base64
 import math
 import struct
-from enum import IntEnum
 from functools import lru_cache
 
 from zonal.errors import LocationKeyError
@@ -37,50 +36,37 @@ _FARTHEST = 5_000
 """How far a point is from the middle of its key's cell at most, in 1e-7 degrees: 55 m."""
 
 
-class PointForm(IntEnum):
-    """How the point is written: two bits of the attachment's first byte."""
-
-    NONE = 0
-    NEAR = 1
-    E7 = 2
-    DOUBLES = 3
-
-
-_ORIGIN_BYTES = 8
-
-POINT_SIZES = {
-    PointForm.NONE: 0,
-    PointForm.NEAR: _NEAR_BYTES,
-    PointForm.E7: _E7.size,
-    PointForm.DOUBLES: _DOUBLES.size,
-}
+NO_POINT, NEAR_POINT, E7_POINT, EXACT_POINT = range(4)
+"""How a point is written: two bits of the attachment's first byte."""
+POINT_SIZES = (0, _NEAR_BYTES, _E7.size, _DOUBLES.size)
 """Bytes of each form."""
 
-_FORMS = {size: form for form, size in POINT_SIZES.items() if size}
+_ORIGIN_BYTES = 8
+_FORMS = {size: form for form, size in enumerate(POINT_SIZES) if size}
 
 
-def pack_point(point: Point, expression: str) -> tuple[PointForm, bytes]:
+def pack_point(point: Point, expression: str) -> tuple[int, bytes]:
     """The shortest lossless form; `expression` is the key's location part (`@s2/2/03/30/…`)."""
     lat, lon = round(point.lat * 1e7), round(point.lon * 1e7)
     if lat / 1e7 != point.lat or lon / 1e7 != point.lon:
-        return PointForm.DOUBLES, _DOUBLES.pack(point.lat, point.lon)
+        return EXACT_POINT, _DOUBLES.pack(point.lat, point.lon)
     middle = _middle(expression)
     if middle and abs(lat - middle[0]) < _REACH and abs(lon - middle[1]) < _REACH:
         low = lat % _RANGE << _LOW_BITS | lon % _RANGE
-        return PointForm.NEAR, low.to_bytes(_NEAR_BYTES, "little")
-    return PointForm.E7, _E7.pack(lat, lon)
+        return NEAR_POINT, low.to_bytes(_NEAR_BYTES, "little")
+    return E7_POINT, _E7.pack(lat, lon)
 
 
-def unpack_point(form: PointForm, data: bytes, expression: str) -> Point:
+def unpack_point(form: int, data: bytes, expression: str) -> Point:
     """The point that `pack_point` wrote for a key with the same location part.
 
     A `LocationKeyError` for one that is not where the key says: routers decide by the key who may
     publish where, and to whom it goes.
     """
     middle = _middle(expression)
-    if form is PointForm.DOUBLES:
+    if form == EXACT_POINT:
         return _near(Point(*_DOUBLES.unpack(data)), middle)
-    if form is PointForm.E7:
+    if form == E7_POINT:
         lat, lon = _E7.unpack(data)
         return _near(Point(lat / 1e7, lon / 1e7), middle)
     if middle is None or len(data) != _NEAR_BYTES:

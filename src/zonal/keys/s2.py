@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 
 from zonal.errors import LocationKeyError
-from zonal.geo import MAX_LEVEL, Area, Cell, Everywhere, Point, cell_id_of, cover
+from zonal.geo import MAX_LEVEL, Area, Cell, Everywhere, Point, cell_id_of, cover, middle_of
 from zonal.keys.encoding import (
     DEFAULT_MAX_EXPRESSIONS,
     Encoding,
@@ -20,12 +20,13 @@ from zonal.keys.encoding import (
     RoleExpression,
 )
 
-_PAIRS = {f"{number:x}": f"/{number >> 2}{number & 3}" for number in range(16)}
-_LONGEST_PATH = MAX_LEVEL // 2
-_PATH = re.compile(rf"[0-5](?:/[0-3]{{2}}){{0,{_LONGEST_PATH - 1}}}(?:/[0-3](?:[0-3]|\$\*))?")
-
 KEY_LEVEL = 20
 """The finest level in keys: cells of 7 to 11 m. The exact place travels with the message."""
+
+_PAIRS = {f"{number:x}": f"/{number >> 2}{number & 3}" for number in range(16)}
+_LONGEST_PATH = MAX_LEVEL // 2
+_FINEST_PATH = re.compile(rf"[0-5](?:/[0-3]{{2}}){{{KEY_LEVEL // 2}}}")
+_PATH = re.compile(rf"[0-5](?:/[0-3]{{2}}){{0,{_LONGEST_PATH - 1}}}(?:/[0-3](?:[0-3]|\$\*))?")
 
 
 def path_of_cell(cell: Cell) -> str:
@@ -90,9 +91,11 @@ class S2Encoding(Encoding):
 
     def middle(self, expression: str) -> Point | None:
         """The centre of a cell of the finest level."""
-        path = expression.removeprefix("@s2/")
-        is_finest = path.count("/") == KEY_LEVEL // 2 and not path.endswith("*")
-        return cell_of_path(path).center if is_finest else None
+        path = expression[len("@s2/") :]
+        if _FINEST_PATH.fullmatch(path) is None:
+            return None
+        # As the centre of its `Cell`, which need not be made: this is asked for every message.
+        return Point(*middle_of(int(path[0]), int(path[2:].replace("/", ""), 4), KEY_LEVEL))
 
     def match(self, a: RoleExpression, b: RoleExpression) -> bool:
         """One path is the beginning of the other (and the shorter one ends in `**`)."""

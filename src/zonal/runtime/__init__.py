@@ -11,6 +11,7 @@ from zonal.runtime.callbacks import Callback, CallbackThreads
 from zonal.runtime.child_process import ChildProcess
 from zonal.runtime.closing import close_all, patience
 from zonal.runtime.foreign_thread import keep_state
+from zonal.runtime.garbage import collect_seldom
 from zonal.runtime.incoming import Incoming
 from zonal.runtime.logs import (
     LOG_FORMATS,
@@ -57,6 +58,7 @@ __all__ = [
     "SparingLog",
     "check_port",
     "close_all",
+    "collect_seldom",
     "configure_logging",
     "counted",
     "figures",

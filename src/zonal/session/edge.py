@@ -36,6 +36,7 @@ _MANY, _BUSY = 64, 8
 """So many samples at a time, so often in a row, are worth a lane of their own."""
 
 _Entry: TypeAlias = tuple[Point, tuple[Listener, ...]]
+_Name: TypeAlias = str | tuple[str, bytes]
 
 
 class Edge:
@@ -70,7 +71,7 @@ class Edge:
         self._tokens: dict[str, zenoh.LivelinessToken] = {}
         # Places by key, or by key and what the attachment adds, with those who want messages from
         # there; only valid while no listener comes, goes or moves.
-        self._known: dict[str | tuple[str, bytes], _Entry] = {}
+        self._known: dict[_Name, _Entry] = {}
         self._reading = Reading()
         self._busy = 0
         self.received = 0
@@ -248,31 +249,40 @@ class Edge:
                     wanted[listener] = samples
                 return
         for raw, key in zip(batch, map(str, keys), strict=True):
-            entry = self._known.get(key) or self._known_with_attachment(raw, key)
+            name, entry = self._look_up(raw, key)
             if entry is None:
-                self._sort(raw, wanted, unique=False)
+                self._sort(raw, name, wanted, unique=False)
             else:
                 _gather(Sample(raw, entry[0]), entry[1], wanted)
 
-    def _known_with_attachment(self, raw: zenoh.Sample, key: str) -> _Entry | None:
-        attachment = raw.attachment
-        if attachment is None:
-            return None
-        data = attachment.to_bytes()
-        size = POINT_BYTES.get(data[0]) if data else None
-        return None if size is None else self._known.get((key, data[-size:]))
-
     def _sort_once(self, raw: zenoh.Sample, wanted: dict[Listener, list[Sample]]) -> None:
         """One that may have come before; of a known place there is not much to read."""
-        key = str(raw.key_expr)
-        entry = self._known.get(key) or self._known_with_attachment(raw, key)
+        name, entry = self._look_up(raw, str(raw.key_expr))
         if entry is None or raw.timestamp is None:
-            self._sort(raw, wanted, unique=True)
+            self._sort(raw, name, wanted, unique=True)
         elif not self._reading.is_copy(raw):
             _gather(Sample(raw, entry[0]), entry[1], wanted)
 
+    def _look_up(self, raw: zenoh.Sample, key: str) -> tuple[_Name | None, _Entry | None]:
+        """By what a place is known, and what is known; None where a message says more."""
+        entry = self._known.get(key)
+        if entry is not None or is_exact(key):
+            return key, entry
+        attachment = raw.attachment
+        data = b"" if attachment is None else attachment.to_bytes()
+        size = POINT_BYTES.get(data[0]) if data else None
+        if size is None:
+            return None, None
+        name = (key, data[-size:])
+        return name, self._known.get(name)
+
     def _sort(
-        self, raw: zenoh.Sample, wanted: dict[Listener, list[Sample]], *, unique: bool
+        self,
+        raw: zenoh.Sample,
+        name: _Name | None,
+        wanted: dict[Listener, list[Sample]],
+        *,
+        unique: bool,
     ) -> None:
         sample = self._reading.read(raw, unique=unique)
         if sample is None:
@@ -280,21 +290,15 @@ class Edge:
         context, place = sample.context, sample.place
         listeners = tuple(self._listeners.of(context))
         _gather(sample, listeners, wanted)
-        if isinstance(place, Point) and context is not None and context.is_plain:
-            self._remember(raw, place, listeners)
-
-    def _remember(self, raw: zenoh.Sample, place: Point, listeners: tuple[Listener, ...]) -> None:
-        if len(self._known) >= _KNOWN_PLACES:
-            self._known.clear()
-        key = str(raw.key_expr)
-        if is_exact(key):
-            self._known[key] = (place, listeners)
-            return
-        assert raw.attachment is not None
-        data = raw.attachment.to_bytes()
-        size = POINT_BYTES.get(data[0])
-        if size is not None:
-            self._known[key, data[-size:]] = (place, listeners)
+        if (
+            name is not None
+            and isinstance(place, Point)
+            and context is not None
+            and context.is_plain
+        ):
+            if len(self._known) >= _KNOWN_PLACES:
+                self._known.clear()
+            self._known[name] = (place, listeners)
 
 
 def _gather(

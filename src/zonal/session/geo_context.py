@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from zonal.errors import AttachmentError, GeometryError
 from zonal.geo import Area, Cell, Point, area_from_bytes
-from zonal.keys import POINT_SIZES, PointForm, checked_cell, pack_point, unpack_point
+from zonal.keys import NO_POINT, POINT_SIZES, checked_cell, pack_point, unpack_point
 
 if TYPE_CHECKING:
     from zonal.keys import Place
@@ -40,9 +40,10 @@ _CELL_ID = struct.Struct("<Q")
 _LENGTH = struct.Struct("<I")
 _ORIGIN_BYTES, _CHECK_BYTES = 8, 2
 POINT_BYTES = {
-    VERSION << _VERSION_SHIFT | source | form: POINT_SIZES[form]
+    VERSION << _VERSION_SHIFT | source | form: size
     for source in (0, _BY_STAMP, _BY_NUMBER)
-    for form in (PointForm.NEAR, PointForm.E7, PointForm.DOUBLES)
+    for form, size in enumerate(POINT_SIZES)
+    if form != NO_POINT
 }
 """First bytes of attachments that end with a point, and how many bytes that point has."""
 
@@ -164,10 +165,18 @@ def _read(data: bytes, expression: str, stamp_origin: int | None) -> GeoContext:
         version = first >> _VERSION_SHIFT
         raise AttachmentError(f"version {version} of an attachment, known is {VERSION}")
     origin, sequence, offset = _read_source(data, first, stamp_origin)
-    flags = 0
-    if first & _MORE:
-        flags, offset = data[offset], offset + 1
-    place, offset = _read_place(data, PointForm(first & _FORM), flags, offset, expression)
+    place: Place | None
+    if not first & _MORE:
+        place, offset = _read_point(data, first & _FORM, offset, expression)
+        if offset != len(data):
+            raise AttachmentError(f"{len(data) - offset} bytes too many in an attachment")
+        return GeoContext(origin, sequence, place)
+    flags, offset = data[offset], offset + 1
+    if flags & _CELL:
+        cell = Cell(*_CELL_ID.unpack_from(data, offset))
+        place, offset = checked_cell(cell, expression), offset + _CELL_ID.size
+    else:
+        place, offset = _read_point(data, first & _FORM, offset, expression)
     fence, offset = _read_shape(data, flags & _FENCE, offset)
     area, offset = _read_shape(data, flags & _AREA, offset)
     user = data[offset:] if flags & _USER else None
@@ -218,13 +227,8 @@ def _check(origin: int) -> int:
     return origin % 65_521
 
 
-def _read_place(
-    data: bytes, form: PointForm, flags: int, offset: int, expression: str
-) -> tuple[Place | None, int]:
-    if flags & _CELL:
-        cell = Cell(*_CELL_ID.unpack_from(data, offset))
-        return checked_cell(cell, expression), offset + _CELL_ID.size
-    if form is PointForm.NONE:
+def _read_point(data: bytes, form: int, offset: int, expression: str) -> tuple[Point | None, int]:
+    if form == NO_POINT:
         return None, offset
     end = offset + POINT_SIZES[form]
     return unpack_point(form, data[offset:end], expression), end

@@ -47,10 +47,16 @@ class Unit(StrEnum):
 
 
 class Draw:
-    """Rounds as one draw picks them; equally long series are drawn alike, so pairs stay pairs."""
+    """Rounds as one draw picks them; equally long series are drawn alike, so pairs stay pairs.
 
-    def __init__(self, chances: NDArray[np.float64] | None = None) -> None:
-        self._chances = chances
+    Args:
+        draws: those it is one of; None: it picks every round once.
+        number: which one.
+    """
+
+    def __init__(self, draws: Draws | None = None, number: int = 0) -> None:
+        self._draws = draws
+        self._number = number
         self.rounds = _MOST_ROUNDS
         """The fewest rounds of any series that was asked for."""
 
@@ -58,11 +64,33 @@ class Draw:
         """The mean of the rounds' values; a `LookupError` where there is none."""
         if not len(values):
             raise LookupError("nothing was measured")
+        if self._draws is not None:
+            return float(self._draws.means(tuple(values[:_MOST_ROUNDS]))[self._number])
         series = np.asarray(values, dtype=np.float64)[:_MOST_ROUNDS]
         self.rounds = min(self.rounds, len(series))
-        if self._chances is not None:
-            series = series[(self._chances[: len(series)] * len(series)).astype(np.int64)]
         return float(series.mean())
+
+
+class Draws:
+    """Many draws of rounds: a series that all of them ask for is drawn for all at once."""
+
+    def __init__(self) -> None:
+        self._chances = np.random.default_rng(_SEED).random((_DRAWS, _MOST_ROUNDS))
+        self._means: dict[tuple[float, ...], NDArray[np.float64]] = {}
+
+    def __iter__(self) -> Iterator[Draw]:
+        self._means.clear()  # of another claim
+        return (Draw(self, number) for number in range(_DRAWS))
+
+    def means(self, values: tuple[float, ...]) -> NDArray[np.float64]:
+        """The mean of a series by each draw."""
+        known = self._means.get(values)
+        if known is None:
+            count = len(values)
+            picked = (self._chances[:, :count] * count).astype(np.int64)
+            series = np.asarray(values, dtype=np.float64)
+            known = self._means[values] = series[picked].mean(axis=1)
+        return known
 
 
 @dataclass(frozen=True)
@@ -143,12 +171,12 @@ class Verdict:
 
 def judge(claims: Iterable[Claim]) -> Iterator[Verdict]:
     """A verdict on each claim."""
-    chances = np.random.default_rng(_SEED).random((_DRAWS, _MOST_ROUNDS))
+    draws = Draws()
     for claim in claims:
-        yield _judged(claim, chances)
+        yield _judged(claim, draws)
 
 
-def _judged(claim: Claim, chances: NDArray[np.float64]) -> Verdict:
+def _judged(claim: Claim, draws: Draws) -> Verdict:
     whole = Draw()
     try:
         value = claim.figure(whole)
@@ -158,7 +186,7 @@ def _judged(claim: Claim, chances: NDArray[np.float64]) -> Verdict:
         return Verdict(claim, _ruling(claim, value, value), value, value, value, whole.rounds)
     if whole.rounds < LEAST_ROUNDS:
         return Verdict(claim, Ruling.OPEN, value, value, value, whole.rounds)
-    drawn = [claim.figure(Draw(each)) for each in chances]
+    drawn = [claim.figure(draw) for draw in draws]
     low, high = (float(each) for each in np.percentile(drawn, (2.5, 97.5)))
     return Verdict(claim, _ruling(claim, low, high), value, low, high, whole.rounds)
 
