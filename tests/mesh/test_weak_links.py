@@ -75,6 +75,54 @@ def test_a_hop_to_a_neighbour_that_is_gone_is_not_repeated() -> None:
     assert len(relay.stranded.held) == 1
 
 
+def relay_at_a_leaf(near: dict[int, tuple[int, ...]]) -> tuple[Relay, Place]:
+    """A relay that has sent a hop to its parent, and where it stands."""
+    config = MeshConfig(acknowledged=True)
+    relay = Relay(1, config, NodeCounters(), LinkTable(1, config))
+    view = View(0, 0, 0, 0, 1, 10, (), (), ())
+    relay.links.used[6] = Neighbour(6, view, 0, 0.0, quality=0.9)
+    place = Place(1, 6, (), (1,), 10, Reach(near, 10))
+    relay.stranded.settle(place, -1.0)
+    relay.send(PUB, [Forward(1, 2, 4, 6)], 0.0)
+    return relay, place
+
+
+def tries(relay: Relay, place: Place, until: int) -> list[Send]:
+    """What it sends up to this time."""
+    return [
+        effect
+        for step in range(1, until * 100 + 1)
+        for effect in relay.tick(step / 100, place)
+        if isinstance(effect, Send)
+    ]
+
+
+def test_where_there_is_no_way_around_a_hop_is_tried_while_link_and_ring_stand() -> None:
+    relay, place = relay_at_a_leaf({})
+    sent = tries(relay, place, 10)
+    assert len(sent) > 3 * relay.config.ack_tries
+    assert len(set(sent)) == 1  # the same hop, which its receiver knows
+    relay.stranded.settle(place._replace(positions=(3,)), 10.0)
+    assert tries(relay, place, 12) == []
+    assert not relay.pending
+    assert len(relay.stranded.held) == 1
+
+
+def test_where_there_is_a_way_around_it_is_taken_after_the_usual_tries() -> None:
+    relay, place = relay_at_a_leaf({6: (2,), 8: (2,)})
+    sent = tries(relay, place, 3)
+    assert [s.to for s in sent[: relay.config.ack_tries]] == [6, 6, 6, 8]
+
+
+def test_hops_that_wait_leave_room_for_others() -> None:
+    relay, place = relay_at_a_leaf({})
+    for serial in range(relay.config.pending - 1):
+        relay.send(PUB._replace(serial=100 + serial), [Forward(1, 2, 4, 6)], 0.0)
+    assert len(relay.pending) == relay.config.pending
+    tries(relay, place, 4)
+    assert len(relay.pending) == relay.config.pending // 2
+
+
 def test_a_weak_parent_is_kept_where_a_good_one_would_be_left() -> None:
     def parent(quality: float) -> int:
         view = View(0, 1, 0, 100, 1, 4, (), (), ())

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _LONGEST = 3  # doublings of the time to wait for an acknowledgement
 _MOST_TRIES = 8  # times as many over a weak link as over a good one
+_LASTING = 40  # periods for which a hop is tried where there is no way around it
 _HANDLED = 4 * REMEMBERED
 _WAVE = 6  # periods after which what comes again is about another ring
 
@@ -121,8 +122,7 @@ class Relay:
         for hop, entry in list(self.pending.items()):
             if now < entry.due <= limit:
                 continue
-            most = min(entry.most, _MOST_TRIES * self.config.ack_tries)
-            if entry.tries < most and entry.to in self.links.used:
+            if self._may_try(entry, now, place):
                 entry.tries += 1
                 entry.due = now + self.config.ack_timeout * 2 ** min(entry.tries - 1, _LONGEST)
                 self.counters.repeats += 1
@@ -133,14 +133,38 @@ class Relay:
         self.wake_at = min((entry.due for entry in self.pending.values()), default=inf)
         return effects
 
+    def _may_try(self, entry: Pending, now: float, place: Place | None) -> bool:
+        """Whether a hop is tried again; beyond its tries only where there is no way around.
+
+        While link and ring stand, one more try may arrive and is known again by its number; what
+        sets out anew does the whole ring once more. Half of the room is left to those that follow.
+        """
+        if entry.to not in self.links.used:
+            return False
+        if entry.tries < min(entry.most, _MOST_TRIES * self.config.ack_tries):
+            return True
+        lasts = 0 <= now - entry.since < _LASTING * self.config.period
+        has_room = 2 * len(self.pending) <= self.config.pending
+        stands = lasts and has_room and self._stands(entry)
+        return stands and self._way_around(entry, place) is None
+
+    def _stands(self, entry: Pending) -> bool:
+        """Whether the ring is still the one on which the hop was first tried."""
+        return self.stranded.stands_since <= entry.since
+
+    def _way_around(self, entry: Pending, place: Place | None) -> Forward | None:
+        """To the next best neighbour before the goal; None: there is none."""
+        if place is None or entry.position not in place.positions:
+            return None
+        index = place.positions.index(entry.position)
+        hop = place.closest(index, entry.pub.goal, avoid=entry.to)
+        return None if hop is None else Forward(entry.position, hop[1], entry.pub.end, hop[0])
+
     def _around(self, entry: Pending, now: float, place: Place | None) -> list[Effect]:
-        """Give the publication to the next best neighbour before the goal, if there is one."""
-        stands = self.stranded.stands_since <= entry.since  # else the goal is on another ring
-        if stands and place is not None and entry.position in place.positions and entry.pub.ttl > 0:
-            index = place.positions.index(entry.position)
-            hop = place.closest(index, entry.pub.goal, avoid=entry.to)
-            if hop is not None:
-                forward = Forward(entry.position, hop[1], entry.pub.end, hop[0])
+        """Give the publication to another neighbour; where there is none it waits for the ring."""
+        if self._stands(entry) and entry.pub.ttl > 0:
+            forward = self._way_around(entry, place)
+            if forward is not None:
                 return [self._send(entry.pub, forward, now)]
         self.strand(entry.pub, entry.since, now)
         return []

@@ -20,7 +20,8 @@ def _trial(
     quick: Annotated[bool, typer.Option(help="small networks: each part in seconds")] = False,
     parts: Annotated[str, typer.Option(help="comma-separated; else all of them")] = "",
     nodes: Annotated[
-        str, typer.Option(help="numbers of nodes on recorded links, comma-separated")
+        str,
+        typer.Option(help="numbers of nodes, comma-separated; a part takes those that it knows"),
     ] = "",
     most: Annotated[int, typer.Option(help="no network with more nodes; 0: no limit")] = 0,
     trace: Annotated[
@@ -49,7 +50,9 @@ def _trial(
     require_known("parts", names, tuple(PARTS))
     chosen = []
     for part in (PARTS[name] for name in names):
-        sizes = numbers(nodes) if nodes and part.recorded else part.sizes
+        sizes = part.sizes
+        if nodes and sizes != (0,):
+            sizes = tuple(n for n in numbers(nodes) if part.recorded or n in part.sizes)
         sizes = tuple(n for n in sizes if not most or n <= most)
         chosen += [(part.name, n) for n in (sizes[:1] if quick else sizes)]
     plan = PsvrPlan(tuple(chosen), quick, hours, tests, start, seed)

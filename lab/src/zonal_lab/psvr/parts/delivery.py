@@ -45,7 +45,7 @@ def _delivery_tasks(plan: PsvrPlan, data: Recordings, n: int) -> list[Row]:
         1 if quick else 2,
         n=(20,) if quick else (50,),
         s=(5,) if quick else (10,),
-        side=(25, 35) if quick else (50, 60, 70, 80),
+        side=(25, 35) if quick else (70, 120, 180, 240),
         warm=(90,) if quick else (120,),
         publications=(20,) if quick else (60,),
     )

@@ -7,10 +7,13 @@ from statistics import mean, median
 from typing import TYPE_CHECKING
 
 from zonal.mesh import (
+    MeshConfig,
     components,
+    graph_of,
     lay_out,
 )
 from zonal_lab.experiment import Claim, Unit, new_figure, panels, save_figure, table
+from zonal_lab.psvr.channels import RadioChannel, RadioConfig, packet_ratio
 from zonal_lab.psvr.parts.part import (
     GREY,
     SCHEME_NAMES,
@@ -33,6 +36,9 @@ if TYPE_CHECKING:
     from zonal_lab.experiment import Draw
     from zonal_lab.psvr.plan import PsvrPlan, Recordings
 
+_SIDES_M = (70, 120, 180, 240)  # up to 70 m all but everybody hears everybody
+_OCTETS = 60  # of a packet by which links are judged, with what the radio adds
+
 
 def _density_tasks(plan: PsvrPlan, data: Recordings, n: int) -> list[Row]:
     del data, n
@@ -52,14 +58,26 @@ def _density_tasks(plan: PsvrPlan, data: Recordings, n: int) -> list[Row]:
         model=("radio",),
         n=(20 if quick else 50,),
         range=(0.0,),
-        side=(30,) if quick else (40, 55, 70),
-        max_links=(8,) if quick else (8, 16, 48),
+        side=(30,) if quick else _SIDES_M,
+        max_links=(8,) if quick else (8, 48),
     )
-    return [task | {"warm": 90, "s": 1, "draws": 40} for task in (*plane, *radio)]
+    ideal = product(
+        10 * plan.seed + 2000,
+        2 if quick else 40,
+        model=("ideal",),
+        n=(20 if quick else 50,),
+        range=(0.0,),
+        side=(30,) if quick else _SIDES_M,
+        max_links=(0,),
+    )
+    return [task | {"warm": 90, "s": 1, "draws": 40} for task in (*plane, *radio, *ideal)]
 
 
 def density_gain(task: Row) -> Row:
-    """Messages against Shen by communication range, on points in the plane or over the radio."""
+    """Messages against Shen by communication range, on points in the plane or over the radio.
+
+    `ideal` is the radio with every link that is good enough for a shortcut, however many.
+    """
     rng = random.Random(task["seed"])
     empty = {"psvr": 0, "shen": 0, "wide": 0, "degree": 0.0}
     if task["model"] == "radio":
@@ -68,7 +86,10 @@ def density_gain(task: Row) -> Row:
             return task | empty
         graph, layout = found
     else:
-        graph = _connected_points(task["n"], task["range"], rng)
+        if task["model"] == "ideal":
+            graph = _good_links(task["n"], task["side"], task["seed"])
+        else:
+            graph = _connected_points(task["n"], task["range"], rng)
         layout = lay_out(bfs_tree(graph, min(graph)))
     names = sorted(graph)
     sums = {"psvr": 0, "shen": 0, "wide": 0}
@@ -95,7 +116,23 @@ def _connected_points(nodes: int, reach: float, rng: random.Random) -> Graph:
     return graph
 
 
+def _good_links(nodes: int, side: float, seed: int) -> Graph:
+    """All links of a radio network that carry shortcuts, as if nobody else spoke; largest part."""
+    config = RadioConfig(fading=0.0)
+    channel = RadioChannel(random_points(nodes, side, random.Random(seed)), config, seed=seed)
+
+    def ratio(a: int, b: int) -> float:
+        return packet_ratio(channel.power(a, b, 0.0) - config.noise, _OCTETS)
+
+    good = MeshConfig().shortcut_quality
+    pairs = ((a, b) for a in channel.audible for b in channel.audible[a] if a < b)
+    graph = graph_of(((a, b) for a, b in pairs if ratio(a, b) ** 2 >= good), channel.nodes())
+    part = max(components(graph), key=len)
+    return {n: graph[n] for n in sorted(part)}
+
+
 _PLANE = "points in the unit square"
+_IDEAL = "radio, every good link"
 
 
 def _saved(rows: Sequence[Row]) -> list[float]:
@@ -108,11 +145,10 @@ def _by_density(rows: Sequence[Row]) -> dict[str, list[list[Row]]]:
     for (model, most), part in grouped(
         [r for r in rows if r["shen"]], "model", "max_links"
     ).items():
-        key = "side" if model == "radio" else "range"
-        groups = list(grouped(part, key).values())
-        if model == "radio":  # the wider the side, the sparser
+        groups = list(grouped(part, "range" if model == "plane" else "side").values())
+        if model != "plane":  # the wider the side, the sparser
             groups.reverse()
-        name = f"radio, C_N = {most}" if model == "radio" else _PLANE
+        name = {"plane": _PLANE, "ideal": _IDEAL}.get(model, f"radio, C_N = {most}")
         found[name] = groups
     return found
 
@@ -147,7 +183,12 @@ def _density_section(rows: Sequence[Row], picture: Path) -> Iterator[str]:
         axes.set_title(name)
     figure.axes[0].set_ylabel("messages saved against Shen in %")
     save_figure(figure, picture)
-    yield "One subscriber, 40 publications on each network; a row a density, from sparse to dense."
+    yield (
+        "One subscriber, 40 publications on each network; a row a density, from sparse to dense. "
+        "On the radio C_N bounds the links that running nodes keep (48: no bound among 50 nodes); "
+        "*every good link* has an ideal tree and all links that could carry shortcuts if nobody "
+        "else spoke."
+    )
     yield ""
     yield from table(
         ("", "side in m, or range", "networks", "links a node", "PSVR", "Shen", "saved, median"),

@@ -22,7 +22,7 @@ _LIMIT_S = 600.0
 
 def _tasks(plan: PsvrPlan, data: Recordings, n: int) -> list[Row]:
     del data, n
-    sizes, repeat = ((8, 16), 2) if plan.quick else ((10, 20, 50, 100, 200), 5)
+    sizes, repeat = ((8, 16), 2) if plan.quick else ((10, 20, 50, 100, 200, 500), 5)
     return product(13 * plan.seed, repeat, n=sizes)
 
 

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 # A cell's mean on one graph deviates by some 10 %, however many nodes: few graphs tell nothing. The
 # worst cells have 50 and 100 nodes.
-_GRAPHS = {20: 80, 50: 640, 100: 320, 200: 80, 500: 60, 1000: 60}
+_GRAPHS = {20: 80, 50: 640, 100: 320, 200: 40, 500: 30, 1000: 30}
 _SUBSCRIBERS = (1, 2, 5, 10, 20, 50, 100, 200, 500)
 _SCHEMES = {
     "psvr": "shortcuts as in the paper's figure 4",
