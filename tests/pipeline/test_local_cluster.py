@@ -68,7 +68,7 @@ def zone_file(folder: Path) -> Path:
 
 
 @pytest.mark.group("other-spark")
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 def test_a_submitted_job_runs_on_two_executors_and_writes_every_row_once_into_a_bucket(
     bucket: str, tmp_path: Path, messages: Messages
 ) -> None:
@@ -97,7 +97,7 @@ def test_a_submitted_job_runs_on_two_executors_and_writes_every_row_once_into_a_
         start_new_session=True,
     ) as submitted:  # fmt: skip
         try:
-            output, errors = submitted.communicate(timeout=280)
+            output, errors = submitted.communicate(timeout=560)
         except BaseException:
             os.killpg(submitted.pid, signal.SIGKILL)  # Java as well
             raise
