@@ -6,7 +6,8 @@ A message's way, and the modules that it meets:
   `shapes` for places), `log` appends them to a Delta table (`delta`) and knows by
   `recorded_numbers` what it has already.
 - log → silver → gold → alert → network: `jobs`, by what users declare: `payloads`, `zones`,
-  `tracks`. The tables stand in the `lake`, Delta tables too.
+  `tracks`; `window_statistics` are gold's figures. The tables stand in the `lake`, Delta tables
+  too.
 - log and lake → network: `history` answers a `selection` (with `times`), `service` makes a
   queryable of it.
 - lake → other tools: `export` writes files, `query` is SQL on DuckDB.

@@ -2,8 +2,8 @@
 
 `arrivals` (one queue, one reader) hands over what a network library's threads bring; `mailbox`
 holds what waits for user code, `callbacks` runs it, `incoming` is what it iterates over; `recent`
-remembers what was seen. `settings_file`, `logs`, `metrics` and `reloading` are what every service
-has. Nothing here knows a place, a topic or Zenoh.
+remembers what was seen. `settings_file`, `logs`, `metrics`, `reloading` and `garbage` are what
+services have. Nothing here knows a place, a topic or Zenoh.
 """
 
 from zonal.runtime.arrivals import Arrivals, Lanes

@@ -50,7 +50,11 @@ class Zenohd:
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
             env={"RUST_LOG": "error"},
         )  # fmt: skip
-        self.routers()  # listens by now
+        try:
+            self.routers()  # listens by now
+        except BaseException:
+            self.close()
+            raise
 
     @property
     def pid(self) -> int:

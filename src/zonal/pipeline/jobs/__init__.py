@@ -2,7 +2,7 @@
 
 - `spark` starts Spark with its `packages` (Delta) and makes `format("zonal")` known to it:
   `source`, that reads it `live` and publishes by its `sink`, with `options`.
-- bronze → silver: `decoding` of payloads, `silver`, `doubles`.
+- bronze → silver: `batch` says what there is, `decoding` of payloads, `silver`, `doubles`.
 - silver → gold: `gold`, which `views` keep current.
 - gold → network: `alerting`.
 - `stream` is the job that does it all, batch by batch (`interruption` when it is stopped), with
