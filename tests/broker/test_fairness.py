@@ -295,7 +295,7 @@ async def broken_connection(port: int) -> None:
 async def test_who_breaks_connections_again_and_again_waits_before_the_next_one_is_read(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(Turns, "expects_others", lambda *_: True)
+    monkeypatch.setattr(Turns, "hears_somebody", lambda *_: True)
     async with serving() as (server, port):
         there = await Wire.connected(port, "there", "fine")
         await broken_connection(port)

@@ -91,7 +91,7 @@ class ClientLink(asyncio.Protocol):
         self.connection.rim = self
         self._links.add(self)
         pause = self._broker.broken.pause(peer.address, self._clock())
-        if pause > 0 and self._turns.expects_others(self):
+        if pause > 0 and self._turns.hears_somebody():
             self._rest_for(pause)
 
     def connection_lost(self, _: Exception | None) -> None:

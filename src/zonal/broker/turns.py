@@ -54,7 +54,9 @@ class Turns:
         now = perf_counter()
         self._end = now + TURN
         if worker is not self._heard:
-            self._heard, self._others_until = worker, self._heard_until
+            if self._heard is not None:
+                self._others_until = self._heard_until
+            self._heard = worker
         self._heard_until = now + LATELY
 
     def expects_others(self, worker: Worker) -> bool:
@@ -63,9 +65,13 @@ class Turns:
         return perf_counter() < until
 
     def forget(self, worker: Worker) -> None:
-        """Somebody is gone, and not expected again."""
+        """Somebody is gone."""
         if worker is self._heard:
-            self._heard, self._heard_until = None, self._others_until
+            self._heard = None
+
+    def hears_somebody(self) -> bool:
+        """Whether somebody was heard lately, and is not gone since."""
+        return perf_counter() < (self._others_until if self._heard is None else self._heard_until)
 
     def spent(self) -> bool:
         """Whether the turn is over."""
