@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from zonal.cli.connection import LOCAL_ROUTER, Connect, JsonLines, Mode, connected
+from zonal.cli.connection import connected
 from zonal.cli.key_files import read_attester, read_issuers, write_private
 from zonal.cli.notation import given, parse_area, parse_point
+from zonal.cli.options import LOCAL_ROUTER, Connect, JsonLines, Mode
 from zonal.cli.stopping import stop_event
 from zonal.errors import AttestationError
 from zonal.session import AttestationService

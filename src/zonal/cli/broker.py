@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from zonal.cli.connection import Insecure, JsonLines, Metrics, MetricsToken, metrics_door
+from zonal.cli.connection import metrics_door
 from zonal.cli.notation import given
+from zonal.cli.options import Insecure, JsonLines, Metrics, MetricsToken
 from zonal.cli.shared import shared
 from zonal.errors import CommandError
 from zonal.runtime import collect_seldom

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 import zonal
-from zonal.cli.connection import JsonLines  # noqa: TC001 - typer reads the hints
+from zonal.cli.options import JsonLines
 from zonal.cli.sections import SectionReader, keys_of, known_sections, wrong_sections
 from zonal.cli.shared import shared
 from zonal.errors import CommandError, ConfigurationError

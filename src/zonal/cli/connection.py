@@ -1,4 +1,4 @@
-"""The options that commands share, and the session that those of the network open."""
+"""The session that commands of the network open, and the figures that services serve."""
 
 from __future__ import annotations
 
@@ -6,88 +6,22 @@ import json
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 import zonal
 from zonal.cli.key_files import read_zone
-from zonal.cli.notation import AREA_HELP, given, parse_point
+from zonal.cli.notation import given, parse_point
+from zonal.cli.options import LOCAL_ROUTER
 from zonal.cli.shared import shared
 from zonal.errors import TrustError
 from zonal.runtime import MetricsDoor, MetricsServer
-from zonal.session import DEFAULT_ENDPOINT, check_mode
+from zonal.session import check_mode
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from zonal.session import Session
     from zonal.trust import Zone
-
-Connect = Annotated[
-    list[str],
-    typer.Option(
-        "--connect",
-        "-e",
-        help="Endpoint to connect to; repeatable. 'scout' finds routers by multicast.",
-    ),
-]
-Mode = Annotated[
-    str, typer.Option("--mode", "-m", help="How to take part: client, peer or router.")
-]
-Area = Annotated[str | None, typer.Option("--area", "-a", help=f"{AREA_HELP} Without it: all.")]
-Encoding = Annotated[
-    str,
-    typer.Option(
-        "--encoding",
-        help="How places are written into keys: s2, mgrs, bloom, json, or a Bloom domain by its "
-        "numbers (bloom:45.3,9.0,45.6,9.3,20x20,0.25).",
-    ),
-]
-Position = Annotated[
-    str | None,
-    typer.Option(
-        "--position", "-p", help="Where we are: lat,lon in degrees; --area around:2km is around it."
-    ),
-]
-Precision = Annotated[
-    str | None,
-    typer.Option("--precision", help="Give the place only to a cell of this size, such as 1km."),
-]
-Message = Annotated[
-    str | None, typer.Argument(help="The message; without it, one a line from standard input.")
-]
-Geofence = Annotated[
-    str | None, typer.Option("--geofence", "-g", help=f"Only those inside hear it. {AREA_HELP}")
-]
-Pattern = Annotated[str, typer.Argument(help="The topic; * and ** are wildcards.")]
-Fenced = Annotated[bool, typer.Option(help="Hear all messages with a geofence too.")]
-Most = Annotated[
-    int | None, typer.Option("--count", "-n", min=1, help="Stop after so many messages.")
-]
-Seconds = Annotated[
-    float | None, typer.Option("--seconds", "-s", min=0.0, help="Stop after so long.")
-]
-Secrets = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--secret", help="The secret of a zone, NAME=FILE; repeatable. It opens what is sealed."
-    ),
-]
-LOCAL_ROUTER = [DEFAULT_ENDPOINT]
-"""Where `zonal router` listens unless told otherwise."""
-
-Insecure = Annotated[
-    bool, typer.Option(help="Listen beyond this machine without asking who comes.")
-]
-Metrics = Annotated[
-    str | None,
-    typer.Option(help="Serve figures for Prometheus on this port of loopback, or host:port."),
-]
-MetricsToken = Annotated[
-    Path | None, typer.Option(help="File with the token that is asked for before figures.")
-]
-JsonLines = Annotated[bool, typer.Option("--json", help="Write one JSON object a line.")]
 
 
 def connected(

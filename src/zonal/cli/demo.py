@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from zonal.cli.connection import Insecure  # noqa: TC001 - typer reads the hints
+from zonal.cli.options import Insecure
 
 
 def demo(

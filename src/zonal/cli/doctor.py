@@ -10,14 +10,15 @@ import shutil
 import socket
 import subprocess
 from importlib.metadata import PackageNotFoundError, requires, version
-from pathlib import Path  # noqa: TC003  (typer reads the annotations)
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
 import zonal
 from zonal.cli.certificates import certificate_facts
-from zonal.cli.connection import LOCAL_ROUTER, Connect, JsonLines, connected
+from zonal.cli.connection import connected
+from zonal.cli.options import LOCAL_ROUTER, Connect, JsonLines
 from zonal.errors import ZonalError
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from zonal.cli.connection import JsonLines, Precision  # noqa: TC001  (typer reads them)
 from zonal.cli.notation import given, parse_area, parse_length, parse_point
+from zonal.cli.options import JsonLines, Precision
 from zonal.cli.output import console
 from zonal.errors import GeometryError, ZonalError
 from zonal.geo import Area, cover

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time as clock
 from datetime import UTC, datetime
-from pathlib import Path  # noqa: TC003 - typer reads the hints
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from zonal.cli.connection import Area  # noqa: TC001 - typer reads the hints
 from zonal.cli.notation import given, parse_area
+from zonal.cli.options import Area
 from zonal.cli.output import console
 
 

@@ -5,20 +5,14 @@ from __future__ import annotations
 import json
 import threading
 import time
-from pathlib import Path  # noqa: TC003  (typer reads the annotations)
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from zonal import feeds
-from zonal.cli.connection import (
-    LOCAL_ROUTER,
-    Connect,
-    JsonLines,
-    Mode,
-    Seconds,
-    connected,
-)
+from zonal.cli.connection import connected
+from zonal.cli.options import LOCAL_ROUTER, Connect, JsonLines, Mode, Seconds
 from zonal.cli.output import counting
 from zonal.cli.stopping import stop_event
 from zonal.errors import FeedError

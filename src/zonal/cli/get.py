@@ -6,17 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from zonal.cli.connection import (
-    LOCAL_ROUTER,
-    Area,
-    Connect,
-    Encoding,
-    JsonLines,
-    Mode,
-    Position,
-    connected,
-)
+from zonal.cli.connection import connected
 from zonal.cli.notation import given, parse_area, parse_length, parse_point
+from zonal.cli.options import LOCAL_ROUTER, Area, Connect, Encoding, JsonLines, Mode, Position
 from zonal.cli.output import show
 
 if TYPE_CHECKING:

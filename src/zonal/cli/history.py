@@ -8,7 +8,9 @@ from typing import Annotated, Any
 
 import typer
 
-from zonal.cli.connection import (
+from zonal.cli.connection import connected, metrics_served
+from zonal.cli.notation import given, parse_area
+from zonal.cli.options import (
     LOCAL_ROUTER,
     Area,
     Connect,
@@ -17,10 +19,7 @@ from zonal.cli.connection import (
     Metrics,
     MetricsToken,
     Mode,
-    connected,
-    metrics_served,
 )
-from zonal.cli.notation import given, parse_area
 from zonal.cli.output import payload_member, payload_text
 from zonal.cli.stopping import stop_event
 from zonal.runtime import counted

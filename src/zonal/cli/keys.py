@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import tomllib
-from pathlib import Path  # noqa: TC003 - typer reads the annotations
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from zonal.cli.connection import LOCAL_ROUTER, Connect, Mode, connected
+from zonal.cli.connection import connected
 from zonal.cli.key_files import (
     read_attester,
     read_bytes,
@@ -18,6 +18,7 @@ from zonal.cli.key_files import (
     write_private,
 )
 from zonal.cli.notation import parse_area
+from zonal.cli.options import LOCAL_ROUTER, Connect, Mode
 from zonal.cli.stopping import stop_event
 from zonal.errors import TrustError
 from zonal.session import KeyService

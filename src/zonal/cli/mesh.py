@@ -14,7 +14,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from zonal import mesh
-from zonal.cli.connection import (
+from zonal.cli.connection import connected
+from zonal.cli.key_files import read_mesh_key, write_private
+from zonal.cli.mesh_picture import live_picture, status_lines
+from zonal.cli.notation import given, parse_area, parse_point
+from zonal.cli.options import (
     Area,
     Connect,
     Fenced,
@@ -25,11 +29,7 @@ from zonal.cli.connection import (
     Most,
     Pattern,
     Position,
-    connected,
 )
-from zonal.cli.key_files import read_mesh_key, write_private
-from zonal.cli.mesh_picture import live_picture, status_lines
-from zonal.cli.notation import given, parse_area, parse_point
 from zonal.cli.output import console, json_of, line_of, payload_text
 from zonal.cli.pub import messages
 from zonal.cli.stopping import stop_event

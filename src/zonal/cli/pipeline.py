@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from zonal.cli.connection import LOCAL_ROUTER, Connect, JsonLines, connected
+from zonal.cli.connection import connected
+from zonal.cli.options import LOCAL_ROUTER, Connect, JsonLines
 from zonal.cli.submit import submit
 
 if TYPE_CHECKING:

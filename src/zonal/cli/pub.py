@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 import zenoh
 
-from zonal.cli.connection import (
+from zonal.cli.connection import connected
+from zonal.cli.notation import given, parse_area, parse_length, parse_point
+from zonal.cli.options import (
     LOCAL_ROUTER,
     Connect,
     Encoding,
@@ -18,9 +20,7 @@ from zonal.cli.connection import (
     Mode,
     Precision,
     Secrets,
-    connected,
 )
-from zonal.cli.notation import given, parse_area, parse_length, parse_point
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

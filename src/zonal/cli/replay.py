@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 import zenoh
 
-from zonal.cli.connection import LOCAL_ROUTER, Area, Connect, JsonLines, Mode, connected
+from zonal.cli.connection import connected
 from zonal.cli.notation import given, parse_area
+from zonal.cli.options import LOCAL_ROUTER, Area, Connect, JsonLines, Mode
 from zonal.cli.output import counting
 from zonal.cli.stopping import stop_event
 from zonal.geo import Point

@@ -11,14 +11,8 @@ from typing import Annotated, Any
 
 import typer
 
-from zonal.cli.connection import (
-    LOCAL_ROUTER,
-    Insecure,
-    JsonLines,
-    Metrics,
-    MetricsToken,
-    metrics_served,
-)
+from zonal.cli.connection import metrics_served
+from zonal.cli.options import LOCAL_ROUTER, Insecure, JsonLines, Metrics, MetricsToken
 from zonal.cli.shared import shared
 from zonal.cli.stopping import stop_event
 from zonal.cli.zenoh_log import ZenohLog

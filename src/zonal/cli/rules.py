@@ -9,8 +9,8 @@ from typing import Annotated, Any
 import typer
 import zenoh
 
-from zonal.cli.connection import JsonLines  # noqa: TC001  (typer reads the annotations)
 from zonal.cli.notation import AREA_HELP, given, parse_area, parse_point
+from zonal.cli.options import JsonLines
 from zonal.errors import CommandError
 from zonal.geo import Area, Point, cover, outline, planar_of
 from zonal.session import read_users

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from zonal.cli.connection import LOCAL_ROUTER, Insecure, JsonLines, connected
+from zonal.cli.connection import connected
 from zonal.cli.notation import given, parse_point
+from zonal.cli.options import LOCAL_ROUTER, Insecure, JsonLines
 from zonal.cli.shared import shared
 from zonal.errors import GeometryError
 from zonal.runtime import Reloads

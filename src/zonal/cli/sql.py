@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from zonal.cli.connection import JsonLines  # noqa: TC001 - typer reads the hints
 from zonal.cli.notation import parse_area
+from zonal.cli.options import JsonLines
 
 
 def sql(

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import time
-from pathlib import Path  # noqa: TC003 - typer reads the annotations
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from zonal.cli.connection import (
+from zonal.cli.connection import connected
+from zonal.cli.key_files import read_issuers
+from zonal.cli.notation import given, parse_area
+from zonal.cli.options import (
     LOCAL_ROUTER,
     Area,
     Connect,
@@ -21,10 +24,7 @@ from zonal.cli.connection import (
     Position,
     Seconds,
     Secrets,
-    connected,
 )
-from zonal.cli.key_files import read_issuers
-from zonal.cli.notation import given, parse_area
 from zonal.cli.output import show
 from zonal.cli.stopping import stop_event
 from zonal.errors import ClosedError

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path  # noqa: TC003  (typer reads the annotations)
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from zonal.cli.connection import JsonLines  # noqa: TC001  (typer reads the annotations)
+from zonal.cli.options import JsonLines
 from zonal.errors import CommandError
 
 _KEYS = "Key expression that it may {}; repeatable."

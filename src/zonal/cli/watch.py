@@ -5,13 +5,15 @@ from __future__ import annotations
 import contextlib
 import json
 import time
-from pathlib import Path  # noqa: TC003 - typer reads the hints
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from zonal.border import ZoneSet
-from zonal.cli.connection import (
+from zonal.cli.connection import connected
+from zonal.cli.notation import given, parse_area, parse_length
+from zonal.cli.options import (
     LOCAL_ROUTER,
     Area,
     Connect,
@@ -20,9 +22,7 @@ from zonal.cli.connection import (
     Mode,
     Position,
     Seconds,
-    connected,
 )
-from zonal.cli.notation import given, parse_area, parse_length
 from zonal.cli.stopping import stop_event
 from zonal.cli.webhook import Webhook
 from zonal.errors import ClosedError, CommandError
