@@ -131,6 +131,29 @@ async def test_who_connects_later_sees_the_new_certificate(passwords: Path, tmp_
         await until(lambda: serial_shown(port, tmp_path), lambda serial: serial != before)
 
 
+async def test_whoever_comes_while_certificates_change_is_let_in(
+    passwords: Path, tmp_path: Path
+) -> None:
+    certificate, key = Authority(tmp_path).issue("server")
+    options = Options(port=None, tls_port=0, passwords=passwords, certificate=certificate, key=key)
+    async with Service(options) as service:
+        port, renewed = service.ports["mqtts"], asyncio.Event()
+
+        async def come_again_and_again() -> int:
+            come = 0
+            while not renewed.is_set():
+                await serial_shown(port, tmp_path)
+                come += 1
+            return come
+
+        coming = [asyncio.create_task(come_again_and_again()) for _ in range(4)]
+        for _ in range(50):
+            service.reloads.ask()
+            await serial_shown(port, tmp_path)
+        renewed.set()
+        assert min(await asyncio.gather(*coming)) > 0
+
+
 async def test_an_authority_that_is_taken_out_is_trusted_no_more(tmp_path: Path) -> None:
     one, two = (Authority(tmp_path, name) for name in ("one", "two"))
     certificate, key = one.issue("server")

@@ -131,8 +131,14 @@ class Server:
         host, port = place
         for each in list(self._listeners):
             if each.is_encrypted and each.host == host and each.port == port:
-                for known in each.server.sockets:
+                sockets = each.server.sockets
+                for known in sockets:
                     await self._serve(each.link, host, tls, sock=known.dup())
+                # Whoever asyncio has let in a moment ago belongs to this server one step later,
+                # and would be reset if it was closed by then; nobody else comes in by it.
+                for known in sockets:
+                    self._loop.remove_reader(known.fileno())
+                await asyncio.sleep(0)
                 each.server.close()
                 self._listeners.remove(each)
 
