@@ -140,12 +140,12 @@ def test_a_hundred_topics_need_one_thread(near: Session, far: Session, topic: st
 
 
 def test_a_thousand_topics_with_an_area_each_are_declared_soon(far: Session, topic: str) -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     subscribers = [
         far.declare_subscriber(f"{topic}/{number}", area=Circle(DUOMO, radius_m=500 + number))
         for number in range(1000)
     ]
-    assert time.perf_counter() - started < 30  # against collapse; the figure is a benchmark's
+    assert time.process_time() - started < 20  # against collapse; the figure is a benchmark's
     assert len(our_threads()) <= 4
     assert sum(len(each.declared_keys) for each in subscribers) < 5000
 
