@@ -13,6 +13,7 @@ from index_fences import (
     Operation,
     check,
     check_crowd,
+    check_each,
     check_edge,
     check_operations,
     given_edges,
@@ -93,6 +94,17 @@ def test_a_large_field_that_is_only_read_sorts_itself_and_answers_the_same(south
         del kept[row]
         raster.remove(row)
     ask(60)
+
+
+def test_poles_and_the_antimeridian_among_many_places_are_answered_as_alone() -> None:
+    raster, kept = Raster(), dict[int, Area]()
+    centers = [Point(90.0, 0.0), Point(-90.0, 5.0), Point(10.0, 180.0), Point(10.0, -179.99)]
+    for row, center in enumerate(centers):
+        kept[row] = Circle(center, radius_m=5_000.0)
+        raster.add(row, kept[row])
+    asked = [*centers, Point(10.0, -180.0), Point(90.0, 170.0), Point(-90.0, -170.0)]
+    check_each(raster, kept, asked)
+    check_each(raster, kept, asked * 50)
 
 
 @pytest.mark.parametrize("granularity", [None, 1, 25, 1000])

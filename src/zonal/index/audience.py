@@ -7,13 +7,16 @@ from typing import TYPE_CHECKING, TypeGuard
 import numpy as np
 
 from zonal.geo import Area, Circle, Everywhere
+from zonal.index.fences import merged, paired
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from numpy.typing import NDArray
+
     from zonal.geo import Point
     from zonal.index.columns import Rows
-    from zonal.index.fences import Fences
+    from zonal.index.fences import Fences, Pairs
     from zonal.index.filters import TopicFilter
 
 
@@ -80,6 +83,15 @@ class Audience:
         if not self._open:
             return inside
         return np.concatenate([self._all_open(), np.asarray(inside, dtype=np.intp)])
+
+    def listening_at_each(self, lats: NDArray[np.float64], lons: NDArray[np.float64]) -> Pairs:
+        """The same for many places."""
+        found = []
+        if self._fences is not None:
+            found.append(self._fences.containing_each(lats, lons))
+        if self._open or not found:
+            found.append(paired([self._all_open()] * len(lats)))
+        return merged(found)
 
     def _all_open(self) -> Rows:
         if self._open_rows is None:
