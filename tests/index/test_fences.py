@@ -24,6 +24,7 @@ from zonal.geo import Area, Box, Circle, Everywhere, Point, Polygon, destination
 from zonal.index import Fences, Raster
 from zonal.index.columns import Circles
 from zonal.index.fields import field_of
+from zonal.index.handful import Handful
 
 MAKERS: dict[str, Callable[[], Fences]] = {
     "raster": Raster,
@@ -31,6 +32,7 @@ MAKERS: dict[str, Callable[[], Fences]] = {
     "raster 25": lambda: Raster(25),
     "raster 0.3": lambda: Raster(0.3),
     "raster 1000": lambda: Raster(1000),
+    "handful": Handful,
 }
 makers = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from zonal.geo import Area, Circle, Everywhere
 from zonal.index.fences import merged, paired
+from zonal.index.handful import MOST, Handful
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,9 +46,15 @@ class Audience:
         """Let a subscription in."""
         self.stamp += 1
         if _is_placed(area):
-            if self._fences is None:
-                self._fences = make_fences()
-            self._fences.add(row, area)
+            fences = self._fences
+            if fences is None:
+                fences = self._fences = Handful()
+            elif type(fences) is Handful and len(fences) == MOST:
+                many = self._fences = make_fences()
+                for known, its in fences.areas.items():
+                    many.add(known, its)
+                fences = many
+            fences.add(row, area)
         elif _is_open(area):
             self._open[row] = None
             self._open_rows = None
