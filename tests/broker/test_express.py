@@ -233,6 +233,38 @@ def test_messages_that_differ_in_their_place_alone_are_handed_on_with_their_own(
         ]
 
 
+def test_messages_that_come_together_reach_each_geofence_once_and_in_order() -> None:
+    short, ordinary = benches()
+    inboxes = []
+    for bench in (short, ordinary):
+        near = bench.connected("near")
+        near.subscribe("t", properties=[("geofence", "CIRCLE (9.19 45.46, 500)")])
+        twice = bench.connected("twice")
+        twice.subscribe("+", properties=[("geofence", "CIRCLE (9.19 45.46, 900)")])
+        twice.subscribe("t", properties=[("geofence", "CIRCLE (9.19 45.47, 900)")])
+        everything = bench.connected("everything")
+        everything.subscribe("#")
+        everything.subscribe("t", properties=[("geofence", "CIRCLE (9.19 45.46, 500)")])
+        small = bench.connected("small", max_packet_size=20)
+        small.subscribe("t", properties=[("geofence", "CIRCLE (9.19 45.46, 500)")])
+        packets = [
+            mqtt5.PublishPacket(
+                "t", b"%03d" % number, user_properties=[("location", f"45.4{number % 10},9.19")]
+            ).write()
+            for number in range(200)
+        ]
+        writer = bench.connected("writer")
+        for _ in range(3):
+            writer.send_bytes(b"".join(packets))
+        readers = (near, twice, everything, small)
+        inboxes.append([reader.inbox for reader in readers])
+        assert near.payloads() == [b"%03d" % number for number in range(6, 200, 10)] * 3
+        assert bench.broker.counters.received == 600
+    assert inboxes[0] == inboxes[1]
+    assert short.broker.counters.sent == ordinary.broker.counters.sent
+    assert short.broker.counters.dropped == ordinary.broker.counters.dropped == 60
+
+
 def test_a_location_that_is_not_on_the_globe_is_counted_at_qos_0_too() -> None:
     bench = Bench()
     bench.connected("reader").subscribe("t")

@@ -14,7 +14,7 @@ from property_examples import examples
 from zonal.broker import geocontext
 from zonal.broker.settings import Limits, Settings
 from zonal.errors import GeometryError
-from zonal.geo import Circle, Point
+from zonal.geo import Box, Circle, Point, area_from_wkt
 
 DUOMO = "45.4642,9.1900"
 NAVIGLI = "45.4520,9.1750"  # 1.8 km away
@@ -343,6 +343,48 @@ def test_a_geofence_has_a_bounded_number_of_vertices() -> None:
     assert int(client.subscribe("a", properties=[("geofence", MILANO)]).reason_codes[0]) == 0
     six = "POLYGON ((0 0, 1 0, 2 1, 1 2, 0 2, 0 0))"
     assert int(client.subscribe("a", properties=[("geofence", six)]).reason_codes[0]) == 0x83
+
+
+SIDES = st.floats(-89.0, 89.0).map(lambda value: f"{value:.4f}")
+
+
+@examples(100)
+@given(SIDES, SIDES, SIDES, SIDES, st.integers(0, 3), st.booleans(), st.data())
+def test_a_polygon_that_is_a_box_contains_the_same_points(
+    west: str, south: str, east: str, north: str, turn: int, back: bool, data: st.DataObject
+) -> None:
+    corners = [(west, south), (east, south), (east, north), (west, north)]
+    corners = corners[turn:] + corners[:turn]
+    if back:
+        corners.reverse()
+    written = ", ".join(f"{lon} {lat}" for lon, lat in [*corners, corners[0]])
+    text = f"POLYGON (({written}))"
+    try:
+        polygon = area_from_wkt(text)
+    except GeometryError:
+        with pytest.raises(GeometryError):
+            geocontext.read_geofence(text)
+        return
+    area = geocontext.read_geofence(text)
+    assert isinstance(area, Box)
+    lons = st.sampled_from([float(west), float(east)]) | st.floats(-180.0, 180.0)
+    lats = st.sampled_from([float(south), float(north)]) | st.floats(-90.0, 90.0)
+    point = Point(data.draw(lats), data.draw(lons))
+    assert area.contains(point) == polygon.contains(point)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "POLYGON ((9 45, 10 45, 10 46, 9.1 46, 9 45))",
+        "POLYGON ((9 45, 10 45, 10 46, 9 46, 9 45), (9.2 45.2, 9.4 45.2, 9.4 45.4, 9.2 45.2))",
+        "POLYGON ((170 45, 190 45, 190 46, 170 46, 170 45))",
+        "POLYGON ((9 80, 10 80, 10 90, 9 90, 9 80))",
+        "POLYGON ((9 45, 10 45, 10 46, 9 45))",
+    ],
+)
+def test_any_other_polygon_stays_one(text: str) -> None:
+    assert geocontext.read_geofence(text) == area_from_wkt(text)
 
 
 def test_geo_can_be_switched_off() -> None:

@@ -13,6 +13,7 @@ from index_fences import (
     Operation,
     check,
     check_crowd,
+    check_each,
     check_edge,
     check_operations,
     given_edges,
@@ -23,6 +24,7 @@ from zonal.geo import Area, Box, Circle, Everywhere, Point, Polygon, destination
 from zonal.index import Fences, Raster
 from zonal.index.columns import Circles
 from zonal.index.fields import field_of
+from zonal.index.handful import Handful
 
 MAKERS: dict[str, Callable[[], Fences]] = {
     "raster": Raster,
@@ -30,6 +32,7 @@ MAKERS: dict[str, Callable[[], Fences]] = {
     "raster 25": lambda: Raster(25),
     "raster 0.3": lambda: Raster(0.3),
     "raster 1000": lambda: Raster(1000),
+    "handful": Handful,
 }
 makers = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
 
@@ -93,6 +96,17 @@ def test_a_large_field_that_is_only_read_sorts_itself_and_answers_the_same(south
         del kept[row]
         raster.remove(row)
     ask(60)
+
+
+def test_poles_and_the_antimeridian_among_many_places_are_answered_as_alone() -> None:
+    raster, kept = Raster(), dict[int, Area]()
+    centers = [Point(90.0, 0.0), Point(-90.0, 5.0), Point(10.0, 180.0), Point(10.0, -179.99)]
+    for row, center in enumerate(centers):
+        kept[row] = Circle(center, radius_m=5_000.0)
+        raster.add(row, kept[row])
+    asked = [*centers, Point(10.0, -180.0), Point(90.0, 170.0), Point(-90.0, -170.0)]
+    check_each(raster, kept, asked)
+    check_each(raster, kept, asked * 50)
 
 
 @pytest.mark.parametrize("granularity", [None, 1, 25, 1000])

@@ -143,6 +143,38 @@ def test_the_value_is_what_match_returns_and_the_id_by_default() -> None:
     assert len(index.match("t", MILANO)) == 3
 
 
+def test_many_messages_of_a_topic_are_answered_as_one_after_the_other() -> None:
+    index: SubscriptionIndex[str] = SubscriptionIndex(syntax=Syntax.MQTT)
+    places = [MILANO, ROMA, MONZA, MILANO]
+
+    def check() -> None:
+        lats, lons = [place.lat for place in places], [place.lon for place in places]
+        numbers, values = index.match_each("city/air", lats, lons)
+        assert numbers == sorted(numbers)
+        assert sorted(zip(numbers, values, strict=True)) == [
+            (number, value)
+            for number, place in enumerate(places)
+            for value in sorted(index.match("city/air", place))
+        ]
+
+    check()
+    index.add("milano", "city/air", AROUND_MILANO)
+    check()
+    for name, pattern, area in (
+        ("lombardia", "city/+", LOMBARDIA),
+        ("roma", "city/air", Circle(ROMA, radius_m=10.0)),
+        ("everywhere", "city/air", Everywhere()),
+        ("monza", "city/air", Circle(MONZA, radius_m=30_000.0)),
+        ("ego", "#", Circle(radius_m=10.0)),
+        ("all", "#", None),
+    ):
+        index.add(name, pattern, area)
+        check()
+    for name in list(index):
+        index.remove(name)
+        check()
+
+
 def test_rows_stand_for_subscriptions() -> None:
     index: SubscriptionIndex[str] = SubscriptionIndex()
     for name in "abc":

@@ -39,12 +39,26 @@ def check(fences: Fences, kept: dict[int, Area], point: Point) -> None:
     assert sorted(found) == sorted(row for row, area in kept.items() if area.contains(point))
 
 
+def check_each(fences: Fences, kept: dict[int, Area], asked: list[Point]) -> None:
+    """Many places at once are answered as one after the other."""
+    lats, lons = np.array([[point.lat, point.lon] for point in asked]).T
+    numbers, rows = fences.containing_each(lats, lons)
+    assert (np.diff(numbers) >= 0).all()
+    assert sorted(zip(numbers.tolist(), rows.tolist(), strict=True)) == [
+        (number, row)
+        for number, point in enumerate(asked)
+        for row, area in sorted(kept.items())
+        if area.contains(point)
+    ]
+
+
 def check_operations(fences: Fences, steps: list[Operation], asked: list[Point]) -> None:
     """After some changes, points are answered by what is left."""
     kept = apply(fences, steps)
     assert len(fences) == len(kept)
     for point in asked:
         check(fences, kept, point)
+    check_each(fences, kept, asked)
 
 
 def check_edge(fences: Fences, circle: Circle, bearing: float, beyond_m: float) -> None:
@@ -53,6 +67,7 @@ def check_edge(fences: Fences, circle: Circle, bearing: float, beyond_m: float) 
     fences.add(7, circle)
     edge = destination(circle.center, bearing, max(0.0, circle.radius_m + beyond_m))
     check(fences, {7: circle}, edge)
+    check_each(fences, {7: circle}, [edge, circle.center, edge])
 
 
 def check_crowd(fences: Fences) -> None:
@@ -76,8 +91,14 @@ def check_crowd(fences: Fences) -> None:
     for row in range(1, 400, 4):
         kept[row] = Circle(Point(45.45, 9.1 + row / 4000), radius_m=1500.0)
         fences.update(row, kept[row])
-    for _ in range(100):
-        check(fences, kept, Point(random.uniform(45.39, 45.51), random.uniform(9.09, 9.21)))
+    asked = [Point(random.uniform(45.39, 45.51), random.uniform(9.09, 9.21)) for _ in range(100)]
+    for point in asked:
+        check(fences, kept, point)
+    check_each(fences, kept, asked[:10])
+    check_each(fences, kept, asked)
+    kept[1] = Circle(Point(45.46, 9.15), radius_m=2500.0)
+    fences.update(1, kept[1])
+    check_each(fences, kept, asked)
     for row in list(kept):
         fences.remove(row)
         del kept[row]

@@ -117,9 +117,12 @@ class Distributor:
             self.by_topic[topic] = found
         return found
 
+    def anywhere(self, topic: str) -> Receivers | None:
+        """Who gets messages without places; None where no client may publish."""
+        return self.by_topic.get(topic) or self.on_topic(topic)
+
     def _anywhere(self, topic: str) -> Receivers:
-        found = self.by_topic.get(topic) or self.on_topic(topic)
-        return found or receivers_of(self._matching.find(topic, None))
+        return self.anywhere(topic) or receivers_of(self._matching.find(topic, None))
 
     def at(self, topic: str, location: Point | None, geofence: Area | None) -> Receivers:
         """Who gets a message from this place, for this area; nothing is kept."""

@@ -20,7 +20,8 @@ from zonal.broker.outgoing import Outgoing
 
 if TYPE_CHECKING:
     from zonal.broker.connection import Connection
-    from zonal.broker.session import ClientSession, Copy
+    from zonal.broker.receivers import Receivers
+    from zonal.broker.session import ClientSession, ClientSubscription, Copy
     from zonal.broker.state import BrokerState
     from zonal.geo import Point
 
@@ -41,6 +42,7 @@ class Express:
         self._counters = broker.counters
         self._ledger = broker.ledger
         self._matching = broker.matching
+        self._mixed = -1  # the stamp at which somebody with a geofence gets bytes of its own
 
     def take(self, connection: Connection, session: ClientSession, now: float) -> None:
         """Hands on all that is plain at the front of what a client has sent."""
@@ -79,11 +81,15 @@ class Express:
         self, connection: Connection, session: ClientSession, start: int, now: float
     ) -> int:
         """Hands on the message that begins here; where it ends, or `start` if it is not plain."""
-        data, version = connection.reader.data, connection.version
+        data, version, place = connection.reader.data, connection.version, session.location
         parts = _parts(data, start, version)
         if parts is None or parts[-1] - start > connection.reader.limit:
             return start
-        heading = self._heading(data, parts, session.location)
+        if self._matching.has_fences and version == 5 and data[start] == QOS_0 and not place:
+            after = self._hand_on_by_place(data, start, parts, now)
+            if after != start:
+                return after
+        heading = self._heading(data, parts, place)
         receivers = None if heading is None else self._headings.receivers(heading)
         if heading is None or receivers is None or not receivers.alike:
             return start
@@ -117,16 +123,79 @@ class Express:
         size, last, alike = end - start, len(data) - (end - start), heading.is_read
         before = payload if alike else properties + VALUE
         head = data[start:before]
-        own = heading if alike else None
         while (
             end <= last
             and data.startswith(head, end)
             and (alike or TWO_NUMBERS.fullmatch(data, end + before - start, end + payload - start))
         ):
             end += size
-        count = (end - start) // size
+        self._counters.received += (end - start) // size
+        self._spread(heading, copies, version, data, start, parts, end, now)
+        return end
+
+    def _hand_on_by_place(self, data: bytes, start: int, parts: Parts, now: float) -> int:
+        """QoS 0, where places are asked for: messages that differ in their place alone.
+
+        Who gets which of them is found for all at once. Where they end, or `start` where this one
+        stands alone, or somebody gets some of them in a way of its own.
+        """
+        body, name, properties, payload, end = parts
+        size, last = end - start, len(data) - (end - start)
+        head = data[start : properties + VALUE]
+        distributor = self._distributor
+        if end > last or not data.startswith(head, end) or self._mixed == distributor.stamp:
+            return start
+        heading = self._headings.by_place(data[body:name], data[properties:payload])
+        anywhere = None if heading is None else distributor.anywhere(heading.topic)
+        if heading is None or anywhere is None or not anywhere.alike:
+            return start
+        lats, lons, end = [], [], start
+        first, after = properties + VALUE - start, payload - start
+        while (
+            end <= last
+            and data.startswith(head, end)
+            and TWO_NUMBERS.fullmatch(data, end + first, end + after)
+        ):
+            lat, lon = data[end + first : end + after].split(b",")
+            lats.append(float(lat))
+            lons.append(float(lon))
+            end += size
+        numbers, found = self._matching.fenced_each(heading.topic, lats, lons)
+        several = False
+        for subscription in found:
+            if not subscription.plain or subscription.copy.identifiers:
+                self._mixed = distributor.stamp
+                return start
+            several = several or len(subscription.session.subscriptions) > 1
+        if several:
+            numbers, found = _once_each(numbers, found, anywhere)
         counters = self._counters
-        counters.received += count
+        counters.received += len(lats)
+        self._spread(heading, anywhere.copies, 5, data, start, parts, end, now)
+        for number, subscription in zip(numbers, found, strict=True):
+            connection = subscription.session.connection
+            at = start + number * size
+            if (
+                connection is not None
+                and connection.verbatim == 5
+                and connection.writable
+                and size <= connection.maximum_packet
+            ):
+                connection.send(data[at : at + size])
+                counters.sent += 1
+            else:
+                its = _shifted(parts, at - start)
+                self._spread(heading, [subscription.copy], 5, data, at, its, at + size, now)
+        return end
+
+    def _spread(
+        self, heading: Heading, copies: list[Copy], version: int, data: bytes, start: int,
+        parts: Parts, end: int, now: float,
+    ) -> None:  # fmt: skip
+        """Gives messages of one size, with one heading but for their place, to all of these."""
+        size, payload = parts[-1] - start, parts[-2]
+        own = heading if heading.is_read else None
+        count, counters = (end - start) // size, self._counters
         same, mine = version if heading.as_sent else -1, data[start:end]
         forms: dict[int, bytes] = {}  # what receivers of other versions get
         for session, _, _, _ in copies:
@@ -153,7 +222,6 @@ class Express:
                     counters.sent += count
                     continue
                 self._one_by_one(own, session, data, start, parts, end, now)
-        return end
 
     def _one_by_one(
         self, heading: Heading | None, session: ClientSession, data: bytes, start: int,
@@ -163,13 +231,13 @@ class Express:
 
         Without a heading for all, each has its own: they come from different places.
         """
-        body, name, properties, payload, after = parts
-        for shift in range(0, end - start, after - start):
-            its = (body + shift, name + shift, properties + shift, payload + shift, after + shift)
+        for shift in range(0, end - start, parts[-1] - start):
+            its = _shifted(parts, shift)
+            _, _, _, payload, after = its
             own = heading or self._heading(data, its, None)
             assert own is not None
             self._headings.settle(own)
-            message = own.message(data[payload + shift : after + shift], 0, "")
+            message = own.message(data[payload:after], 0, "")
             session.deliver(Encodings(message, now), 0, False, ())
 
     def _deliver(
@@ -241,6 +309,24 @@ def _parts(data: bytes, start: int, version: int) -> Parts | None:
             return None
         payload += 1 + data[properties]
     return (body, after_topic, properties, payload, end) if payload <= end else None
+
+
+def _shifted(parts: Parts, by: int) -> Parts:
+    body, name, properties, payload, end = parts
+    return body + by, name + by, properties + by, payload + by, end + by
+
+
+def _once_each(
+    numbers: list[int], found: list[ClientSubscription], anywhere: Receivers
+) -> tuple[list[int], list[ClientSubscription]]:
+    """Leaves out who gets a message already, by another subscription of the same client."""
+    all_of_them = {copy.session for copy in anywhere.copies}
+    pairs = {
+        (number, subscription.session): subscription
+        for number, subscription in zip(numbers, found, strict=True)
+        if subscription.session not in all_of_them
+    }
+    return [number for number, _ in pairs], list(pairs.values())
 
 
 @lru_cache(maxsize=4096)

@@ -128,6 +128,14 @@ class Headings:
             heading.stamp = distributor.stamp
         return heading.receivers
 
+    def by_place(self, name: bytes, properties: bytes) -> Heading | None:
+        """A heading of messages that have one location each; None where there is more to it."""
+        settings = self._broker.settings
+        if settings.strict or not settings.geo or not is_only_location(properties):
+            return None
+        topic = self._topics.get(name) or self._topic(name)
+        return None if topic is None else _located(topic, name, properties)
+
     def settle(self, heading: Heading) -> bool:
         """Reads a heading's one location, if it has not been read; whether it has one."""
         if not heading.is_read and self._broker.settings.geo:
@@ -145,8 +153,7 @@ class Headings:
         if len(properties) <= 1 and place is None:
             return Heading(topic, name, NO_PROPERTIES)
         if is_only_location(properties):
-            heading = Heading(topic, name, properties)
-            heading.is_read, heading.rest = False, None
+            heading = _located(topic, name, properties)
             if place is None and not self._broker.settings.strict:
                 return heading
             if self.settle(heading):
@@ -226,6 +233,13 @@ class Headings:
             and not packet.subscription_ids
             and not packet.payload_format_indicator
         )
+
+
+def _located(topic: str, name: bytes, properties: bytes) -> Heading:
+    """A heading with a location that nobody has asked for yet."""
+    heading = Heading(topic, name, properties)
+    heading.is_read, heading.rest = False, None
+    return heading
 
 
 def is_only_location(properties: bytes) -> bool:

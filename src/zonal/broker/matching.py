@@ -122,3 +122,9 @@ class Matching:
     ) -> Sequence[ClientSubscription]:
         """Of these the ones with a geofence."""
         return self._placed.match(topic, location, geofence) if self.has_fences else ()
+
+    def fenced_each(
+        self, topic: str, lats: Sequence[float], lons: Sequence[float]
+    ) -> tuple[list[int], list[ClientSubscription]]:
+        """Of many messages their numbers, in order, and beside each one with a geofence for it."""
+        return self._placed.match_each(topic, lats, lons)

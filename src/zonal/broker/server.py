@@ -77,7 +77,7 @@ class Server:
         self._logins = Logins(broker.throttle, clock, self._decided)
         self._ticking: asyncio.Task[None] | None = None
         self._loop = asyncio.get_running_loop()
-        self._turns = Turns(self._loop, self._write)
+        self._turns = Turns(self._loop, self._write, broker.settings.busy_poll_us / 1e6)
         self.schedule = self._turns.schedule
         """Has everything written before the event loop waits again."""
         self.flush = self._turns.flush

@@ -6,6 +6,8 @@ from collections import deque
 from time import perf_counter
 from typing import TYPE_CHECKING, Protocol
 
+from zonal.broker.polling import BusyPolling
+
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable
@@ -36,11 +38,15 @@ class Turns:
     Args:
         loop: the event loop.
         flush: makes changes last and writes what came of them.
+        busy_poll: seconds for which more bytes are looked for before the loop sleeps (`polling`).
     """
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, flush: Callable[[], None]) -> None:
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, flush: Callable[[], None], busy_poll: float = 0.0
+    ) -> None:
         self._loop = loop
         self._flush = flush
+        self._polling = BusyPolling(loop, busy_poll) if busy_poll > 0 else None
         self._row: deque[Worker] = deque()
         self._going_round = False
         self._flushing = False
@@ -52,6 +58,8 @@ class Turns:
     def begin(self, worker: Worker) -> None:
         """A turn begins of somebody who does not stand in the row."""
         now = perf_counter()
+        if self._polling is not None:
+            self._polling.heard(now)
         self._end = now + TURN
         if worker is not self._heard:
             if self._heard is not None:

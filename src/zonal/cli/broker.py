@@ -62,6 +62,15 @@ def broker(
     standby: Annotated[bool, typer.Option(help="Wait until the data directory is free.")] = False,
     keep_alive: Annotated[int, typer.Option(help="Longest keep-alive; 0: any.")] = 0,
     sys_interval: Annotated[float, typer.Option(help="Seconds between $SYS figures.")] = 10.0,
+    busy_poll_us: Annotated[
+        float,
+        typer.Option(
+            min=0.0,
+            max=10_000.0,
+            help="Microseconds to look for more bytes before sleeping; for a broker with a "
+            "processor of its own. 0: none.",
+        ),
+    ] = 0.0,
     connect: Annotated[
         list[str] | None,
         typer.Option("--connect", "-e", help="Endpoint to join other brokers by; repeatable."),
@@ -176,6 +185,7 @@ def broker(
             drop_oldest=drop_oldest,
             queue_qos_0=queue_qos_0,
             sys_interval=sys_interval,
+            busy_poll_us=busy_poll_us,
             geo=geo,
             strict=strict,
         ),

@@ -133,6 +133,9 @@ def planar_of(area: Area) -> shapely.Geometry:
     raise GeometryError(f"a {type(area).__name__} is no planar figure")
 
 
+_NUMBERS = (int, float, np.number)
+
+
 @dataclass(frozen=True, slots=True)
 class Box(PlanarArea):
     """All points between two latitudes and, going east, between two longitudes.
@@ -148,7 +151,7 @@ class Box(PlanarArea):
 
     def __post_init__(self) -> None:
         corners = (self.min_lat, self.min_lon, self.max_lat, self.max_lon)
-        if not all(isinstance(value, int | float | np.number) for value in corners):
+        if not all(isinstance(value, _NUMBERS) for value in corners):
             raise GeometryError(f"a box needs four numbers, not {corners}")
         for name, value, limit in (
             ("min_lat", self.min_lat, 90.0),

@@ -7,13 +7,17 @@ from typing import TYPE_CHECKING, TypeGuard
 import numpy as np
 
 from zonal.geo import Area, Circle, Everywhere
+from zonal.index.fences import merged, paired
+from zonal.index.handful import MOST, Handful
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from numpy.typing import NDArray
+
     from zonal.geo import Point
     from zonal.index.columns import Rows
-    from zonal.index.fences import Fences
+    from zonal.index.fences import Fences, Pairs
     from zonal.index.filters import TopicFilter
 
 
@@ -42,9 +46,15 @@ class Audience:
         """Let a subscription in."""
         self.stamp += 1
         if _is_placed(area):
-            if self._fences is None:
-                self._fences = make_fences()
-            self._fences.add(row, area)
+            fences = self._fences
+            if fences is None:
+                fences = self._fences = Handful()
+            elif type(fences) is Handful and len(fences) == MOST:
+                many = self._fences = make_fences()
+                for known, its in fences.areas.items():
+                    many.add(known, its)
+                fences = many
+            fences.add(row, area)
         elif _is_open(area):
             self._open[row] = None
             self._open_rows = None
@@ -80,6 +90,15 @@ class Audience:
         if not self._open:
             return inside
         return np.concatenate([self._all_open(), np.asarray(inside, dtype=np.intp)])
+
+    def listening_at_each(self, lats: NDArray[np.float64], lons: NDArray[np.float64]) -> Pairs:
+        """The same for many places."""
+        found = []
+        if self._fences is not None:
+            found.append(self._fences.containing_each(lats, lons))
+        if self._open or not found:
+            found.append(paired([self._all_open()] * len(lats)))
+        return merged(found)
 
     def _all_open(self) -> Rows:
         if self._open_rows is None:

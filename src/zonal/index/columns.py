@@ -94,6 +94,13 @@ class Columns(ABC):
     def find(self, question: PointQuestion) -> list[int] | Rows:
         """The rows of the geofences that contain the point."""
 
+    def columns(self) -> tuple[Rows, NDArray[np.float64]]:
+        """The rows, and their numbers in as many columns."""
+        few = self._few
+        if few is not None:
+            return np.array(list(few), dtype=np.intp), np.array(list(few.values())).T
+        return self._rows[: self._count], self._table[:, : self._count]
+
     def put(self, row: int, numbers: Numbers) -> None:
         """Add a row, or give it new numbers."""
         few = self._few

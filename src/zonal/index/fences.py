@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+import numpy as np
 
-    from zonal.geo import Area, Point
+from zonal.geo import Point
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from zonal.geo import Area
     from zonal.index.columns import Rows
+
+Pairs = tuple["Rows", "Rows"]
+"""Numbers of places, in order, and beside each a row that wants what happens there."""
 
 
 class Fences(Protocol):
@@ -34,3 +43,29 @@ class Fences(Protocol):
 
     def containing(self, point: Point) -> Rows | list[int]:
         """The rows whose geofence contains the point, each once, in any order."""
+
+    def containing_each(self, lats: NDArray[np.float64], lons: NDArray[np.float64]) -> Pairs:
+        """The same for many places."""
+        return paired(
+            [self.containing(point) for point in map(Point, lats.tolist(), lons.tolist())]
+        )
+
+
+def paired(found: Sequence[Rows | list[int]]) -> Pairs:
+    """What was found at one place after the other."""
+    numbers = np.arange(len(found)).repeat(np.array([len(rows) for rows in found], dtype=np.intp))
+    return numbers, _in_a_row([np.asarray(rows, dtype=np.intp) for rows in found])
+
+
+def merged(found: Sequence[Pairs]) -> Pairs:
+    """What several have found at the same places."""
+    if len(found) == 1:
+        return found[0]
+    numbers = _in_a_row([numbers for numbers, _ in found])
+    rows = _in_a_row([rows for _, rows in found])
+    order = np.argsort(numbers, kind="stable")
+    return numbers[order], rows[order]
+
+
+def _in_a_row(parts: list[Rows]) -> Rows:
+    return np.concatenate(parts) if parts else np.empty(0, dtype=np.intp)

@@ -15,6 +15,8 @@ from zonal.index.figures import HAIR, Figure, circle_reaches
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from numpy.typing import NDArray
+
 NORTH_POLE, SOUTH_POLE = -1, -2
 """The poles are fields of their own, since a pole has every longitude."""
 
@@ -37,6 +39,18 @@ def field_of(lat: float, lon: float, granularity: float) -> int:
         lon = -180.0
     row, column = math.floor(lat * granularity), math.floor(lon * granularity)
     return (row + _OFFSET << _ROW_SHIFT) + column + _OFFSET
+
+
+def fields_at(
+    lats: NDArray[np.float64], lons: NDArray[np.float64], granularity: float
+) -> NDArray[np.int64]:
+    """The same for arrays."""
+    rows = np.floor(lats * granularity).astype(np.int64)
+    columns = np.floor(np.where(lons == 180.0, -180.0, lons) * granularity).astype(np.int64)
+    keys: NDArray[np.int64] = (rows + _OFFSET << _ROW_SHIFT) + columns + _OFFSET
+    if np.abs(lats).max(initial=0.0) == 90.0:
+        keys[lats == 90.0], keys[lats == -90.0] = NORTH_POLE, SOUTH_POLE
+    return keys
 
 
 def field_count(figure: Figure, granularity: float) -> int:

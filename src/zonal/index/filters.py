@@ -63,15 +63,12 @@ def read_filter(text: str, syntax: Syntax) -> TopicFilter:
 
     Filters are read once and kept, unless they are so long that keeping them is dear.
     """
-    if len(text) <= _LONGEST_KEPT:
-        return _read_filter(text, syntax)
-    return _read_filter.__wrapped__(text, syntax)
+    read = _read_mqtt_filter if syntax is Syntax.MQTT else _read_key_expression
+    return read(text) if len(text) <= _LONGEST_KEPT else read.__wrapped__(text)
 
 
 @lru_cache(maxsize=1 << 14)
-def _read_filter(text: str, syntax: Syntax) -> TopicFilter:
-    if syntax is Syntax.MQTT:
-        return _read_mqtt_filter(text)
+def _read_key_expression(text: str) -> TopicFilter:
     return TopicFilter(tuple(map(_zenoh_step, canonical_chunks(text))))
 
 
@@ -102,6 +99,7 @@ def split_share(text: str) -> tuple[str | None, str]:
     return group, topic_filter
 
 
+@lru_cache(maxsize=1 << 14)
 def _read_mqtt_filter(text: str) -> TopicFilter:
     _check_mqtt_text(text, "filter")
     share, topic_filter = split_share(text)

@@ -11,6 +11,7 @@ import numpy as np
 from zonal.errors import SubscriptionError
 from zonal.geo import Area, Circle
 from zonal.index.clients import Clients
+from zonal.index.fences import merged
 from zonal.index.filters import Syntax, TopicFilter, read_filter
 from zonal.index.raster import Raster
 from zonal.index.roster import Record, Roster
@@ -219,6 +220,21 @@ class SubscriptionIndex(Generic[V]):
             else:
                 rows = self._match_rows(topic, location, geofence, syntax)
             return cast("list[V]", self._roster.values[rows].tolist())
+
+    def match_each(
+        self, topic: str, lats: Sequence[float], lons: Sequence[float]
+    ) -> tuple[list[int], list[V]]:
+        """As `match` for many messages of one topic, by latitude and longitude in degrees.
+
+        Returns the numbers of messages, in order, and beside each the value of a subscription
+        that wants it.
+        """
+        with self._lock:
+            audiences = self._routes.find(topic, self._syntax).audiences
+            where = np.array(lats, dtype=np.float64), np.array(lons, dtype=np.float64)
+            found = [audience.listening_at_each(*where) for audience in audiences]
+            numbers, rows = merged(found)
+            return numbers.tolist(), self._roster.values[rows].tolist()
 
     def match_rows(
         self,

@@ -17,6 +17,7 @@ import numpy as np
 import shapely
 
 from zonal.geo import EARTH_RADIUS_M, EDGE_TOLERANCE_M, Circle, unit_vector
+from zonal.index import Fences
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -87,7 +88,7 @@ def _seam_lon(point: Point) -> float:
     return -180.0 if point.lon == 180.0 else point.lon
 
 
-class _ChangedInPlace(abc.ABC):
+class _ChangedInPlace(Fences, abc.ABC):
     """A tree of boxes in which an area is replaced by deleting it and inserting it again."""
 
     def __init__(self) -> None:
@@ -177,7 +178,7 @@ class BTreeFences(_ChangedInPlace):
         return self._candidates.sift(_unique(row for (row,) in found), point)
 
 
-class STRTreeFences:
+class STRTreeFences(Fences):
     """A packed tree of the boxes around the areas, rebuilt after changes."""
 
     def __init__(self) -> None:
@@ -224,7 +225,7 @@ class STRTreeFences:
         return shapely.STRtree(shapely.box(*corners.T))
 
 
-class LinearFences:
+class LinearFences(Fences):
     """A list that is read from end to end: no structure, and the yardstick of the others."""
 
     def __init__(self) -> None:
