@@ -42,7 +42,7 @@ def bench_stream(folder: Path, scale: float, data: Path | None) -> dict[str, Any
             marks.append(_Mark(report.total, report.seconds, processor_s(), peak[0]))
             say(f"{report.total:,} of {rows:,} rows, at most {peak[0] / 1e9:.1f} GB")
 
-        Pipeline(session, log, folder / "lake", plan, on_batch=mark).run(max_files=10)
+        Pipeline(session, log, folder / "lake", plan, on_batch=mark).run(max_files=30)
     halves = np.array_split(np.array([one.seconds for one in marks]), 2)
     assert session.table("native").agg({"count": "sum"}).first()[0] == rows
     silver = Lake(folder / "lake").find("silver")

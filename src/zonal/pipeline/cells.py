@@ -50,3 +50,14 @@ def leaf_range(cell_id: int) -> tuple[int, int]:
     """The first and last leaf id within a cell, both signed and included."""
     below = (cell_id & -cell_id) - 1
     return signed(unsigned(cell_id - below)), signed(unsigned(cell_id + below))
+
+
+def joined_ranges(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The same leaves in as few ranges as can be, in order."""
+    joined: list[tuple[int, int]] = []
+    for low, high in sorted(ranges):
+        if joined and low <= joined[-1][1] + 2:  # leaves have odd numbers
+            joined[-1] = (joined[-1][0], max(joined[-1][1], high))
+        else:
+            joined.append((low, high))
+    return joined

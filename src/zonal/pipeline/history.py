@@ -93,11 +93,10 @@ class History:
             silver = self._silver()
             known = self.lake.offsets(silver)
             if silver is not None:
-                yield from self._read(silver, selection, selection.expression(has_time=True))
+                yield from self._read(silver, selection, has_time=True, known=RecordedNumbers())
         if self.log is not None:
             log = self.log.table(self.version if self.lake is None else None)
-            wanted = _both(selection.expression(has_time=False), _not_in(known))
-            yield from self._read(log, selection, wanted)
+            yield from self._read(log, selection, has_time=False, known=known)
 
     def _silver(self) -> DeltaTable | None:
         assert self.lake is not None
@@ -107,9 +106,14 @@ class History:
         return silver
 
     def _read(
-        self, table: DeltaTable, selection: Selection, wanted: pc.Expression | None
+        self, table: DeltaTable, selection: Selection, *, has_time: bool, known: RecordedNumbers
     ) -> Iterator[pa.RecordBatch]:
         at = table.table_uri
+        new = _not_in(known)
+        wanted = _both(selection.expression(has_time=has_time), new)
+        # Cells tell row groups apart; to ask each row about many ranges of them takes longer than
+        # to read it.
+        rowwise = _both(selection.expression(has_time=has_time, by_cell=False), new)
         try:
             dataset = table.to_pyarrow_dataset()
             files = len(table.file_uris())
@@ -117,8 +121,9 @@ class History:
             self._count(files=files, files_opened=len(near))
             for fragment in near:
                 at = f"{table.table_uri.rstrip('/')}/{fragment.path}"
-                batches = fragment.to_batches(
-                    schema=dataset.schema, columns=list(LOG_COLUMNS), filter=wanted
+                part = fragment if wanted is None else fragment.subset(filter=wanted)
+                batches = part.to_batches(
+                    schema=dataset.schema, columns=list(LOG_COLUMNS), filter=rowwise
                 )
                 for batch in batches:
                     found = selection.filter(batch.cast(LOG_SCHEMA))

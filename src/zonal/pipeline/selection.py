@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from zenoh import KeyExpr
 
-from zonal.pipeline.cells import cover_ranges
+from zonal.pipeline.cells import cover_ranges, joined_ranges
 from zonal.pipeline.delta import STATISTICS_TICK
 from zonal.pipeline.schema import UTC_MICROS
 
@@ -34,17 +34,17 @@ class Selection:
     since: datetime | None = None
     until: datetime | None = None
 
-    def expression(self, *, has_time: bool) -> pc.Expression | None:
+    def expression(self, *, has_time: bool, by_cell: bool = True) -> pc.Expression | None:
         """A condition that every wanted row meets, by which files and row groups are left out.
 
         `has_time` says that rows have the column `time` (silver); those of the log have `timestamp`
-        and `received`.
+        and `received`. Without `by_cell` it is quicker to ask of many rows, and less narrow.
         """
         parts = []
         if self.since or self.until:
             parts.append(self._in_time("time") if has_time else self._in_log_time())
         if self.area is not None:
-            parts += self._in_area(self.area)
+            parts += self._in_area(self.area, by_cell=by_cell)
         return reduce(lambda one, other: one & other, parts) if parts else None
 
     def filter(self, batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -79,7 +79,7 @@ class Selection:
             bounds.append(pc.field(column) <= pa.scalar(self.until, UTC_MICROS))
         return reduce(lambda one, other: one & other, bounds)
 
-    def _in_area(self, area: Area) -> list[pc.Expression]:
+    def _in_area(self, area: Area, *, by_cell: bool) -> list[pc.Expression]:
         box = area.bounds
         lat, lon, cell = pc.field("latitude"), pc.field("longitude"), pc.field("cell")
         parts = [(lat >= box.min_lat) & (lat <= box.max_lat)]
@@ -87,7 +87,7 @@ class Selection:
             parts.append((lon >= box.min_lon) | (lon <= box.max_lon))
         else:
             parts.append((lon >= box.min_lon) & (lon <= box.max_lon))
-        if self._ranges:
+        if by_cell and self._ranges:
             # Rows sorted by cell lie along the Hilbert curve: tighter than any bounding box.
             parts.append(
                 reduce(or_, ((cell >= low) & (cell <= high) for low, high in self._ranges))
@@ -96,7 +96,7 @@ class Selection:
 
     @cached_property
     def _ranges(self) -> list[tuple[int, int]]:
-        return cover_ranges(self.area, max_cells=32)
+        return joined_ranges(cover_ranges(self.area, max_cells=32))
 
 
 def area_mask(batch: pa.RecordBatch, area: Area) -> pa.Array:

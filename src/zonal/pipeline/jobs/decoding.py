@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's own guide gives it
+from pyspark.sql.pandas.functions import arrow_udf
 
 from zonal.errors import DeclarationError
+from zonal.pipeline.flat_payloads import read_plain, schema_of
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
+    from pyspark.sql._typing import UserDefinedFunctionLike
 
     from zonal.pipeline.payloads import Field, PayloadDeclaration, TopicSchema
 
 MAX_AGE_S = 31 * 86_400.0
 """How long a message may have been under way, as if it came from somebody's memory."""
 _CORRUPT = "_zonal_corrupt"
+_PLAIN = "_zonal_plain"
 
 
 def decode(
@@ -30,12 +35,31 @@ def decode(
     Nothing is dropped: what to do with a row that has a reason is the caller's decision. Topics
     that nobody declared keep their payload and get no fields.
     """
+    read = messages.withColumns(plain_columns(declaration))
+    return decode_read(read, declaration, max_skew_s=max_skew_s, max_age_s=max_age_s)
+
+
+def plain_columns(declaration: PayloadDeclaration) -> dict[str, Column]:
+    """What plain payloads hold, by the workers' Python, in columns that `decode_read` takes."""
+    found = {}
+    for index, topic in enumerate(declaration.topics):
+        schema = schema_of(topic)
+        if schema is not None:
+            payload = F.when(_concerns(declaration, index), F.col("payload"))
+            found[f"_plain_{index}"] = _reader(schema, topic.ddl)(payload)
+    return found
+
+
+def decode_read(
+    messages: DataFrame, declaration: PayloadDeclaration, *, max_skew_s: float, max_age_s: float
+) -> DataFrame:
+    """The same as `decode` for messages that have `plain_columns`, which go."""
     clashes = sorted(set(declaration.fields) & set(messages.columns))
     if clashes:
         raise DeclarationError(f"field {clashes[0]} has the name of a column of the log")
     parsed = messages.withColumns(
         {
-            f"_parsed_{index}": F.when(_concerns(declaration, index), _parse(topic))
+            f"_parsed_{index}": F.when(_concerns(declaration, index), _parse(topic, index))
             for index, topic in enumerate(declaration.topics)
         }
     )
@@ -52,7 +76,8 @@ def decode(
         ),
         **{name: _field(declaration, name) for name in declaration.fields},
     }
-    helpers = [f"_parsed_{index}" for index in range(len(declaration.topics))]
+    numbers = range(len(declaration.topics))
+    helpers = [f"_{kind}_{index}" for kind in ("plain", "parsed") for index in numbers]
     return parsed.withColumns(columns).drop(*helpers)
 
 
@@ -84,10 +109,28 @@ def topic_matches(topic: TopicSchema) -> Column:
     return same if below == topic.topic else same | column.startswith(f"{below}/")
 
 
-def _parse(topic: TopicSchema) -> Column:
+def _parse(topic: TopicSchema, index: int) -> Column:
     options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _CORRUPT}
     text = F.col("payload").cast("string")
-    return F.from_json(text, f"{topic.ddl}, `{_CORRUPT}` string", options)
+    parsed = F.from_json(text, f"{topic.ddl}, `{_CORRUPT}` string", options)
+    if schema_of(topic) is None:
+        return parsed
+    plain = F.col(f"_plain_{index}")
+    fields = [plain[field.name].alias(field.name) for field in topic.fields]
+    fitting = F.lit(None).cast("string").alias(_CORRUPT)
+    return F.when(plain[_PLAIN], F.struct(*fields, fitting)).otherwise(parsed)
+
+
+def _reader(schema: pa.Schema, ddl: str) -> UserDefinedFunctionLike:
+    """A function that reads plain payloads: a struct of the fields and whether it was one."""
+
+    def read(payloads: pa.Array) -> pa.Array:
+        columns, plain = read_plain(payloads.cast(pa.binary()), schema)
+        return pa.StructArray.from_arrays([*columns, pa.array(plain)], [*schema.names, _PLAIN])
+
+    # Spark's parser makes a reader with a buffer of 8 KB for each payload.
+    reader: UserDefinedFunctionLike = arrow_udf(read, f"{ddl}, {_PLAIN} boolean")  # type: ignore[call-overload]
+    return reader
 
 
 def _field(declaration: PayloadDeclaration, name: str) -> Column:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator  # noqa: TC003 - Spark reads the hints of a UDF
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -14,7 +13,7 @@ from pyspark.sql.pandas.functions import arrow_udf
 
 from zonal.errors import DeclarationError
 from zonal.pipeline.cells import parent_sql
-from zonal.pipeline.jobs.decoding import MAX_AGE_S, decode
+from zonal.pipeline.jobs.decoding import MAX_AGE_S, decode_read, plain_columns
 from zonal.pipeline.payloads import WIDENINGS, PayloadDeclaration
 from zonal.pipeline.schema import LOG_COLUMNS
 
@@ -47,24 +46,29 @@ def refine(messages: DataFrame, plan: SilverPlan) -> DataFrame:
     Works on a stream and on a batch alike; keeps every row. A condition by which files shall be
     left out (topic, time) belongs on `messages`.
     """
-    decoded = decode(
-        messages, plan.declaration, max_skew_s=plan.max_skew_s, max_age_s=plan.max_age_s
+    # What Python finds out of a row is asked for at once: each time rows are moved there and back.
+    asked = messages.withColumns({**plain_columns(plan.declaration), "zone": _zone(plan.zones)})
+    decoded = decode_read(
+        asked, plan.declaration, max_skew_s=plan.max_skew_s, max_age_s=plan.max_age_s
     )
-    placed = join_zones(decoded, plan.zones)
     # A payload's field may be called `device`: it is that column then.
-    return placed.select(*dict.fromkeys((*_MESSAGE_COLUMNS, *plan.declaration.fields)))
+    return decoded.select(*dict.fromkeys((*_MESSAGE_COLUMNS, *plan.declaration.fields)))
 
 
 def join_zones(messages: DataFrame, zones: Zones | None) -> DataFrame:
     """Add the column `zone`: the name of the zone that a message was sent in, or null."""
+    return messages.withColumn("zone", _zone(zones))
+
+
+def _zone(zones: Zones | None) -> Column:
     if zones is None:
-        return messages.withColumn("zone", F.lit(None).cast("string"))
+        return F.lit(None).cast("string")
 
-    def zone_of(batches: Iterator[tuple[pa.Array, pa.Array]]) -> Iterator[pa.Array]:
-        return _zone_names(batches, zones)
+    def zone_of(lats: pa.Array, lons: pa.Array) -> pa.Array:
+        return _zone_names(lats, lons, zones)
 
-    zone = arrow_udf(zone_of, "string")  # type: ignore[call-overload]  # by its type hints
-    return messages.withColumn("zone", zone(F.col("latitude"), F.col("longitude")))
+    located: Column = arrow_udf(zone_of, "string")(F.col("latitude"), F.col("longitude"))  # type: ignore[call-overload]  # by its type hints
+    return located
 
 
 def lake_partitions() -> dict[str, Column]:
@@ -100,11 +104,10 @@ def as_stored(rows: DataFrame, known: StructType | None) -> DataFrame:
     return rows.withColumns(changed) if changed else rows
 
 
-def _zone_names(batches: Iterator[tuple[pa.Array, pa.Array]], zones: Zones) -> Iterator[pa.Array]:
+def _zone_names(lats: pa.Array, lons: pa.Array, zones: Zones) -> pa.Array:
     names = pa.array([*zones.names, None], pa.string())
-    for lats, lons in batches:
-        index = _built(zones).locate(_floats(lats), _floats(lons))
-        yield names.take(pa.array(np.where(index < 0, len(zones.names), index)))
+    index = _built(zones).locate(_floats(lats), _floats(lons))
+    return names.take(pa.array(np.where(index < 0, len(zones.names), index)))
 
 
 @lru_cache(maxsize=8)
