@@ -9,7 +9,7 @@ import pytest
 
 from zonal_lab.errors import EmulationError
 from zonal_lab.scale.small_network import run_network
-from zonal_lab.systems import Zenohd, free_port, zenohd_version
+from zonal_lab.systems import Zenohd, free_port, node_settings, zenohd_version
 
 PROGRAM = shutil.which("zenohd")
 with_zenohd = pytest.mark.skipif(PROGRAM is None, reason="zenohd is not on the path")
@@ -18,8 +18,8 @@ with_zenohd = pytest.mark.skipif(PROGRAM is None, reason="zenohd is not on the p
 @with_zenohd
 def test_it_says_how_many_routers_it_is_linked_to() -> None:
     here, there = (f"tcp/127.0.0.1:{free_port()}" for _ in range(2))
-    first = Zenohd(str(PROGRAM), [here])
-    second = Zenohd(str(PROGRAM), [there], connect=[here])
+    first = Zenohd(str(PROGRAM), node_settings("router", listen=[here]))
+    second = Zenohd(str(PROGRAM), node_settings("router", listen=[there], connect=[here]))
     try:
         assert second.routers() == 1
         assert first.routers() == 1

@@ -25,6 +25,7 @@ _TITLES = {
     "fences": "Who enters, who leaves",
     "index": "GeoBroker's own code",
     "mqtt": "MQTT brokers",
+    "rest": "REST",
 }
 
 
@@ -132,11 +133,22 @@ def _words(work: str, plan: dict[str, Any]) -> str:
             "processor time of its one thread, without that of the garbage collector and the "
             "compiler."
         )
+    if work == "rest":
+        return (
+            f"A load in C, HTTP/1.1 on connections that stay, one request under way on each, a "
+            f"body of 30 bytes, {plan['seconds']:g} s each; *get*: every connection asks for a key "
+            "of its own. Behind the server's router a client (Python) hears every put and answers "
+            "every get. *Zonal*: the web server of `zonal serve` with a router in its process, "
+            "without its limit on the requests of one address. *zenohd with REST*: the plug-in in "
+            "the router's process, with its defaults. –: it knows no places."
+        )
     return (
         f"A load in C, MQTT 3.1.1, 64 bytes, {plan['seconds']:g} s each, a fresh broker for each "
         f"row. *Steady*: {plan['rate']:,} messages a second, 1 → 1, QoS 0, latency from when a "
         f"message was due. *Idle*: {plan['idle']:,} connections. Mosquitto with `set_tcp_nodelay` "
         "and its limits out of the way; nats-server with JetStream, as its MQTT needs; rumqttd "
-        "with room for 1,000 under way; aedes on one core as it is; amqtt open to everybody. –: "
-        "the broker did not do it."
+        "with room for 1,000 under way; aedes on one core as it is; amqtt open to everybody. "
+        "*zenohd with MQTT*: the plug-in in the router's process, with its defaults; it grants "
+        "QoS 0 to whoever subscribes at 1, so its rows of QoS 1 are acknowledged publications and "
+        "deliveries that nobody acknowledges. –: the broker did not do it."
     )

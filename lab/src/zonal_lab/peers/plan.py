@@ -17,7 +17,9 @@ WORKS: dict[str, tuple[str, ...]] = {
     "index": ("zonal", "geobroker"),
     "mqtt": (
         *("zonal", "mosquitto", "mosquitto-newer", "nats", "mochi", "rumqttd", "aedes", "amqtt"),
+        "zenoh-mqtt",
     ),
+    "rest": ("zonal", "zenoh-rest"),
 }
 """Works, and the systems that do each."""
 NAMES = {
@@ -33,6 +35,8 @@ NAMES = {
     "rumqttd": "rumqttd",
     "aedes": "aedes",
     "amqtt": "amqtt",
+    "zenoh-mqtt": "zenohd with MQTT",
+    "zenoh-rest": "zenohd with REST",
 }
 
 
@@ -69,10 +73,13 @@ class PeersPlan:
     """Messages a second of the steady load."""
     idle: int = 1000
     """Silent connections."""
+    systems: tuple[str, ...] = tuple(NAMES)
+    """Those that take part, where they do a work."""
     seed: int = 1
 
     def __post_init__(self) -> None:
         require_known("works", self.works, tuple(WORKS))
+        require_known("systems", self.systems, tuple(NAMES))
         counts = (self.rounds, self.things, self.questions, self.fences, self.moving, self.rate)
         if min(*counts, self.idle) < 1 or min(self.workload_scale, self.seconds) <= 0:
             raise PlanError("a plan needs rounds, sizes, a rate and seconds above 0")
@@ -81,5 +88,6 @@ class PeersPlan:
         """Round by round; every round begins with another system."""
         for number in range(self.rounds):
             for work in self.works:
-                for system in in_turn(WORKS[work], number):
+                present = [each for each in WORKS[work] if each in self.systems]
+                for system in in_turn(present, number):
                     yield PeerCase(work, system, number)

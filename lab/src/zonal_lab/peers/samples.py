@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from zonal_lab.peers.mqtt_work import SHAPES
 from zonal_lab.peers.plan import WORKS
+from zonal_lab.peers.rest_work import REQUESTS
 from zonal_lab.peers.trial import MISSING
 
 if TYPE_CHECKING:
@@ -57,6 +58,15 @@ def _answers(name: str, title: str) -> list[Metric]:
     ]
 
 
+def _requests(name: str) -> list[Metric]:
+    return [
+        Metric("rest", (name, "per_s"), name, "/s", more=True),
+        Metric("rest", (name, "p50_us"), f"{name}, p50", "µs"),
+        Metric("rest", (name, "p99_us"), f"{name}, p99", "µs"),
+        Metric("rest", (name, "cpu_us"), f"{name}, server's CPU", "µs"),
+    ]
+
+
 METRICS: tuple[Metric, ...] = (
     Metric("things", ("add_per_s",), "new things", "/s", more=True),
     Metric("things", ("add_cpu_us",), "a new thing, server's CPU", "µs"),
@@ -74,6 +84,7 @@ METRICS: tuple[Metric, ...] = (
     Metric("mqtt", ("steady", "p99_us"), "steady rate, p99", "µs"),
     Metric("mqtt", ("steady", "cpu_us"), "steady rate, CPU a message", "µs"),
     Metric("mqtt", ("idle", "bytes_a_connection"), "memory an idle connection", "B"),
+    *(each for name in REQUESTS for each in _requests(name)),
 )
 
 
