@@ -13,8 +13,8 @@ from zonal_lab.emulation import EndRole, serve
 if TYPE_CHECKING:
     from zonal_lab.emulation import Answer
 
-A_SESSION = 100
-"""Keys of one client: a session needs the longer for one the more it has."""
+A_SESSION = 500
+"""Keys of one client: a session needs the longer for one the more it has, a router takes 1,000."""
 
 
 class DeclarerRole(EndRole):
@@ -26,10 +26,12 @@ class DeclarerRole(EndRole):
 
     def _declare(self, endpoint: str, keys: list[str]) -> dict[str, Any]:
         self._end = contextlib.ExitStack()
+        # An indirect callback has a thread of its own: too many for one machine.
+        nobody: Any = zenoh.handlers.Callback(lambda _: None, indirect=False)
         for start in range(0, len(keys), A_SESSION):
             session = self._end.enter_context(zenoh.open(config("client", connect=[endpoint])))
             for key in keys[start : start + A_SESSION]:
-                session.declare_subscriber(key, lambda _: None)
+                session.declare_subscriber(key, nobody)
         return {}
 
 
