@@ -20,7 +20,9 @@ def _trial(
     *,
     quick: Annotated[bool, typer.Option(help="one round, small sizes: two minutes")] = False,
     rounds: Annotated[int, typer.Option(help="how often each system does each work")] = 5,
-    works: Annotated[str, typer.Option(help="comma-separated")] = "things,fences,index,mqtt,rest",
+    works: Annotated[
+        str, typer.Option(help="comma-separated")
+    ] = "things,fences,index,use-case,mqtt,rest",
     systems: Annotated[str, typer.Option(help="comma-separated; empty: all")] = "",
     things: Annotated[int, typer.Option(help="things that are stored")] = 50_000,
     fences: Annotated[int, typer.Option(help="circles that are watched")] = 10_000,
@@ -45,6 +47,7 @@ def _trial(
         plan = replace(
             plan, rounds=1, things=1000, questions=20, fences=200, moving=200,
             workload_scale=0.01, seconds=0.5, rate=1000, idle=50,
+            clients=20,
         )  # fmt: skip
     return PeersTrial(plan, programs, geolife)
 

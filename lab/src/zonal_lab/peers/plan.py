@@ -15,6 +15,7 @@ WORKS: dict[str, tuple[str, ...]] = {
     "things": ("zonal", "tile38", "redis", "postgis"),
     "fences": ("zonal", "tile38"),
     "index": ("zonal", "geobroker"),
+    "use-case": ("zonal", "geobroker"),
     "mqtt": (
         *("zonal", "mosquitto", "mosquitto-newer", "nats", "mochi", "rumqttd", "aedes", "amqtt"),
         "zenoh-mqtt",
@@ -73,6 +74,8 @@ class PeersPlan:
     """Messages a second of the steady load."""
     idle: int = 1000
     """Silent connections."""
+    clients: int = 250
+    """Of GeoBroker's use case."""
     systems: tuple[str, ...] = tuple(NAMES)
     """Those that take part, where they do a work."""
     seed: int = 1
@@ -81,7 +84,7 @@ class PeersPlan:
         require_known("works", self.works, tuple(WORKS))
         require_known("systems", self.systems, tuple(NAMES))
         counts = (self.rounds, self.things, self.questions, self.fences, self.moving, self.rate)
-        if min(*counts, self.idle) < 1 or min(self.workload_scale, self.seconds) <= 0:
+        if min(*counts, self.idle, self.clients) < 1 or min(self.workload_scale, self.seconds) <= 0:
             raise PlanError("a plan needs rounds, sizes, a rate and seconds above 0")
 
     def cases(self) -> Iterator[PeerCase]:

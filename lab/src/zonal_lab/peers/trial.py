@@ -15,6 +15,7 @@ from zonal_lab.peers.plan import NAMES, PeerCase
 from zonal_lab.peers.programs import MissingProgramError, Programs
 from zonal_lab.peers.rest_work import REQUESTS, run_rest
 from zonal_lab.peers.things import run_things
+from zonal_lab.peers.use_case import WARM_S, run_use_case
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -37,7 +38,7 @@ _VERSIONS = {
     "zenoh-mqtt": ("zenohd", "--version"),
 }
 _PROGRAM_NAMES = {"postgis": "PostgreSQL", "zenoh-mqtt": "zenohd and its plug-ins"}
-_SECONDS = {"things": 15.0, "fences": 10.0, "index": 20.0}
+_SECONDS = {"things": 15.0, "fences": 10.0, "index": 20.0, "use-case": WARM_S + 8}
 
 
 class PeersTrial(Trial[PeerCase]):
@@ -106,6 +107,10 @@ class PeersTrial(Trial[PeerCase]):
                 return run_fences(case.system, self._programs, plan.fences, plan.moving, seed)
             case "index":
                 return run_index(case.system, self._programs, self._geolife, plan.workload_scale)
+            case "use-case":
+                return run_use_case(
+                    case.system, self._programs, clients=plan.clients, seconds=plan.seconds
+                )
             case "rest":
                 return run_rest(case.system, self._programs, seconds=plan.seconds)
             case _:
