@@ -87,6 +87,18 @@ def test_a_claim_that_two_runs_measured_is_listed_once_with_the_most_rounds(
     assert "10 rounds) | holds | [toy](toy/toy.md)" in summary
 
 
+def test_a_run_with_zenohd_as_routers_stands_behind_the_usual_ones(
+    pages: Path, tmp_path: Path
+) -> None:
+    results = Results(tmp_path / "zenohd")
+    run_trial("toy", ToyTrial(ToyPlan(9)), results)
+    results.note(plan={**results.manifest()["plan"], "routers": "zenohd"})
+    keep(results, TOY, pages, "toy-zenohd")
+    write_pages(pages, [TOY])
+    assert "16 rounds" in (pages / "toy" / "toy-zenohd.md").read_text()
+    assert "10 rounds) | holds | [toy](toy/toy.md)" in (pages / "README.md").read_text()
+
+
 def test_too_much_data_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     results = Results(tmp_path / "results")
     run_trial("toy", ToyTrial(ToyPlan()), results)

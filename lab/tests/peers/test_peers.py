@@ -13,9 +13,11 @@ from zonal_lab.peers.fences import run_fences
 from zonal_lab.peers.plan import PeerCase, PeersPlan
 from zonal_lab.peers.programs import BROKERS, MissingProgramError, Programs
 from zonal_lab.peers.resp import RespClient
+from zonal_lab.peers.rest_work import REQUESTS, run_rest
 from zonal_lab.peers.samples import METRICS, Compared
 from zonal_lab.peers.things import run_things
 from zonal_lab.peers.trial import MISSING, PeersTrial
+from zonal_lab.peers.use_case import run_use_case
 
 NOWHERE = Programs()
 PLAN = PeersPlan(rounds=5, works=("things", "mqtt"))
@@ -52,6 +54,10 @@ def test_systems_take_turns() -> None:
     ]  # fmt: skip
     with pytest.raises(PlanError, match="unknown works"):
         PeersPlan(works=("juggling",))
+    some = PeersPlan(rounds=1, works=("mqtt", "rest"), systems=("zonal", "zenoh-rest"))
+    assert [(each.work, each.system) for each in some.cases()] == [
+        ("mqtt", "zonal"), ("rest", "zonal"), ("rest", "zenoh-rest"),
+    ]  # fmt: skip
 
 
 def test_the_page_says_who_is_better_and_by_how_much(tmp_path: Path) -> None:
@@ -126,6 +132,24 @@ def test_our_border_among_fences_tells_of_entries() -> None:
     assert found["step_cpu_us"] > 0
 
 
+def test_our_web_server_is_put_to_and_asked_by_many(tmp_path: Path) -> None:
+    found = run_rest("zonal", NOWHERE, seconds=0.2)
+    assert list(found) == list(REQUESTS)
+    assert all(each["per_s"] > 0 and each["p99_us"] >= each["p50_us"] for each in found.values())
+    with pytest.raises(MissingProgramError, match=r"libzenoh_plugin_rest\.so"):
+        run_rest("zenoh-rest", Programs(tmp_path), seconds=0.2)
+
+
+def test_clients_that_are_elsewhere_each_time_hear_one_another(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("zonal_lab.peers.use_case.WARM_S", 0.2)
+    found = run_use_case("zonal", NOWHERE, clients=20, seconds=0.5)
+    # Everybody hears at least what it publishes itself.
+    assert found["deliveries_each"] >= 0.9
+    assert found["arrivals_per_s"] > 0
+
+
 @pytest.mark.skipif(not NOWHERE.has("redis-server"), reason="there is no redis-server")
 def test_redis_and_our_store_find_the_same(tmp_path: Path) -> None:
     del tmp_path
@@ -135,12 +159,13 @@ def test_redis_and_our_store_find_the_same(tmp_path: Path) -> None:
 
 
 def test_every_broker_is_started_on_its_port(tmp_path: Path) -> None:
+    (tmp_path / "zenohd").write_text("")
     for program, command in BROKERS.values():
         (tmp_path / Path(program).name).write_text("")
         words = command(Programs(tmp_path), 12345, tmp_path)
         written = "".join(
             path.read_text()
             for path in tmp_path.iterdir()
-            if path.suffix in {".conf", ".toml", ".yaml", ".mjs"}
+            if path.suffix in {".conf", ".toml", ".yaml", ".mjs", ".json5"}
         )
         assert "12345" in " ".join(words) + written

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from zonal_lab.experiment import Experiment, Results, Trial
+from zonal_lab.experiment import Experiment, Results, RouterProgram, Trial
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -20,12 +20,14 @@ def _trial(
     quick: Annotated[bool, typer.Option(help="50 messages of each kind")] = False,
     messages: Annotated[int, typer.Option(help="messages of each kind")] = 500,
     size: Annotated[int, typer.Option(help="bytes of payload")] = 64,
+    zenohd: RouterProgram = None,
 ) -> Trial[Any]:
     """Plain Zenoh, every encoding and MQTT: bytes per message, by a raw socket (as root)."""
     from zonal_lab.capture.plan import CapturePlan
     from zonal_lab.capture.trial import CaptureTrial
 
-    return CaptureTrial(CapturePlan(50 if quick else messages, size))
+    routers: Literal["none", "zenohd"] = "none" if zenohd is None else "zenohd"
+    return CaptureTrial(CapturePlan(50 if quick else messages, size, routers), zenohd)
 
 
 def _page(results: Results, folder: Path, name: str) -> Iterable[str]:

@@ -30,6 +30,12 @@ class MessageBytes:
     tcp_bytes: float
 
 
+_TO = {
+    "none": "Zenoh's sender is a peer of the receiver.",
+    "zenohd": "Zenoh's sender and receiver are clients of a router on the receiver's host.",
+}
+
+
 def page(results: Results, folder: Path, name: str) -> Iterator[str]:
     """The page's lines; its rows go into the folder as JSON."""
     plan = results.manifest()["plan"]
@@ -40,7 +46,8 @@ def page(results: Results, folder: Path, name: str) -> Iterator[str]:
         f"{plan['messages']} messages of {plan['size']} bytes on the topic `city/airquality`, "
         "4 ms apart, over TCP; a raw socket on the sender's card "
         "counts what leaves it: whole frames with a TCP payload (Ethernet, IP and TCP headers "
-        "included, acknowledgements of TCP not), and the TCP payload alone. For MQTT the "
+        "included, acknowledgements of TCP not), and the TCP payload alone. "
+        f"{_TO[plan.get('routers', 'none')]} For MQTT the "
         "acknowledgements that the sender itself owes at QoS 2 are in it. Keep-alives that fall "
         "into the time are, too, and declarations of keys."
     )

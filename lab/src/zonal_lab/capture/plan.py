@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from zonal_lab.errors import PlanError
 
@@ -43,10 +43,14 @@ CASES = (
 
 @dataclass(frozen=True)
 class CapturePlan:
-    """So many messages of so many bytes in each case."""
+    """So many messages of so many bytes in each case.
+
+    Zenoh's two ends are peers of one another, or clients of a `zenohd` on the second host.
+    """
 
     messages: int = 500
     size: int = 64
+    routers: Literal["none", "zenohd"] = "none"
     seed: int = 1
 
     def __post_init__(self) -> None:

@@ -26,7 +26,7 @@ _APART_S = 0.004
 
 
 class CaptureRole(EndRole):
-    """Listens, or sends messages one by one while its card is watched."""
+    """Hears, or sends messages one by one while its card is watched."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -34,9 +34,9 @@ class CaptureRole(EndRole):
         self._heard = 0
 
     def orders(self) -> dict[str, Answer]:
-        """Listen, open, send, tell how much was heard."""
+        """Hear, open, send, tell how much was heard."""
         return {
-            "listen": self._listen,
+            "hear": self._begin_hearing,
             "open": self._open,
             "send": self._send,
             "heard": lambda: {"heard": self._heard},
@@ -45,10 +45,10 @@ class CaptureRole(EndRole):
     def _hear(self, _: Any) -> None:
         self._heard += 1
 
-    def _listen(self, case: dict[str, Any], listen: str) -> dict[str, Any]:
+    def _begin_hearing(self, case: dict[str, Any], way: dict[str, Any]) -> dict[str, Any]:
         self._heard = 0
         encoding = CaptureCase(**case).encoding
-        config = node_config("peer", listen=[listen])
+        config = node_config(**way)
         if encoding is None:
             self._end = zenoh.open(config)
             self._end.declare_subscriber(TOPIC, self._hear)
@@ -58,7 +58,9 @@ class CaptureRole(EndRole):
             self._end.declare_subscriber(TOPIC, self._hear, area=area)
         return {}
 
-    def _open(self, case: dict[str, Any], connect: str, broker: tuple[str, int]) -> dict[str, Any]:
+    def _open(
+        self, case: dict[str, Any], way: dict[str, Any], broker: tuple[str, int]
+    ) -> dict[str, Any]:
         chosen = CaptureCase(**case)
         if chosen.qos is not None:
             self._end = MqttEnd(
@@ -73,7 +75,7 @@ class CaptureRole(EndRole):
             )
             self._put = self._end.send
             return {}
-        config = node_config("peer", connect=[connect])
+        config = node_config(**way)
         if chosen.encoding is None:
             self._end = zenoh.open(config)
             self._put = self._end.declare_publisher(TOPIC).put

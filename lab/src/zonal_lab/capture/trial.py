@@ -17,9 +17,11 @@ from zonal_lab.experiment import Outcome, Trial
 from zonal_lab.systems import (
     BROKER_PORT,
     MOSQUITTO_PORT,
+    ROUTER,
     ZENOH_PORT,
     geo_broker_command,
     mosquitto_command,
+    router_words,
     write_passwords,
 )
 
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 
     from zonal_lab.capture.plan import CapturePlan
     from zonal_lab.emulation import Worker
+    from zonal_lab.experiment import Results
 
 FRAMES = "frames"
 """The kind of the raw samples in the results."""
@@ -35,11 +38,22 @@ _PATIENCE_S = 40.0
 
 
 class CaptureTrial(Trial[CaptureCase]):
-    """Bytes on the wire with the options set."""
+    """Bytes on the wire with the options set.
 
-    def __init__(self, plan: CapturePlan) -> None:
+    Args:
+        plan: what to run.
+        zenohd: the program of the router on the second host, where the plan says so.
+    """
+
+    def __init__(self, plan: CapturePlan, zenohd: Path | None = None) -> None:
         super().__init__(plan)
         self._plan = plan
+        self._zenohd = None if zenohd is None else str(zenohd.absolute())
+
+    def prepare(self, results: Results) -> dict[str, str]:
+        """Nothing is needed; a `zenohd` must start."""
+        del results
+        return router_words(self._zenohd)
 
     def seconds_of(self, case: CaptureCase) -> float:
         """Messages 4 ms apart, and the ends' start."""
@@ -48,7 +62,7 @@ class CaptureTrial(Trial[CaptureCase]):
 
     @contextlib.contextmanager
     def stage(self, case: CaptureCase) -> Iterator[Callable[[CaptureCase], Outcome]]:
-        """Two hosts, Mosquitto and our broker on the second."""
+        """Two hosts; Mosquitto, our broker and a router, if there is one, on the second."""
         del case
         topology = hosts_in_a_row("capture", [Card(), Card()])
         with (
@@ -56,17 +70,23 @@ class CaptureTrial(Trial[CaptureCase]):
             EmulatedNetwork(topology, seed=self._plan.seed) as network,
         ):
             _start_brokers(network, Path(folder))
+            if self._zenohd is not None:
+                router = network.start_role(topology.nodes[1], ROUTER)
+                here = {"listen": _endpoint(network), "connect": [], "program": self._zenohd}
+                router.ask({"do": "open", **here}, _PATIENCE_S)
             yield lambda each: self._run(network, each)
 
     def _run(self, network: EmulatedNetwork, case: CaptureCase) -> Outcome:
         sender, receiver = (
             network.start_role(node, "zonal_lab.capture.role") for node in network.topology.nodes
         )
-        there = network.topology.nodes[1].address
-        endpoint = f"tcp/{there}:{ZENOH_PORT}"
+        there, endpoint = network.topology.nodes[1].address, _endpoint(network)
+        to, at = {"mode": "peer", "connect": [endpoint]}, {"mode": "peer", "listen": [endpoint]}
+        if self._zenohd is not None:
+            to = at = to | {"mode": "client"}  # a router passes nothing on between peers
         if not case.is_mqtt:
-            receiver.ask({"do": "listen", "case": asdict(case), "listen": endpoint}, _PATIENCE_S)
-        order = {"do": "open", "case": asdict(case), "connect": endpoint}
+            receiver.ask({"do": "hear", "case": asdict(case), "way": at}, _PATIENCE_S)
+        order = {"do": "open", "case": asdict(case), "way": to}
         broker = (there, BROKER_PORT if case.geo else MOSQUITTO_PORT)
         sender.ask({**order, "broker": broker}, _PATIENCE_S)
         before = 0 if case.is_mqtt else self._first_heard(sender, receiver)
@@ -88,6 +108,10 @@ class CaptureTrial(Trial[CaptureCase]):
 
         wait_until(reaches, _PATIENCE_S, "the subscriber heard nothing")
         return _heard(receiver)
+
+
+def _endpoint(network: EmulatedNetwork) -> str:
+    return f"tcp/{network.topology.nodes[1].address}:{ZENOH_PORT}"
 
 
 def _heard(receiver: Worker) -> int:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from zonal_lab.experiment import Experiment, Results, Trial
+from zonal_lab.experiment import Experiment, Results, RouterProgram, Trial
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -17,12 +17,14 @@ def _trial(
     *,
     quick: Annotated[bool, typer.Option(help="two times each")] = False,
     rounds: Annotated[int, typer.Option(help="how often each")] = 20,
+    zenohd: RouterProgram = None,
 ) -> Trial[Any]:
     """Clique, mesh, brokered, routed; by multicast, by gossip or told (as root)."""
     from zonal_lab.discovery.plan import DiscoveryPlan
     from zonal_lab.discovery.trial import DiscoveryTrial
 
-    return DiscoveryTrial(DiscoveryPlan(2 if quick else rounds))
+    plan = DiscoveryPlan(2 if quick else rounds, "library" if zenohd is None else "zenohd")
+    return DiscoveryTrial(plan, zenohd)
 
 
 def _page(results: Results, folder: Path, name: str) -> Iterable[str]:

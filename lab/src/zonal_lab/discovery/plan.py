@@ -12,6 +12,8 @@ from zonal_lab.systems import ZENOH_PORT
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from zonal_lab.experiment import Routers
+
 _SILENT_ROUNDS = 2
 
 
@@ -84,6 +86,7 @@ class DiscoveryPlan:
     """Every case, so many times; those in which nobody is expected to hear anything less often."""
 
     rounds: int = 20
+    routers: Routers = "library"
     seed: int = 1
 
     def __post_init__(self) -> None:

@@ -12,6 +12,7 @@ import zenoh
 import zonal
 from zonal.geo import Circle, Point
 from zonal_lab.emulation import EndRole, serve
+from zonal_lab.systems import Zenohd
 
 if TYPE_CHECKING:
     from zonal_lab.emulation import Answer
@@ -36,8 +37,11 @@ class DiscoveryRole(EndRole):
             "discover": self._discover,
         }
 
-    def _route(self, config: dict[str, Any]) -> dict[str, Any]:
-        self._end = zenoh.open(zenoh.Config.from_json5(json.dumps(config)))
+    def _route(self, config: dict[str, Any], program: str | None) -> dict[str, Any]:
+        if program is not None:
+            self._end = Zenohd(program, config)
+        else:
+            self._end = zenoh.open(zenoh.Config.from_json5(json.dumps(config)))
         return {}
 
     def _start_beacon(self, config: dict[str, Any]) -> dict[str, Any]:

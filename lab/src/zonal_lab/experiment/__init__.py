@@ -13,11 +13,24 @@ A new experiment is a package with an `EXPERIMENT` in its face, and a line in th
 
 from zonal_lab.experiment.claims import OURS, Claim, Draw, Ruling, Unit, Verdict, change, judge
 from zonal_lab.experiment.evaluation import EVALUATION, differences, keep, write_pages
-from zonal_lab.experiment.experiment import Experiment, report_command, run_command
+from zonal_lab.experiment.experiment import (
+    Experiment,
+    RouterProgram,
+    report_command,
+    run_command,
+)
 from zonal_lab.experiment.manifest import manifest_of_now
 from zonal_lab.experiment.pages import picture, table, write_rows
 from zonal_lab.experiment.pictures import COLOURS, grouped_bars, new_figure, panels, save_figure
-from zonal_lab.experiment.plan import Case, Plan, in_turn, numbers, require_known, words
+from zonal_lab.experiment.plan import (
+    Case,
+    Plan,
+    Routers,
+    in_turn,
+    numbers,
+    require_known,
+    words,
+)
 from zonal_lab.experiment.progress import in_words, showing_progress
 from zonal_lab.experiment.results import Record, Results
 from zonal_lab.experiment.runner import run_trial
@@ -35,6 +48,8 @@ __all__ = [
     "Plan",
     "Record",
     "Results",
+    "RouterProgram",
+    "Routers",
     "Ruling",
     "Trial",
     "Unit",

@@ -196,11 +196,15 @@ def _summary(
 
 
 def _once(rows: Sequence[PageRow]) -> list[tuple[Verdict, str]]:
-    """Each claim once, with its run: of several that measured it the one with the most rounds."""
-    found: dict[tuple[str, str, str], tuple[tuple[bool, int, str], Verdict, str]] = {}
+    """Each claim once, with its run: of several that measured it the one with the most rounds.
+
+    A run with `zenohd` as its routers is one set-up beside the usual one, which goes before it.
+    """
+    found: dict[tuple[str, str, str], tuple[tuple[bool, bool, int, str], Verdict, str]] = {}
     for row in rows:
+        usual = row.manifest["plan"].get("routers") != "zenohd"
         for each in row.verdicts:
-            worth = (each.value is not None, each.rounds, row.manifest["started"])
+            worth = (each.value is not None, usual, each.rounds, row.manifest["started"])
             key = _claim_of(row, each)
             if key not in found or worth > found[key][0]:
                 found[key] = worth, each, row.run
@@ -244,7 +248,8 @@ def _counts(verdicts: Sequence[Verdict]) -> Iterator[str]:
         f"Of {len(verdicts)} claims {told}. A claim holds when all of the interval lies where it "
         "says, does not hold when none does, and cannot be told otherwise, with fewer than five "
         "rounds, or where nothing was measured. What several runs measured is judged by the one "
-        "with the most rounds, of equals by the newest."
+        "with the most rounds, of equals by the newest; runs with `zenohd` as the routers have "
+        "their verdicts on their own pages."
     )
     yield ""
 

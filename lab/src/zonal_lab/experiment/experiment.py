@@ -27,6 +27,11 @@ OUTPUT = Path("out/lab")
 Into = Annotated[Path | None, typer.Option(help="folder of results; continued if it exists")]
 Stored = Annotated[Path, typer.Argument(help="folder of results")]
 To = Annotated[Path | None, typer.Option(help="folder of the page (default: that of the results)")]
+RouterProgram = Annotated[
+    Path | None,
+    typer.Option(help="a zenohd to be every Zenoh router, not that of Zenoh's Python library"),
+]
+"""An option of experiments in which a router stands."""
 Name = Annotated[
     str | None, typer.Option(help="name of the page and its pictures (default: the experiment's)")
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Protocol, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Literal, Protocol, TypeVar
 
 from zonal_lab.errors import PlanError
 
@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 T = TypeVar("T")
+Routers = Literal["library", "zenohd"]
+"""What a plan has as Zenoh's routers: those of its Python library, or processes of `zenohd`."""
 
 
 class Case(Protocol):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from zonal_lab.experiment import Experiment, Results, Trial, words
+from zonal_lab.experiment import Experiment, Results, RouterProgram, Trial, words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -30,9 +30,7 @@ def _trial(
     traces: Annotated[
         Path | None, typer.Option(help="folder of Mahimahi traces for lte (default: made up)")
     ] = None,
-    zenohd: Annotated[
-        Path | None, typer.Option(help="a zenohd to be the routers, not those of Zenoh's library")
-    ] = None,
+    zenohd: RouterProgram = None,
 ) -> Trial[Any]:
     """Zenoh against MQTT: round trips in α, β, β + 200 ms, γ and δ (as root)."""
     from zonal_lab.latency.plan import LatencyPlan

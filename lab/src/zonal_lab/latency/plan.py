@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from zonal_lab.errors import PlanError
 from zonal_lab.experiment import in_turn, require_known
@@ -13,6 +13,7 @@ from zonal_lab.latency.stacks import STACKS, stack
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from zonal_lab.experiment import Routers
     from zonal_lab.latency.scenarios import Links
 
 
@@ -47,7 +48,7 @@ class LatencyPlan:
     links: Links = "wifi"
     scenarios: tuple[str, ...] = tuple(SCENARIOS)
     stacks: tuple[str, ...] = tuple(STACKS)
-    routers: Literal["library", "zenohd"] = "library"
+    routers: Routers = "library"
     seed: int = 1
 
     def __post_init__(self) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from zonal_lab.experiment import Experiment, Results, Trial, numbers, words
+from zonal_lab.experiment import Experiment, Results, RouterProgram, Trial, numbers, words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -43,9 +43,7 @@ def _trial(
     claimed_only: Annotated[
         bool, typer.Option(help="leave out conditions that no claim is about")
     ] = False,
-    zenohd: Annotated[
-        Path | None, typer.Option(help="a zenohd to be the routers, not those of Zenoh's library")
-    ] = None,
+    zenohd: RouterProgram = None,
 ) -> Trial[Any]:
     """The evaluation of Visotto 2023: techniques × scenarios × transports × CPU (as root)."""
     from zonal_lab.location.plan import LocationPlan

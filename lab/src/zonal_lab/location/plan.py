@@ -13,6 +13,7 @@ from zonal_lab.location.techniques import TECHNIQUES
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from zonal_lab.experiment import Routers
     from zonal_lab.location.techniques import TechniqueName
 
 Transport = Literal["tcp", "udp"]
@@ -71,7 +72,7 @@ class LocationPlan:
     techniques: tuple[TechniqueName, ...] = TECHNIQUES
     client_links: Literal["trace", "plain"] = "trace"
     variant_seconds: float | None = None
-    routers: Literal["library", "zenohd"] = "library"
+    routers: Routers = "library"
     claimed_only: bool = False
     seed: int = 1
 

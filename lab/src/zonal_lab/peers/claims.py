@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 _STEP = Metric("fences", ("step_cpu_us",), "", "")
 _EVENTS = Metric("fences", ("events_a_step",), "", "")
 _SECONDS = Metric("index", ("seconds",), "", "")
+_ARRIVAL = Metric("use-case", ("arrival_cpu_us",), "", "")
+_DELIVERED = Metric("use-case", ("deliveries_each",), "", "")
 _HITS = Metric("things", ("circle_hits",), "", "")
 
 
@@ -52,6 +54,16 @@ def _claims(found: Compared) -> Iterator[tuple[str, Claim]]:
     yield "fences", Claim(
         OUR_FIGURE, "border", "as many entries and exits as Tile38 tells of the same steps, within "
         "1 % in every round", "", Unit.CHANGE, apart(_EVENTS, "tile38"), most=1, exact=True,
+    )  # fmt: skip
+    yield "use-case", Claim(
+        OUR_FIGURE, "broker, GeoBroker's use case", "an arrival costs no more processor time than "
+        "at GeoBroker's own server", "", Unit.TIMES, times(_ARRIVAL, "geobroker"), least=1,
+        neutral=1,
+    )  # fmt: skip
+    yield "use-case", Claim(
+        OUR_FIGURE, "broker, GeoBroker's use case", "as many deliveries a publication as its own "
+        "server makes, within 10 %", "", Unit.TIMES, times(_DELIVERED, "geobroker"), least=0.9,
+        most=1.1,
     )  # fmt: skip
     for system, name in (("tile38", "Tile38"), ("redis", "Redis"), ("postgis", "PostGIS")):
         yield "things", Claim(

@@ -20,30 +20,34 @@ def _trial(
     *,
     quick: Annotated[bool, typer.Option(help="one round, small sizes: two minutes")] = False,
     rounds: Annotated[int, typer.Option(help="how often each system does each work")] = 5,
-    works: Annotated[str, typer.Option(help="comma-separated")] = "things,fences,index,mqtt",
+    works: Annotated[
+        str, typer.Option(help="comma-separated")
+    ] = "things,fences,index,use-case,mqtt,rest",
+    systems: Annotated[str, typer.Option(help="comma-separated; empty: all")] = "",
     things: Annotated[int, typer.Option(help="things that are stored")] = 50_000,
     fences: Annotated[int, typer.Option(help="circles that are watched")] = 10_000,
     workload_scale: Annotated[
         float, typer.Option(help="share of GeoBroker's 110,000 operations on the index")
     ] = 0.2,
-    seconds: Annotated[float, typer.Option(help="of each load on a broker")] = 2.0,
+    seconds: Annotated[float, typer.Option(help="of each load on a broker or web server")] = 2.0,
     programs: Annotated[
         Path | None, typer.Option(help="folder with the peers' programs (else those of the path)")
     ] = None,
     geolife: Annotated[Path | None, typer.Option(help="folder of Geolife")] = None,
 ) -> Trial[Any]:
-    """Tile38, Redis, PostGIS, GeoBroker's own code and six MQTT brokers beside ours, in one run."""
-    from zonal_lab.peers.plan import PeersPlan
+    """Geo and MQTT servers, GeoBroker's own code and Zenoh's plug-ins beside ours, in one run."""
+    from zonal_lab.peers.plan import NAMES, PeersPlan
     from zonal_lab.peers.trial import PeersTrial
 
     plan = PeersPlan(
         rounds=rounds, works=words(works), things=things, fences=fences,
-        workload_scale=workload_scale, seconds=seconds,
+        workload_scale=workload_scale, seconds=seconds, systems=words(systems) or tuple(NAMES),
     )  # fmt: skip
     if quick:
         plan = replace(
             plan, rounds=1, things=1000, questions=20, fences=200, moving=200,
             workload_scale=0.01, seconds=0.5, rate=1000, idle=50,
+            clients=20,
         )  # fmt: skip
     return PeersTrial(plan, programs, geolife)
 

@@ -7,16 +7,15 @@ this code runs from a repository.
 from __future__ import annotations
 
 import json
-import subprocess
 import tempfile
 import time
 from functools import partial
-from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from zonal.runtime import ChildProcess
 from zonal_lab.errors import EmulationError
+from zonal_lab.peers.compiled import compiled, load_source, output_of
 from zonal_lab.peers.programs import BROKERS, MissingProgramError
 
 if TYPE_CHECKING:
@@ -34,7 +33,6 @@ SHAPES = {
 }
 """What `mqtt_load.c` is told, all in MQTT 3.1.1, which every broker speaks."""
 _LOAD = Path(__file__).parents[4] / "benchmarks" / "mqtt_load.c"
-_PATIENCE_S = 120
 
 
 def run_mqtt(
@@ -46,12 +44,12 @@ def run_mqtt(
         raise MissingProgramError(f"there is no {program} here")
     figures: dict[str, Any] = {}
     with tempfile.TemporaryDirectory(prefix="zonal-peer-") as folder:
-        steady = _compiled(_steady_source(Path(folder)), Path(folder))
+        steady = compiled(load_source("steady.c", Path(folder)), Path(folder))
         with programs.started(command) as server:
             figures["steady"] = _tried(partial(_steady, steady, server, rate, seconds))
         if not _LOAD.exists():
             return figures
-        load = _compiled(_LOAD, Path(folder))
+        load = compiled(_LOAD, Path(folder))
         for name, options in SHAPES.items():
             with programs.started(command) as server:
                 figures[name] = _tried(partial(_loaded, load, server, options, seconds))
@@ -68,33 +66,10 @@ def _tried(work: Callable[[], dict[str, float]]) -> dict[str, float] | None:
         return None
 
 
-def _steady_source(folder: Path) -> Path:
-    path = folder / "steady.c"
-    text = (resources.files("zonal_lab.peers") / "steady.c").read_text(encoding="utf-8")
-    path.write_text(text, encoding="utf-8")
-    return path
-
-
-def _compiled(source: Path, folder: Path) -> str:
-    program = folder / source.stem
-    _output(["cc", "-O2", "-o", str(program), str(source)])
-    return str(program)
-
-
-def _output(command: list[str]) -> str:
-    try:
-        done = subprocess.run(  # noqa: S603 - programs of our own
-            command, capture_output=True, text=True, timeout=_PATIENCE_S, check=True
-        )
-    except (OSError, subprocess.SubprocessError) as error:
-        raise EmulationError(f"{Path(command[0]).name}: {error}") from error
-    return done.stdout
-
-
 def _loaded(load: str, server: RunningServer, options: str, seconds: float) -> dict[str, float]:
     before = server.cpu_s()
     told = [*options.split(), f"port={server.port}", "version=4", f"seconds={seconds:g}"]
-    found = json.loads(_output([load, *told]))
+    found = json.loads(output_of([load, *told]))
     # Half a second of warm-up is in the processor time, and not in what was counted.
     counted = found["deliveries"] * (found["seconds"] + 0.5) / found["seconds"]
     return {
@@ -106,7 +81,7 @@ def _loaded(load: str, server: RunningServer, options: str, seconds: float) -> d
 def _steady(program: str, server: RunningServer, rate: int, seconds: float) -> dict[str, float]:
     before = server.cpu_s()
     found: dict[str, float] = json.loads(
-        _output([program, str(server.port), str(rate), f"{seconds:g}"])
+        output_of([program, str(server.port), str(rate), f"{seconds:g}"])
     )
     return found | {"cpu_us": (server.cpu_s() - before) / max(found["received"], 1) * 1e6}
 

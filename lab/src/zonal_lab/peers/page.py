@@ -11,6 +11,7 @@ from zonal_lab.peers.pictures import draw_ratios
 from zonal_lab.peers.plan import NAMES, WORKS
 from zonal_lab.peers.samples import METRICS, OURS, Compared
 from zonal_lab.peers.things import NEAREST, RADIUS_M
+from zonal_lab.peers.use_case import GRANULARITY, WARM_S
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,8 +25,16 @@ _TITLES = {
     "things": "What is where now",
     "fences": "Who enters, who leaves",
     "index": "GeoBroker's own code",
+    "use-case": "GeoBroker's own server",
     "mqtt": "MQTT brokers",
+    "rest": "REST",
 }
+
+
+_GEOBROKER = (
+    "commit 0e11aec of 2021, built with Spatial4j 0.8, JTS 1.17 and JeroMQ 0.5.3 as released, "
+    "where it names snapshots of its own"
+)
 
 
 def page(results: Results, folder: Path, name: str) -> Iterator[str]:
@@ -126,17 +135,38 @@ def _words(work: str, plan: dict[str, Any]) -> str:
             f"{plan['workload_scale']:g} of GeoBroker's 110,000 operations (35,000 adds, 25,000 "
             "updates, 50,000 gets; circles of 0.01°), answers as subscriptions that are exactly "
             "right. *GeoBroker*: `TopicAndGeofenceMapper` and `ClientDirectory` of its server "
-            "(commit 0e11aec of 2021, built with Spatial4j 0.8, JTS 1.17 and JeroMQ 0.5.3 as "
-            "released, where it names snapshots of its own), called as its matching logic does, "
+            f"({_GEOBROKER}), called as its matching logic does, "
             "at the best of the granularities 25, 50 and 100, after two rounds of warm-up; "
             "processor time of its one thread, without that of the garbage collector and the "
             "compiler."
+        )
+    if work == "use-case":
+        return (
+            f"{plan['clients']} clients that are somewhere else each time, in 0.2 × 0.2°; at each "
+            "place a client tells where it is, moves its subscription there (a circle of 0.01°) "
+            "and publishes 750 bytes to a circle of the same size, each once the one before is "
+            f"acknowledged, as fast as the server answers; {plan['seconds']:g} s after "
+            f"{WARM_S:g} s of warm-up. A load in C, with the same places for both. *GeoBroker*: "
+            f"its server ({_GEOBROKER}), spoken to over ZeroMQ with JSON as its clients do, "
+            f"granularity {GRANULARITY}, two message processors, logging errors alone. "
+            "*Zonal*: our broker over MQTT 5, subscriptions at QoS 0, all else acknowledged."
+        )
+    if work == "rest":
+        return (
+            f"A load in C, HTTP/1.1 on connections that stay, one request under way on each, a "
+            f"body of 30 bytes, {plan['seconds']:g} s each; *get*: every connection asks for a key "
+            "of its own. Behind the server's router a client (Python) hears every put and answers "
+            "every get. *Zonal*: the web server of `zonal serve` with a router in its process, "
+            "without its limit on the requests of one address. *zenohd with REST*: the plug-in in "
+            "the router's process, with its defaults. –: it knows no places."
         )
     return (
         f"A load in C, MQTT 3.1.1, 64 bytes, {plan['seconds']:g} s each, a fresh broker for each "
         f"row. *Steady*: {plan['rate']:,} messages a second, 1 → 1, QoS 0, latency from when a "
         f"message was due. *Idle*: {plan['idle']:,} connections. Mosquitto with `set_tcp_nodelay` "
         "and its limits out of the way; nats-server with JetStream, as its MQTT needs; rumqttd "
-        "with room for 1,000 under way; aedes on one core as it is; amqtt open to everybody. –: "
-        "the broker did not do it."
+        "with room for 1,000 under way; aedes on one core as it is; amqtt open to everybody. "
+        "*zenohd with MQTT*: the plug-in in the router's process, with its defaults; it grants "
+        "QoS 0 to whoever subscribes at 1, so its rows of QoS 1 are acknowledged publications and "
+        "deliveries that nobody acknowledges. –: the broker did not do it."
     )

@@ -15,9 +15,12 @@ WORKS: dict[str, tuple[str, ...]] = {
     "things": ("zonal", "tile38", "redis", "postgis"),
     "fences": ("zonal", "tile38"),
     "index": ("zonal", "geobroker"),
+    "use-case": ("zonal", "geobroker"),
     "mqtt": (
         *("zonal", "mosquitto", "mosquitto-newer", "nats", "mochi", "rumqttd", "aedes", "amqtt"),
+        "zenoh-mqtt",
     ),
+    "rest": ("zonal", "zenoh-rest"),
 }
 """Works, and the systems that do each."""
 NAMES = {
@@ -33,6 +36,8 @@ NAMES = {
     "rumqttd": "rumqttd",
     "aedes": "aedes",
     "amqtt": "amqtt",
+    "zenoh-mqtt": "zenohd with MQTT",
+    "zenoh-rest": "zenohd with REST",
 }
 
 
@@ -69,17 +74,23 @@ class PeersPlan:
     """Messages a second of the steady load."""
     idle: int = 1000
     """Silent connections."""
+    clients: int = 250
+    """Of GeoBroker's use case."""
+    systems: tuple[str, ...] = tuple(NAMES)
+    """Those that take part, where they do a work."""
     seed: int = 1
 
     def __post_init__(self) -> None:
         require_known("works", self.works, tuple(WORKS))
+        require_known("systems", self.systems, tuple(NAMES))
         counts = (self.rounds, self.things, self.questions, self.fences, self.moving, self.rate)
-        if min(*counts, self.idle) < 1 or min(self.workload_scale, self.seconds) <= 0:
+        if min(*counts, self.idle, self.clients) < 1 or min(self.workload_scale, self.seconds) <= 0:
             raise PlanError("a plan needs rounds, sizes, a rate and seconds above 0")
 
     def cases(self) -> Iterator[PeerCase]:
         """Round by round; every round begins with another system."""
         for number in range(self.rounds):
             for work in self.works:
-                for system in in_turn(WORKS[work], number):
+                present = [each for each in WORKS[work] if each in self.systems]
+                for system in in_turn(present, number):
                     yield PeerCase(work, system, number)

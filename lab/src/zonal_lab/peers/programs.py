@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import shutil
 import socket
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING
 from zonal.runtime import ChildProcess
 from zonal_lab.emulation import wait_until
 from zonal_lab.errors import EmulationError
-from zonal_lab.systems import free_port, geo_broker_command, resident_bytes
+from zonal_lab.systems import free_port, geo_broker_command, node_settings, resident_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -200,6 +201,25 @@ def _amqtt(programs: Programs, port: int, folder: Path) -> list[str]:
     return [programs.find("amqtt"), "-c", str(settings)]
 
 
+def zenohd_with(
+    programs: Programs, plug_in: str, settings: dict[str, str], listen: str, folder: Path
+) -> list[str]:
+    """A `zenohd` that must load one of Zenoh's plug-ins, from where its library is."""
+    library = Path(programs.find(f"libzenoh_plugin_{plug_in}.so"))
+    told = node_settings("router", listen=[listen]) | {
+        "plugins_loading": {"enabled": True, "search_dirs": [str(library.parent)]},
+        "plugins": {plug_in: {**settings, "__required__": True}},
+    }
+    path = folder / "zenohd.json5"
+    path.write_text(json.dumps(told), encoding="utf-8")
+    return [programs.find("zenohd"), "-c", str(path)]
+
+
+def _zenoh_mqtt(programs: Programs, port: int, folder: Path) -> list[str]:
+    endpoint = f"tcp/127.0.0.1:{free_port()}"
+    return zenohd_with(programs, "mqtt", {"port": f"127.0.0.1:{port}"}, endpoint, folder)
+
+
 def _zonal(programs: Programs, port: int, folder: Path) -> list[str]:
     del programs, folder
     return geo_broker_command("127.0.0.1", port, "--log-level", "error")
@@ -214,6 +234,7 @@ BROKERS: dict[str, tuple[str, Command]] = {
     "rumqttd": ("rumqttd", _rumqttd),
     "aedes": ("aedes", _aedes),
     "amqtt": ("amqtt", _amqtt),
+    "zenoh-mqtt": ("libzenoh_plugin_mqtt.so", _zenoh_mqtt),
 }
 """MQTT brokers: the program that must be there, and how it is started."""
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from zonal_lab.peers.mqtt_work import SHAPES
 from zonal_lab.peers.plan import WORKS
+from zonal_lab.peers.rest_work import REQUESTS
 from zonal_lab.peers.trial import MISSING
 
 if TYPE_CHECKING:
@@ -57,6 +58,15 @@ def _answers(name: str, title: str) -> list[Metric]:
     ]
 
 
+def _requests(name: str) -> list[Metric]:
+    return [
+        Metric("rest", (name, "per_s"), name, "/s", more=True),
+        Metric("rest", (name, "p50_us"), f"{name}, p50", "µs"),
+        Metric("rest", (name, "p99_us"), f"{name}, p99", "µs"),
+        Metric("rest", (name, "cpu_us"), f"{name}, server's CPU", "µs"),
+    ]
+
+
 METRICS: tuple[Metric, ...] = (
     Metric("things", ("add_per_s",), "new things", "/s", more=True),
     Metric("things", ("add_cpu_us",), "a new thing, server's CPU", "µs"),
@@ -68,12 +78,18 @@ METRICS: tuple[Metric, ...] = (
     Metric("fences", ("step_cpu_us",), "a step, CPU", "µs"),
     Metric("fences", ("fence_cpu_us",), "a new fence, CPU", "µs"),
     Metric("index", ("seconds",), "the workload, CPU", "s"),
+    Metric("use-case", ("arrivals_per_s",), "arrivals", "/s", more=True),
+    Metric("use-case", ("arrival_cpu_us",), "an arrival, server's CPU", "µs"),
+    Metric("use-case", ("p50_us",), "a publication's answer, p50", "µs"),
+    Metric("use-case", ("p99_us",), "a publication's answer, p99", "µs"),
+    Metric("use-case", ("deliveries_per_s",), "deliveries", "/s", more=True),
     *(Metric("mqtt", (name, "per_s"), f"{name}, deliveries", "/s", more=True) for name in SHAPES),
     *(Metric("mqtt", (name, "cpu_us"), f"{name}, CPU a delivery", "µs") for name in SHAPES),
     Metric("mqtt", ("steady", "p50_us"), "steady rate, p50", "µs"),
     Metric("mqtt", ("steady", "p99_us"), "steady rate, p99", "µs"),
     Metric("mqtt", ("steady", "cpu_us"), "steady rate, CPU a message", "µs"),
     Metric("mqtt", ("idle", "bytes_a_connection"), "memory an idle connection", "B"),
+    *(each for name in REQUESTS for each in _requests(name)),
 )
 
 

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any
 from zonal_lab.experiment import Outcome, Trial
 from zonal_lab.peers.fences import run_fences
 from zonal_lab.peers.index_work import run_index
-from zonal_lab.peers.mqtt_work import run_mqtt
+from zonal_lab.peers.mqtt_work import SHAPES, run_mqtt
 from zonal_lab.peers.plan import NAMES, PeerCase
 from zonal_lab.peers.programs import MissingProgramError, Programs
+from zonal_lab.peers.rest_work import REQUESTS, run_rest
 from zonal_lab.peers.things import run_things
+from zonal_lab.peers.use_case import WARM_S, run_use_case
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -33,8 +35,10 @@ _VERSIONS = {
     "postgis": ("psql", "--version"),
     "rumqttd": ("rumqttd", "--version"),
     "amqtt": ("amqtt", "--version"),
+    "zenoh-mqtt": ("zenohd", "--version"),
 }
-_SECONDS = {"things": 15.0, "fences": 10.0, "index": 20.0}
+_PROGRAM_NAMES = {"postgis": "PostgreSQL", "zenoh-mqtt": "zenohd and its plug-ins"}
+_SECONDS = {"things": 15.0, "fences": 10.0, "index": 20.0, "use-case": WARM_S + 8}
 
 
 class PeersTrial(Trial[PeerCase]):
@@ -73,13 +77,14 @@ class PeersTrial(Trial[PeerCase]):
                     command, capture_output=True, text=True, timeout=20, check=False
                 )
                 if version := re.search(r"\d+\.\d+(\.\d+)?", done.stdout + done.stderr):
-                    name = "PostgreSQL" if system == "postgis" else NAMES[system]
+                    name = _PROGRAM_NAMES.get(system, NAMES[system])
                     found.append(f"{name} {version[0]}")
         return ", ".join(found) or "nobody told one"
 
     def seconds_of(self, case: PeerCase) -> float:
-        """By the work; a broker is loaded in eight ways."""
-        return _SECONDS.get(case.work, 8 * (self._plan.seconds + 2))
+        """By the work; a broker is loaded in eight ways, a web server in five."""
+        ways = len(REQUESTS) if case.work == "rest" else len(SHAPES) + 2
+        return _SECONDS.get(case.work, ways * (self._plan.seconds + 2))
 
     @contextlib.contextmanager
     def stage(self, case: PeerCase) -> Iterator[Callable[[PeerCase], Outcome]]:
@@ -102,6 +107,12 @@ class PeersTrial(Trial[PeerCase]):
                 return run_fences(case.system, self._programs, plan.fences, plan.moving, seed)
             case "index":
                 return run_index(case.system, self._programs, self._geolife, plan.workload_scale)
+            case "use-case":
+                return run_use_case(
+                    case.system, self._programs, clients=plan.clients, seconds=plan.seconds
+                )
+            case "rest":
+                return run_rest(case.system, self._programs, seconds=plan.seconds)
             case _:
                 return run_mqtt(
                     case.system, self._programs,

@@ -22,9 +22,9 @@ _REACH_M = 2000.0
 class ReliabilityEnd:
     """A session of either kind; the plain one beneath carries the answers of both kinds."""
 
-    def __init__(self, stack: str, listen: list[str], connect: list[str]) -> None:
+    def __init__(self, stack: str, way: dict[str, Any]) -> None:
         self._stack = stack
-        config = node_config("peer", listen=listen, connect=connect)
+        config = node_config(**way)
         self._session: Any
         if stack == "zenoh":
             self._session = self._plain = zenoh.open(config)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from zonal_lab.experiment import Experiment, Results, Trial, numbers, words
+from zonal_lab.experiment import Experiment, Results, RouterProgram, Trial, numbers, words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -22,6 +22,7 @@ def _trial(
     sizes: Annotated[str, typer.Option(help="bytes a message, comma-separated")] = "1000,500,100",
     transports: Annotated[str, typer.Option(help="comma-separated")] = "tcp,udp",
     stacks: Annotated[str, typer.Option(help="comma-separated")] = "zenoh,session,recovery",
+    zenohd: RouterProgram = None,
 ) -> Trial[Any]:
     """Reliability and congestion control over TCP and UDP: five megabytes at once (as root)."""
     from zonal_lab.reliability.plan import ReliabilityPlan
@@ -32,8 +33,9 @@ def _trial(
         sizes=numbers(sizes),
         transports=words(transports),
         stacks=words(stacks),  # type: ignore[arg-type] # the plan checks
+        routers="none" if zenohd is None else "zenohd",
     )
-    return ReliabilityTrial(plan)
+    return ReliabilityTrial(plan, zenohd)
 
 
 def _page(results: Results, folder: Path, name: str) -> Iterable[str]:

@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from zonal_lab.systems import ZENOH_PORT
+from zonal_lab.systems import ROUTER, ZENOH_PORT
 
 if TYPE_CHECKING:
     from zonal_lab.emulation import EmulatedNetwork, Worker
@@ -32,30 +32,40 @@ class Sample:
 
 
 class Hosts:
-    """The two processes; they end with the network."""
+    """The two processes, and the router's between them; they end with the network.
 
-    def __init__(self, network: EmulatedNetwork) -> None:
-        sender, receiver = network.topology.nodes
-        self._address = receiver.address
+    Without a router the receiver listens, and the sender connects to it.
+    """
+
+    def __init__(self, network: EmulatedNetwork, zenohd: str | None = None) -> None:
+        sender, receiver, *router = network.topology.nodes
+        self._zenohd = zenohd
+        self._router = network.start_role(router[0], ROUTER) if router else None
+        self._address = (router[0] if router else receiver).address
         self._sender = network.start_role(sender, f"{_ROLES}.sender")
         self._receiver = network.start_role(receiver, f"{_ROLES}.receiver")
 
     def run(self, case: ReliabilityCase, samples: int) -> list[Sample]:
         """All samples of a case in one pair of sessions."""
         endpoint = [f"{case.transport}/{self._address}:{ZENOH_PORT}"]
-        _ask(self._receiver, "open", stack=case.stack, listen=endpoint)
+        to, at = {"mode": "peer", "connect": endpoint}, {"mode": "peer", "listen": endpoint}
+        if self._router is not None:
+            _ask(self._router, "open", listen=endpoint, connect=[], program=self._zenohd)
+            to = at = to | {"mode": "client"}  # a router passes nothing on between peers
+        _ask(self._receiver, "open", stack=case.stack, way=at)
         _ask(
             self._sender,
             "open",
             stack=case.stack,
-            connect=endpoint,
+            way=to,
             reliable=case.reliable,
             block=case.block,
             cache=case.count + 1000,
         )
         found = [self._sample(case) for _ in range(samples)]
-        for worker in (self._sender, self._receiver):
-            _ask(worker, "close")
+        for worker in (self._sender, self._receiver, self._router):
+            if worker is not None:
+                _ask(worker, "close")
         return found
 
     def _sample(self, case: ReliabilityCase) -> Sample:

@@ -41,9 +41,13 @@ def page(results: Results, folder: Path, name: str) -> Iterator[str]:
         yield from _figures({case: each for case, each in paced.items() if case.link_loss == loss})
 
 
+_BETWEEN = {"none": "between two peers", "zenohd": "between two clients of a router between them"}
+
+
 def _introduction(plan: dict[str, Any]) -> Iterator[str]:
     yield (
-        "Five megabytes in messages of 1000, 500 and 100 bytes, without pauses, between two peers; "
+        "Five megabytes in messages of 1000, 500 and 100 bytes, without pauses, "
+        f"{_BETWEEN[plan.get('routers', 'none')]}; "
         f"{plan['samples']} samples a case (Barón 2024: 100). The receiver answers every message "
         "with 2 bytes; a round trip ends with the answer; of each sample up to "
         f"{KEPT_TRIPS} are kept, evenly spaced. Two network namespaces on one machine, "

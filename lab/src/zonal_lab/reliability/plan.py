@@ -64,7 +64,8 @@ class ReliabilityCase:
 class ReliabilityPlan:
     """A whole evaluation; that of Barón 2024 takes 100 samples of every case.
 
-    Without sizes there are no bursts, the paced part alone.
+    Without sizes there are no bursts, the paced part alone. The two ends are peers of one another,
+    or clients of a `zenohd` on a host between them.
     """
 
     samples: int = 100
@@ -72,6 +73,7 @@ class ReliabilityPlan:
     transports: tuple[str, ...] = TRANSPORTS
     stacks: tuple[ReliabilityStack, ...] = STACKS
     rate_mbit: float = 100.0
+    routers: Literal["none", "zenohd"] = "none"
     seed: int = 1
 
     def __post_init__(self) -> None:

@@ -10,19 +10,33 @@ from zonal_lab.experiment import Outcome, Trial
 from zonal_lab.reliability.hosts import Hosts
 from zonal_lab.reliability.plan import ReliabilityCase
 from zonal_lab.reliability.samples import ROUND_TRIPS, round_trip_table
+from zonal_lab.systems import router_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator
+    from pathlib import Path
 
+    from zonal_lab.experiment import Results
     from zonal_lab.reliability.plan import ReliabilityPlan
 
 
 class ReliabilityTrial(Trial[ReliabilityCase]):
-    """Bursts and paced messages with the options set."""
+    """Bursts and paced messages with the options set.
 
-    def __init__(self, plan: ReliabilityPlan) -> None:
+    Args:
+        plan: what to run.
+        zenohd: the program of the router between the ends, where the plan says so.
+    """
+
+    def __init__(self, plan: ReliabilityPlan, zenohd: Path | None = None) -> None:
         super().__init__(plan)
         self._plan = plan
+        self._zenohd = None if zenohd is None else str(zenohd.absolute())
+
+    def prepare(self, results: Results) -> dict[str, str]:
+        """Nothing is needed; a `zenohd` must start."""
+        del results
+        return router_words(self._zenohd)
 
     def group_of(self, case: ReliabilityCase) -> Hashable:
         """Hosts for the bursts, for the paced part, and for the link that loses frames."""
@@ -34,12 +48,14 @@ class ReliabilityTrial(Trial[ReliabilityCase]):
 
     @contextlib.contextmanager
     def stage(self, case: ReliabilityCase) -> Iterator[Callable[[ReliabilityCase], Outcome]]:
-        """A sender and a receiver on one wire."""
+        """A sender and a receiver on one wire, a router's host beside them where there is one."""
         rate = self._plan.rate_mbit
         cards = [Card(rate_mbit=rate), Card(rate_mbit=rate, loss=case.link_loss)]
+        if self._zenohd is not None:
+            cards.append(Card(rate_mbit=rate))
         topology = hosts_in_a_row("reliability", cards)
         with EmulatedNetwork(topology, seed=self._plan.seed) as network:
-            hosts = Hosts(network)
+            hosts = Hosts(network, self._zenohd)
             yield lambda each: self._run(hosts, each)
 
     def _run(self, hosts: Hosts, case: ReliabilityCase) -> Outcome:

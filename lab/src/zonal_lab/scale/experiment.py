@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from zonal_lab.experiment import Experiment, Results, Trial, numbers, words
+from zonal_lab.experiment import Experiment, Results, RouterProgram, Trial, numbers, words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -41,9 +41,7 @@ def _trial(
     ] = "",
     geolife: Annotated[Path | None, typer.Option(help="folder of Geolife")] = None,
     capmetro: Annotated[Path | None, typer.Option(help="folder of GTFS-realtime CSV")] = None,
-    zenohd: Annotated[
-        Path | None, typer.Option(help="a zenohd to be the routers, not those of Zenoh's library")
-    ] = None,
+    zenohd: RouterProgram = None,
 ) -> Trial[Any]:
     """Up to ten million subscribers: a model, measured costs, and a real network beside it."""
     from zonal_lab.scale.plan import ScalePlan

@@ -128,7 +128,7 @@ def _router(found: Measured, name: str) -> Iterator[str]:
     yield "## What a real router needs"
     yield ""
     yield (
-        "One stock router in a process of its own; clients declare a hundred keys each, then one "
+        "One stock router in a process of its own; clients declare hundreds of keys each, then one "
         "client publishes 5,000 messages that nobody wants. Processor time and memory are the "
         "router's; latency is that of a message through it, from put to callback."
     )

@@ -11,6 +11,8 @@ from zonal_lab.experiment import require_known
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from zonal_lab.experiment import Routers
+
 Part = Literal["router", "movement", "city", "network", "index", "store", "lake"]
 
 PARTS: tuple[Part, ...] = ("movement", "city", "network", "router", "index", "store", "lake")
@@ -55,7 +57,7 @@ class ScalePlan:
     publishers: int = 1_000_000
     parts: tuple[Part, ...] = PARTS
     """What is measured; the model needs the first four."""
-    routers: Literal["library", "zenohd"] = "library"
+    routers: Routers = "library"
     seed: int = 1
 
     def __post_init__(self) -> None:

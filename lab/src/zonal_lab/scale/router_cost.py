@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import random
+import sys
 import time
+from typing import TYPE_CHECKING
 
 import numpy as np
 import zenoh
@@ -12,32 +14,38 @@ import zenoh
 from zonal import config
 from zonal.geo import Cell, Point, cell_of
 from zonal.keys import cell_keys, encode_place, encoding_named
-from zonal_lab.emulation import wait_until
+from zonal_lab.emulation import Worker, wait_until
 from zonal_lab.systems import cpu_seconds_of, resident_bytes, started_router
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 TOPIC = "scale/air"
 _LEVEL = 12
-_A_SESSION = 100
-"""Keys of one client: a session needs the longer for one the more it has."""
+_DECLARERS = 4
+"""Processes that share the declaring: one of them is busier than the router."""
 _MATCHES = 5000
 _ECHOES = 300
 _PATIENCE_S = 60.0
+_DECLARING_S = 600.0
 
 
 def measure_router(keys: int, seed: int, zenohd: str | None = None) -> dict[str, float]:
     """Declare so many keys at a router, then publish: its own processor time and memory."""
     with started_router(zenohd=zenohd) as (router, endpoint), contextlib.ExitStack() as closing:
         asker = closing.enter_context(zenoh.open(_client(endpoint)))
+        declarers = [closing.enter_context(_declarer()) for _ in range(_DECLARERS)]
+        chosen = _keys(keys, seed)
+        wanted = [chosen[number::_DECLARERS] for number in range(_DECLARERS)]
         begun_bytes, before, begun = (
             resident_bytes(router),
             cpu_seconds_of(router),
             time.monotonic(),
         )
-        wanted = _keys(keys, seed)
-        for start in range(0, keys, _A_SESSION):
-            session = closing.enter_context(zenoh.open(_client(endpoint)))
-            for key in wanted[start : start + _A_SESSION]:
-                session.declare_subscriber(key, lambda _: None)
+        for declarer in declarers:
+            declarer.say({"do": "declare", "endpoint": endpoint, "keys": wanted.pop()})
+        for declarer in declarers:
+            declarer.hear(_DECLARING_S)
         _settled(asker, endpoint, closing)
         declared_s = (time.monotonic() - begun) / keys
         declare_cpu = (cpu_seconds_of(router) - before) / keys
@@ -55,6 +63,16 @@ def measure_router(keys: int, seed: int, zenohd: str | None = None) -> dict[str,
             "p50_us": float(np.percentile(took, 50)) * 1e6,
             "p99_us": float(np.percentile(took, 99)) * 1e6,
         }
+
+
+@contextlib.contextmanager
+def _declarer() -> Iterator[Worker]:
+    worker = Worker("declarer", [sys.executable, "-m", "zonal_lab.scale.declarer"])
+    try:
+        worker.ask({"do": "read"}, _PATIENCE_S)  # has started
+        yield worker
+    finally:
+        worker.end()
 
 
 def _client(endpoint: str) -> zenoh.Config:

@@ -20,7 +20,7 @@ from zonal_lab.systems.brokers import (
 from zonal_lab.systems.certificates import encrypted_links
 from zonal_lab.systems.local import cpu_seconds_of, free_port, resident_bytes, started_router
 from zonal_lab.systems.mqtt import MqttEnd, join
-from zonal_lab.systems.nodes import ROUTER, ZENOH_PORT, guarantees, node_config
+from zonal_lab.systems.nodes import ROUTER, ZENOH_PORT, guarantees, node_config, node_settings
 from zonal_lab.systems.zenohd import Zenohd, router_words, zenohd_version
 
 __all__ = [
@@ -41,6 +41,7 @@ __all__ = [
     "mosquitto_command",
     "mosquitto_version",
     "node_config",
+    "node_settings",
     "resident_bytes",
     "router_words",
     "started_router",

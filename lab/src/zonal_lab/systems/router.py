@@ -5,6 +5,7 @@ It is the router of Zenoh's Python library, or a process of `zenohd`.
 
 from __future__ import annotations
 
+import json
 import os
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ import zenoh
 
 from zonal_lab.emulation import EndRole, read_counters, serve
 from zonal_lab.systems.local import cpu_seconds_of
-from zonal_lab.systems.nodes import node_config
+from zonal_lab.systems.nodes import node_settings
 from zonal_lab.systems.zenohd import Zenohd
 
 if TYPE_CHECKING:
@@ -49,10 +50,11 @@ class RouterRole(EndRole):
         program: str | None = None,
     ) -> dict[str, Any]:
         here = [listen] if isinstance(listen, str) else listen
+        settings = node_settings("router", listen=here, connect=connect, tls=tls)
         if program is not None:
-            self._end = Zenohd(program, here, connect, tls)
+            self._end = Zenohd(program, settings)
             return {"zid": self._end.zid, "pid": self._end.pid}
-        self._end = zenoh.open(node_config("router", listen=here, connect=connect, tls=tls))
+        self._end = zenoh.open(zenoh.Config.from_json5(json.dumps(settings)))
         return {"zid": str(self._end.zid()), "pid": os.getpid()}
 
 

@@ -8,15 +8,12 @@ import secrets
 import subprocess
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import zenoh
 
 from zonal_lab.errors import EmulationError
-from zonal_lab.systems.nodes import node_config, node_settings
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from zonal_lab.systems.nodes import node_config
 
 _ASK_S = 5.0
 
@@ -26,27 +23,19 @@ class Zenohd:
 
     Args:
         program: where it is.
-        listen: its endpoints; the first one is asked for what it knows of its links.
-        connect: routers that it links to.
-        tls: settings of encrypted links.
+        settings: Zenoh's, of a router (`node_settings`); the first endpoint that it listens on is
+            asked for what it knows of its links.
     """
 
-    def __init__(
-        self,
-        program: str,
-        listen: Sequence[str],
-        connect: Sequence[str] = (),
-        tls: dict[str, Any] | None = None,
-    ) -> None:
+    def __init__(self, program: str, settings: dict[str, Any]) -> None:
         self.zid = f"{secrets.randbits(120) | 1 << 120:x}"
-        self._endpoint = listen[0]
+        self._endpoint = settings["listen"]["endpoints"][0]
         self._folder = tempfile.TemporaryDirectory(prefix="zonal-zenohd-")
-        settings = Path(self._folder.name) / "zenohd.json5"
-        told = node_settings("router", listen=listen, connect=connect, tls=tls)
-        told |= {"id": self.zid, "adminspace": {"enabled": True, "permissions": {"read": True}}}
-        settings.write_text(json.dumps(told), encoding="utf-8")
+        path = Path(self._folder.name) / "zenohd.json5"
+        admin = {"adminspace": {"enabled": True, "permissions": {"read": True}}}
+        path.write_text(json.dumps(settings | {"id": self.zid} | admin), encoding="utf-8")
         self._process = subprocess.Popen(  # noqa: S603 - a program that was named
-            [program, "-c", str(settings)],
+            [program, "-c", str(path)],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
             env={"RUST_LOG": "error"},
         )  # fmt: skip

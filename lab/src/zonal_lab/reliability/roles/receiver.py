@@ -31,8 +31,8 @@ class ReceiverRole(EndRole):
             "count": self._count,
         }
 
-    def _open(self, stack: str, listen: list[str]) -> dict[str, Any]:
-        self._end = ReliabilityEnd(stack, listen, [])
+    def _open(self, stack: str, way: dict[str, Any]) -> dict[str, Any]:
+        self._end = ReliabilityEnd(stack, way)
         self._answer = self._end.answer_outlet()
         self._end.hear_data(self._hear)
         return {}

@@ -39,9 +39,9 @@ class SenderRole(EndRole):
         }
 
     def _open(
-        self, stack: str, connect: list[str], reliable: bool, block: bool, cache: int
+        self, stack: str, way: dict[str, Any], reliable: bool, block: bool, cache: int
     ) -> dict[str, Any]:
-        self._end = ReliabilityEnd(stack, [], connect)
+        self._end = ReliabilityEnd(stack, way)
         self._end.hear_answers(self._hear)
         self._put = self._end.data_outlet(reliable=reliable, block=block, cache=cache)
         return {}
