@@ -222,9 +222,10 @@ def machine_costs() -> dict[str, float]:
 
 
 def neutral(seconds: float, rounds: int, shapes: tuple[Shape, ...]) -> list[dict[str, Any]]:
-    """Both brokers under the same load in C; Mosquitto in both its settings."""
+    """Both brokers under the same load in C, each in two settings."""
     brokers = {
         "zonal": zonal_broker,
+        "zonal, busy polling": partial(zonal_broker, "--busy-poll-us", "400"),
         "mosquitto": partial(mosquitto, no_delay=False),
         "mosquitto, no delay": mosquitto,
     }

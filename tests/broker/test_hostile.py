@@ -205,12 +205,15 @@ def test_packets_come_out_as_they_went_in_however_the_stream_is_cut(
 def test_long_filters_and_locations_are_not_remembered() -> None:
     client = Bench().connected("a")
     client.subscribe("short")
-    filters_, locations = filters._read_filter.cache_info(), geocontext._read_location.cache_info()
+    filters_, locations = (
+        filters._read_mqtt_filter.cache_info(),
+        geocontext._read_location.cache_info(),
+    )
     for number in range(20):
         client.subscribe(f"{number}/" + "x" * 5000)
         client.publish("$zonal/location", f"45.5{' ' * 200},9.{number}".encode())
     assert client.bench.broker.sessions["a"].location == Point(45.5, 9.19)
-    assert filters._read_filter.cache_info().currsize == filters_.currsize
+    assert filters._read_mqtt_filter.cache_info().currsize == filters_.currsize
     assert geocontext._read_location.cache_info().currsize == locations.currsize
 
 

@@ -111,7 +111,11 @@ class ClientLink(asyncio.Protocol):
             if self._ignored > MOST_IGNORED:
                 self.abort()
             return
-        if self._holds or len(data) > self._slice_size or self._does_chores:
+        if (
+            self._holds
+            or (len(data) > SMALLEST_SLICE and len(data) > self._slice_size)
+            or (self._chores_until > 0.0 and self._does_chores)
+        ):
             self._rest, self._at = self._rest[self._at :] + data, 0
             self.hold(Hold.TURN)
             return
@@ -139,8 +143,7 @@ class ClientLink(asyncio.Protocol):
     @property
     def _does_chores(self) -> bool:
         """Whether it has to do with itself alone so much that it waits for its turns."""
-        until = self._chores_until
-        return until > 0.0 and until > perf_counter() + CHORES * SPARED / 2
+        return self._chores_until > perf_counter() + CHORES * SPARED / 2
 
     @property
     def _slice_size(self) -> int:

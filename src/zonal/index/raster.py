@@ -54,7 +54,7 @@ FINEST_SIDE_EXPONENT = -14  # a side of 2⁻¹⁴ degrees, about 7 m
 class Layer:
     """The fields of one granularity, with their tables for one kind of figure."""
 
-    __slots__ = ("_asked", "_sheet", "granularity", "kind", "tables")
+    __slots__ = ("_asked", "_count", "_sheet", "granularity", "kind", "tables")
 
     def __init__(self, kind: type[Columns], granularity: float) -> None:
         self.kind = kind
@@ -62,18 +62,21 @@ class Layer:
         self.tables: dict[int, Columns] = {}
         self._sheet: Sheet | None = None
         self._asked = 0  # places since the last change
+        self._count = 0  # circles in all fields, once it was of interest
 
     def sheet(self, places: int) -> Sheet | None:
         """All its circles side by side; None where that does not pay for so many places more."""
         if self._sheet is None and self.kind is Circles:
             self._asked += places
-            count = sum(map(len, self.tables.values()))
-            if self._asked * PLACES_TO_COPY > count <= min(LARGEST_SHEET, CROWD * len(self.tables)):
+            paid, fields = self._asked * PLACES_TO_COPY, len(self.tables)
+            if self._count == 0 and paid > fields:  # each has a circle at least
+                self._count = sum(map(len, self.tables.values()))
+            if 0 < self._count < paid and self._count <= min(LARGEST_SHEET, CROWD * fields):
                 self._sheet = Sheet(self.tables, self.granularity)
         return self._sheet
 
     def _changed(self) -> None:
-        self._sheet, self._asked = None, 0
+        self._sheet, self._asked, self._count = None, 0, 0
 
     def put(self, row: int, numbers: Numbers, keys: Iterable[int]) -> None:
         """Let a geofence stand in these fields, or change its numbers there."""
