@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import pandas as pd
+    import pyarrow.dataset as ds
     from deltalake import DeltaTable
 
     from zonal.pipeline.selection import Selection
@@ -111,8 +112,7 @@ class History:
         at = table.table_uri
         new = _not_in(known)
         wanted = _both(selection.expression(has_time=has_time), new)
-        # Cells tell row groups apart; to ask each row about many ranges of them takes longer than
-        # to read it.
+        # To ask each row about many ranges of cells takes longer than to read it.
         rowwise = _both(selection.expression(has_time=has_time, by_cell=False), new)
         try:
             dataset = table.to_pyarrow_dataset()
@@ -121,8 +121,7 @@ class History:
             self._count(files=files, files_opened=len(near))
             for fragment in near:
                 at = f"{table.table_uri.rstrip('/')}/{fragment.path}"
-                part = fragment if wanted is None else fragment.subset(filter=wanted)
-                batches = part.to_batches(
+                batches = _near(fragment, selection.ranges).to_batches(
                     schema=dataset.schema, columns=list(LOG_COLUMNS), filter=rowwise
                 )
                 for batch in batches:
@@ -138,6 +137,31 @@ class History:
         self.last_scan = replace(
             self.last_scan, **{name: known[name] + count for name, count in more.items()}
         )
+
+
+def _near(
+    fragment: ds.ParquetFileFragment, ranges: list[tuple[int, int]]
+) -> ds.ParquetFileFragment:
+    """The row groups of a file that may have cells in some ranges; all where there are none.
+
+    Arrow would find the same by an expression, and take longer for that than to read them.
+    """
+    if not ranges:
+        return fragment
+    file = fragment.metadata
+    column = file.schema.names.index("cell")
+    groups = (
+        (number, file.row_group(number).column(column).statistics)
+        for number in range(file.num_row_groups)
+    )
+    near = [
+        number
+        for number, known in groups
+        if known is None
+        or not known.has_min_max
+        or any(low <= known.max and known.min <= high for low, high in ranges)
+    ]
+    return fragment.subset(row_group_ids=near)
 
 
 def _both(one: pc.Expression | None, other: pc.Expression | None) -> pc.Expression | None:

@@ -87,15 +87,14 @@ class Selection:
             parts.append((lon >= box.min_lon) | (lon <= box.max_lon))
         else:
             parts.append((lon >= box.min_lon) & (lon <= box.max_lon))
-        if by_cell and self._ranges:
+        if by_cell and self.ranges:
             # Rows sorted by cell lie along the Hilbert curve: tighter than any bounding box.
-            parts.append(
-                reduce(or_, ((cell >= low) & (cell <= high) for low, high in self._ranges))
-            )
+            parts.append(reduce(or_, ((cell >= low) & (cell <= high) for low, high in self.ranges)))
         return parts
 
     @cached_property
-    def _ranges(self) -> list[tuple[int, int]]:
+    def ranges(self) -> list[tuple[int, int]]:
+        """The ranges of cells that hold the area, in order; none where it may be anywhere."""
         return joined_ranges(cover_ranges(self.area, max_cells=32))
 
 
