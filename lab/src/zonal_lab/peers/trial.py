@@ -76,7 +76,8 @@ class PeersTrial(Trial[PeerCase]):
                 done = subprocess.run(  # noqa: S603 - a program that was looked up
                     command, capture_output=True, text=True, timeout=20, check=False
                 )
-                if version := re.search(r"\d+\.\d+(\.\d+)?", done.stdout + done.stderr):
+                said = done.stdout + done.stderr
+                if version := re.search(r"\d+\.\d+\.\d+", said) or re.search(r"\d+\.\d+", said):
                     name = _PROGRAM_NAMES.get(system, NAMES[system])
                     found.append(f"{name} {version[0]}")
         return ", ".join(found) or "nobody told one"
