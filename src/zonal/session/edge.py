@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 _KEY_OF = attrgetter("key_expr")
 _KNOWN_PLACES = 65_536
-_MANY, _BUSY = 64, 8
+_MANY, _BUSY = 64, 3
 """So many samples at a time, so often in a row, are worth a lane of their own."""
 
 _Entry: TypeAlias = tuple[Point, tuple[Listener, ...]]
@@ -166,22 +166,27 @@ class Edge:
 
     # What arrives; on the reading thread
 
-    def process(self, batch: list[Any]) -> None:
-        """Read, check and hand over samples as they arrived; between them may stand marks."""
+    def process(self, batch: list[Any]) -> bool:
+        """Read, check and hand over samples as they arrived; between them may stand marks.
+
+        Whether they are dealt with, see `Listener.deliver`.
+        """
         if len(batch) == 1 and self._process_alone(batch[0]):
-            return
+            return True
         if self._declarations.is_changing:
             batch = self._without_marks(batch)
         if self._recoverer is not None:
             self._recoverer.hear(batch)
-            return
+            return True
         self._busy = self._busy + 1 if len(batch) >= _MANY else 0
         if self._busy >= _BUSY:
             self._busy = 0
             self._declarations.hurry(batch[-1])
         wanted = self._sorted(batch)
+        done = True
         for number, (listener, samples) in enumerate(wanted.items(), 1):
-            listener.deliver(samples, at_once=number == len(wanted))
+            done = listener.deliver(samples, at_once=number == len(wanted)) and done
+        return done
 
     def _process_alone(self, raw: Any) -> bool:
         """The same for one that comes alone from a known place to one listener: the quickest way.
