@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -139,6 +141,30 @@ def test_what_comes_by_a_lane_is_read_in_order_and_beside_the_queue(arrivals: Ar
         door(number)
     eventually(lambda: len(heard["lane"]) + len(heard["door"]) == 10_000)
     assert heard["lane"] == heard["door"] == list(range(5000))
+
+
+def test_a_reader_that_is_ahead_of_another_thread_lets_it_have_the_interpreter(
+    arrivals: Arrivals, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heard: list[int] = []
+    naps: list[int] = []
+
+    def nap(seconds: float) -> None:
+        if threading.current_thread().name.endswith("-reader"):
+            naps.append(len(heard))
+        time.sleep(seconds)
+
+    monkeypatch.setattr("zonal.runtime.arrivals.time", SimpleNamespace(sleep=nap))
+    arrivals.door(heard.extend)
+
+    def left_to_another(items: list[int]) -> bool:
+        heard.extend(items)
+        return False
+
+    arrivals.lanes(left_to_another).add(lane_of(list(range(8000)), ends=False))
+    eventually(lambda: len(heard) == 8000)
+    assert 512 < naps[0] < 8000
+    assert heard == list(range(8000))
 
 
 def test_a_reader_asleep_at_the_queue_is_woken_for_a_lane(arrivals: Arrivals) -> None:

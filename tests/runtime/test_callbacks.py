@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -85,6 +86,26 @@ def test_one_that_comes_alone_is_called_at_once_unless_calls_are_slow(make: Make
     callback.offer((1,), at_once=True)
     assert names == [threading.current_thread().name]
     assert callback.called_at_once == 1
+
+
+@pytest.mark.parametrize(
+    ("seconds", "at_once"), [([0.015, 0.0, 0.0], 3), ([0.015, 0.015, 0.0], 2), ([0.1, 0.0, 0.0], 1)]
+)
+def test_a_callback_is_slow_if_it_is_so_twice_or_for_long(
+    make: Make, monkeypatch: pytest.MonkeyPatch, seconds: list[float], at_once: int
+) -> None:
+    clock, heard = [100.0], list[int]()
+    monkeypatch.setattr("zonal.runtime.callbacks.time", SimpleNamespace(monotonic=lambda: clock[0]))
+
+    def take(number: int) -> None:
+        clock[0] += seconds[number // 2] / 2
+        heard.append(number)
+
+    callback = make(take)
+    for number in (0, 2, 4):
+        callback.offer((number, number + 1), at_once=True)
+    eventually(lambda: heard == list(range(6)))
+    assert callback.called_at_once == 2 * at_once
 
 
 def test_ending_waits_for_the_call_unless_it_is_asked_from_within(make: Make) -> None:

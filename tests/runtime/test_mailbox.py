@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -11,7 +14,7 @@ from hypothesis import strategies as st
 
 from network import eventually
 from zonal.errors import ClosedError
-from zonal.runtime import Mailbox, Overflow, mailbox
+from zonal.runtime import Folded, Mailbox, Overflow, mailbox
 
 
 def test_what_is_put_is_taken_in_order() -> None:
@@ -95,3 +98,62 @@ def test_a_waiting_loop_is_woken() -> None:
     box.close()
     loop.join(10)
     assert not loop.is_alive()
+
+
+class Doubled(Folded[int]):
+    """Twice each of these numbers, made when they are read."""
+
+    def __init__(self, halves: list[int]) -> None:
+        self.halves = halves
+
+    def __len__(self) -> int:
+        return len(self.halves)
+
+    def __iter__(self) -> Iterator[int]:
+        return (2 * each for each in self.halves)
+
+    def __getitem__(self, at: Any) -> Any:
+        return list(self)[at]
+
+    @property
+    def weight(self) -> int:
+        return 0
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["put", "fold", "take", "take all", "iterate"]), st.integers(1, 9)
+        ),
+        max_size=30,
+    ),
+    st.sampled_from([Overflow.DROP_OLDEST, Overflow.DROP_NEWEST]),
+)
+def test_what_is_folded_is_taken_like_everything_else(
+    steps: list[tuple[str, int]], overflow: Overflow
+) -> None:
+    folding: Mailbox[int] = Mailbox(20, overflow)
+    plain: Mailbox[int] = Mailbox(20, overflow)
+    for step, number in steps:
+        match step:
+            case "put" | "fold":
+                halves = list(range(number))
+                folding.put(Doubled(halves) if step == "fold" else [2 * each for each in halves])
+                plain.put([2 * each for each in halves])
+            case "take":
+                assert folding.take(0) == plain.take(0)
+            case "take all":
+                assert folding.take_all(0) == plain.take_all(0)
+            case _ if len(plain):
+                few = min(number, len(plain))  # then the loop is left
+                assert list(islice(folding, few)) == list(islice(plain, few))
+        assert len(folding) == len(plain)
+        assert (folding.taken, folding.overflowed) == (plain.taken, plain.overflowed)
+
+
+def test_what_is_folded_is_made_when_it_is_read() -> None:
+    box: Mailbox[int] = Mailbox()
+    waiting = Doubled([1, 2, 3])
+    box.put(waiting)
+    waiting.halves = [4, 5]
+    assert list(islice(box, 2)) == [8, 10]

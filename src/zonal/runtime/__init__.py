@@ -21,7 +21,7 @@ from zonal.runtime.logs import (
     without_passwords,
 )
 from zonal.runtime.loopback import is_loopback
-from zonal.runtime.mailbox import DEFAULT_CAPACITY, Mailbox, Overflow
+from zonal.runtime.mailbox import DEFAULT_CAPACITY, Folded, Mailbox, Overflow
 from zonal.runtime.metrics import (
     CONTENT_TYPE,
     Family,
@@ -46,6 +46,7 @@ __all__ = [
     "CallbackThreads",
     "ChildProcess",
     "Family",
+    "Folded",
     "Incoming",
     "Lanes",
     "Mailbox",

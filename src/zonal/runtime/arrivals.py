@@ -35,8 +35,9 @@ _PATIENCE_S = 0.02
 """How long user code may keep the reader before another thread reads in its place."""
 _QUIET_S = 1.0
 
-Receiver: TypeAlias = "Callable[[list[Any]], None]"
-"""Takes the items that came through one door, in order, on the reading thread."""
+Receiver: TypeAlias = "Callable[[list[Any]], bool | None]"
+"""Takes the items that came through one door, in order, on the reading thread. False: another
+thread has to deal with them."""
 Take: TypeAlias = "Callable[[int], list[Any] | None]"
 """Gives at most so many items at once, without waiting; None: there will be no more."""
 
@@ -157,37 +158,38 @@ class Arrivals:
         """
         me, get = threading.current_thread(), self._queue.get
         there = self._queue.qsize()
-        busy = self._read_lanes(wholly=there > 0)
+        busy, ahead = self._read_lanes(wholly=there > 0)
         if self._reader is not me:
             return False
         if there:
             self._waiting_bytes = 0 if there <= _BATCH else self._waiting_bytes
             return self._hand_over([get() for _ in range(min(there, _BATCH))])
-        if not busy:
+        if ahead or not busy:
             time.sleep(_NAP_S)
         return True
 
-    def _read_lanes(self, *, wholly: bool) -> bool:
-        """Take from each lane, once or all it has; whether there was anything.
+    def _read_lanes(self, *, wholly: bool) -> tuple[bool, bool]:
+        """Take from each lane, once or all it has; whether there was anything, and still waits.
 
-        Ends early where another reader has taken over.
+        What another thread has to deal with is read wholly, too: then that thread gets the
+        interpreter for a nap's time. Ends early where another reader has taken over.
         """
-        me, busy = threading.current_thread(), False
+        me, busy, ahead = threading.current_thread(), False, False
         for lane in self._lanes:
             receiver, take = lane
-            for _ in range(_LANE_LOOKS if wholly else 1):
+            for _ in range(_LANE_LOOKS):
                 items = take(_LANE_BATCH)
                 if items:
                     busy = True
-                    self._give(receiver, items)
+                    ahead = self._give(receiver, items) is False or ahead
                 if self._reader is not me:
-                    return busy
-                if not items:
+                    return busy, ahead
+                if not items or not (wholly or ahead):
                     break
             if items is None:
                 with self._lock:
                     self._lanes = tuple(each for each in self._lanes if each is not lane)
-        return busy
+        return busy, ahead
 
     def _hand_over(self, batch: list[tuple[Receiver, Any] | None]) -> bool:
         """Give a batch to its receivers; whether there is more to come."""
@@ -207,17 +209,18 @@ class Arrivals:
         self.is_at_the_end = False
         for receiver, items in by_receiver.items():
             self._give(receiver, items)
-        while not open_ and self._read_lanes(wholly=True):
+        while not open_ and self._read_lanes(wholly=True)[0]:
             pass  # what has arrived is read
         self.is_at_the_end = True
         return open_
 
     @staticmethod
-    def _give(receiver: Receiver, items: list[Any]) -> None:
+    def _give(receiver: Receiver, items: list[Any]) -> bool | None:
         try:
-            receiver(items)
+            return receiver(items)
         except Exception:  # a reader that dies would silence everybody
             logger.exception("failed to process %d items", len(items))
+            return None
 
     # User code on the reading thread
 

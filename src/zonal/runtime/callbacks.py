@@ -25,7 +25,9 @@ logger = logging.getLogger(__name__)
 _IDLE_S = 5.0
 _SLOW_S, _SLOW_BATCH_S = 0.001, 0.01
 """Callbacks that take longer, for one item or many, are not called by the reading thread."""
-_SLOW_FOR_S = 1.0
+_SLOW_TIMES, _VERY_SLOW_S, _SLOW_FOR_S = 2, 0.05, 1.0
+"""That is, if they are slow so often in a row, or once for so long: a little, and once, may be the
+machine, which had other work."""
 
 
 class CallbackThreads:
@@ -101,27 +103,29 @@ class Callback(Generic[T]):
         self._changed = threading.Condition()
         self._caller: int | None = None
         self._busy = False
-        self._slow_until = 0.0
+        self._slow, self._slow_until = 0, 0.0
         self.errors = 0
         self.called_at_once = 0
         if len(mailbox):
             self.offer(())
 
-    def offer(self, items: Sequence[T], *, at_once: bool = False) -> None:
+    def offer(self, items: Sequence[T], *, at_once: bool = False) -> bool:
         """Items for the callback; they may have to wait, and `Overflow` says what if too many.
 
         `at_once`: from the reading thread as the last thing it does: called there if it can be.
+        Whether it was.
         """
         if at_once and self._begins_at_once():
             self._call_on_reader(items)
-            return
+            return True
         if items:
             self._mailbox.put(items)
         with self._changed:
             if self._busy:
-                return
+                return False
             self._busy = True
         self._threads.run(self)
+        return False
 
     def _begins_at_once(self) -> bool:
         """Whether nothing is before these items, and calls have been quick; then it is busy."""
@@ -144,7 +148,9 @@ class Callback(Generic[T]):
         start = time.monotonic()
         self._call(items)
         end = time.monotonic()
-        if end - start > (_SLOW_S if len(items) == 1 else _SLOW_BATCH_S):
+        took = end - start
+        self._slow = self._slow + 1 if took > (_SLOW_S, _SLOW_BATCH_S)[len(items) > 1] else 0
+        if self._slow >= _SLOW_TIMES or took > _VERY_SLOW_S:
             self._slow_until = end + _SLOW_FOR_S
 
     def make_calls(self) -> None:

@@ -77,13 +77,14 @@ class Incoming(Generic[T]):
 
     # For those who bring the items
 
-    def _bring(self, items: Sequence[Any], *, at_once: bool = False) -> None:
-        """To the callback, or into the mailbox; `at_once`: see `Callback.offer`."""
+    def _bring(self, items: Sequence[Any], *, at_once: bool = False) -> bool:
+        """To the callback, or into the mailbox; `at_once` and what it gives: `Callback.offer`."""
         if self._callback is None:
             self._mailbox.put(items)
             items = ()
         if self._callback is not None:  # it may just have been given
-            self._callback.offer(items, at_once=at_once and bool(items))
+            return self._callback.offer(items, at_once=at_once and bool(items))
+        return False
 
     def _call_back(
         self,

@@ -8,13 +8,16 @@ import enum
 import logging
 import threading
 import time
+from abc import abstractmethod
 from collections import deque
+from collections.abc import Sequence
+from itertools import chain, repeat
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from zonal.errors import ClosedError, ConfigurationError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+    from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 
 T = TypeVar("T")
 
@@ -36,6 +39,18 @@ class Overflow(enum.Enum):
     DROP_NEWEST = "drop-newest"
     BLOCK = "block"
     """Nothing is dropped; the network is held up, and Zenoh closes a link held up for long."""
+
+
+class Folded(Sequence[T]):
+    """Items that are made whenever they are read.
+
+    What waits is smaller then, and the garbage collector does not look at it.
+    """
+
+    @property
+    @abstractmethod
+    def weight(self) -> int:
+        """The bytes of all of them."""
 
 
 class Mailbox(Generic[T]):
@@ -62,6 +77,8 @@ class Mailbox(Generic[T]):
                 f"a capacity is a whole number of at least 1, not {capacity!r}"
             )
         self._items: deque[T] = deque()
+        self._folded: deque[Folded[T]] = deque()  # behind the items
+        self._in_folded = 0
         self._capacity = capacity
         self._overflow = overflow
         self._name = name
@@ -78,7 +95,7 @@ class Mailbox(Generic[T]):
         self.taken = 0
 
     def __len__(self) -> int:
-        return len(self._items)
+        return len(self._items) + self._in_folded
 
     @property
     def is_closed(self) -> bool:
@@ -92,7 +109,7 @@ class Mailbox(Generic[T]):
                 return
             overflowed = self.overflowed
             if self._has_room(items):
-                self._items.extend(items)
+                self._add(items)
             elif self._overflow is Overflow.BLOCK:
                 self._put_as_room_comes(items)
             else:
@@ -103,16 +120,31 @@ class Mailbox(Generic[T]):
         if overflowed:
             self._tell()
 
+    def _add(self, items: Sequence[T]) -> None:
+        if isinstance(items, Folded):
+            self._folded.append(items)
+            self._in_folded += len(items)
+        else:
+            self._unfold()
+            self._items.extend(items)
+
+    def _unfold(self) -> None:
+        """Make the items that wait to be made: not all is taken at once, or some have to go."""
+        if self._folded:
+            self._items.extend(chain.from_iterable(self._folded))
+            self._folded.clear()
+            self._in_folded = 0
+
     def _has_room(self, items: Sequence[T]) -> bool:
         """Whether all fit; their bytes are added."""
-        waiting = len(self._items)
+        waiting = len(self)
         if waiting + len(items) > self._capacity:
             return False
         if self._weigh is None or waiting < _UNWEIGHED:
             if not waiting:
                 self._bytes = 0
             return True
-        added = sum(map(self._weigh, items))
+        added = items.weight if isinstance(items, Folded) else sum(map(self._weigh, items))
         if self._bytes + added > DEFAULT_CAPACITY_BYTES:
             return False
         self._bytes += added
@@ -120,6 +152,7 @@ class Mailbox(Generic[T]):
 
     def _put_and_drop(self, items: Sequence[T]) -> None:
         """One by one: the oldest go, or the new ones do not come in."""
+        self._unfold()
         for item in items:
             size = self._weigh(item) if self._weigh is not None else 0
             while self._items and self._is_full_with(size):
@@ -143,6 +176,7 @@ class Mailbox(Generic[T]):
     def _put_as_room_comes(self, items: Sequence[T]) -> None:
         rest = deque(items)
         while rest and not self._closed:
+            self._unfold()
             while rest and not (self._items and self._is_full_with(0)):
                 if self._weigh is not None:
                     self._bytes += self._weigh(rest[0])
@@ -176,6 +210,7 @@ class Mailbox(Generic[T]):
         """
         self._wait(timeout)
         with self._changed:
+            self._unfold()
             if not self._items:
                 self._check_open()
                 return None
@@ -188,20 +223,30 @@ class Mailbox(Generic[T]):
 
     def take_all(self, timeout: float | None = None) -> list[T]:
         """All items that are there, waiting for the first; empty when the time is over."""
+        return list(chain.from_iterable(self._take_batches(timeout)))
+
+    def _take_batches(self, timeout: float | None = None) -> deque[Iterable[T]]:
+        """The same, with those still to be made that were folded."""
         self._wait(timeout)
         with self._changed:
-            if not self._items:
+            if not len(self):
                 self._check_open()
-                return []
+                return deque()
+            self.taken += len(self)
             items = list(self._items)
+            items.reverse()
+            # Each is let go of when it was read.
+            batches: deque[Iterable[T]] = deque((map(list.pop, repeat(items, len(items))),))
+            batches.extend(self._folded)
             self._items.clear()
-            self.taken += len(items)
+            self._folded.clear()
+            self._in_folded = 0
             self._forget_bytes()
-        return items
+        return batches
 
     def _forget_bytes(self) -> None:
         """Room was made: the bytes of an empty box are known again, and writers may go on."""
-        if not self._items:
+        if not len(self):
             self._bytes = 0
         if self._overflow is Overflow.BLOCK:
             self._changed.notify_all()
@@ -213,12 +258,12 @@ class Mailbox(Generic[T]):
     def _wait(self, timeout: float | None) -> None:
         """Until there is an item, the box is closed, or the time is over."""
         deadline = None if timeout is None else time.monotonic() + timeout
-        while not self._items and not self._closed:
+        while not len(self) and not self._closed:
             left = -1.0 if deadline is None else deadline - time.monotonic()
             if deadline is not None and left <= 0:
                 return
             with self._changed:
-                if self._items or self._closed:
+                if len(self) or self._closed:
                     return
                 sleeping = threading.Lock()
                 sleeping.acquire()
@@ -239,21 +284,22 @@ class Mailbox(Generic[T]):
     def __iter__(self) -> Iterator[T]:
         while True:
             try:
-                batch = self.take_all()
+                batches = self._take_batches()
             except ClosedError:
                 return
-            batch.reverse()
+            left: Iterator[T] = iter(())
             try:
-                while batch:
-                    yield batch.pop()
-            finally:
-                if batch:  # the loop was left early: others may go on from here
-                    self._put_back(batch)
+                while batches:
+                    left = iter(batches.popleft())
+                    yield from left
+            finally:  # the loop may have been left early: others may go on from here
+                self._put_back([*left, *chain.from_iterable(batches)])
 
-    def _put_back(self, reversed_batch: list[T]) -> None:
-        with self._changed:
-            self._items.extendleft(reversed_batch)
-            self.taken -= len(reversed_batch)
+    def _put_back(self, items: list[T]) -> None:
+        if items:
+            with self._changed:
+                self._items.extendleft(reversed(items))
+                self.taken -= len(items)
 
     async def __aiter__(self) -> AsyncIterator[T]:
         event = asyncio.Event()

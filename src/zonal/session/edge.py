@@ -7,7 +7,6 @@ that arrives is read once, on the session's reading thread.
 from __future__ import annotations
 
 import threading
-from itertools import repeat
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -17,10 +16,10 @@ from zonal.session.declarations import Mark
 from zonal.session.geo_context import POINT_BYTES
 from zonal.session.listeners import Listener, Listeners
 from zonal.session.reading import Reading
-from zonal.session.sample import Sample
+from zonal.session.sample import Sample, SamplesFromOnePlace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
 
     import zenoh
 
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
 
 _KEY_OF = attrgetter("key_expr")
 _KNOWN_PLACES = 65_536
-_MANY, _BUSY = 64, 8
+_MANY, _BUSY = 64, 3
 """So many samples at a time, so often in a row, are worth a lane of their own."""
 
 _Entry: TypeAlias = tuple[Point, tuple[Listener, ...]]
@@ -166,22 +165,27 @@ class Edge:
 
     # What arrives; on the reading thread
 
-    def process(self, batch: list[Any]) -> None:
-        """Read, check and hand over samples as they arrived; between them may stand marks."""
+    def process(self, batch: list[Any]) -> bool:
+        """Read, check and hand over samples as they arrived; between them may stand marks.
+
+        Whether they are dealt with, see `Listener.deliver`.
+        """
         if len(batch) == 1 and self._process_alone(batch[0]):
-            return
+            return True
         if self._declarations.is_changing:
             batch = self._without_marks(batch)
         if self._recoverer is not None:
             self._recoverer.hear(batch)
-            return
+            return True
         self._busy = self._busy + 1 if len(batch) >= _MANY else 0
         if self._busy >= _BUSY:
             self._busy = 0
             self._declarations.hurry(batch[-1])
         wanted = self._sorted(batch)
+        done = True
         for number, (listener, samples) in enumerate(wanted.items(), 1):
-            listener.deliver(samples, at_once=number == len(wanted))
+            done = listener.deliver(samples, at_once=number == len(wanted)) and done
+        return done
 
     def _process_alone(self, raw: Any) -> bool:
         """The same for one that comes alone from a known place to one listener: the quickest way.
@@ -220,40 +224,42 @@ class Edge:
         for listener, samples in self._sorted(batch).items():
             listener.deliver(samples)
 
-    def _sorted(self, batch: list[zenoh.Sample]) -> dict[Listener, list[Sample]]:
-        wanted: dict[Listener, list[Sample]] = {}
+    def _sorted(self, batch: list[zenoh.Sample]) -> Mapping[Listener, Sequence[Sample]]:
+        wanted: Mapping[Listener, Sequence[Sample]] = {}
         if not batch:
             return wanted
         with self._lock:
             self.received += len(batch)
             if self._may_repeat or self._declarations.is_changing:
-                for raw in batch:
-                    self._sort_once(raw, wanted)
+                wanted = self._sorted_once(batch)
             else:
-                self._sort_quickly(batch, wanted)
+                wanted = self._sorted_quickly(batch)
         if wanted and self._shorthands is not None:
             # One of a batch is enough to notice the keys that fill it.
             self._shorthands.heard(str(batch[0].key_expr), len(batch))
         return wanted
 
-    def _sort_quickly(
-        self, batch: list[zenoh.Sample], wanted: dict[Listener, list[Sample]]
-    ) -> None:
+    def _sorted_quickly(self, batch: list[zenoh.Sample]) -> Mapping[Listener, Sequence[Sample]]:
         """Most messages come again and again from the same place to the same listeners."""
         keys = list(map(_KEY_OF, batch))
         if keys.count(keys[0]) == len(keys):  # all from one place: reading one key will do
             entry = self._known.get(str(keys[0]))
             if entry is not None:
-                samples = list(map(Sample, batch, repeat(entry[0])))
-                for listener in entry[1]:
-                    wanted[listener] = samples
-                return
+                return dict.fromkeys(entry[1], SamplesFromOnePlace(batch, entry[0]))
+        wanted: dict[Listener, list[Sample]] = {}
         for raw, key in zip(batch, map(str, keys), strict=True):
             name, entry = self._look_up(raw, key)
             if entry is None:
                 self._sort(raw, name, wanted, unique=False)
             else:
                 _gather(Sample(raw, entry[0]), entry[1], wanted)
+        return wanted
+
+    def _sorted_once(self, batch: list[zenoh.Sample]) -> dict[Listener, list[Sample]]:
+        wanted: dict[Listener, list[Sample]] = {}
+        for raw in batch:
+            self._sort_once(raw, wanted)
+        return wanted
 
     def _sort_once(self, raw: zenoh.Sample, wanted: dict[Listener, list[Sample]]) -> None:
         """One that may have come before; of a known place there is not much to read."""

@@ -41,10 +41,11 @@ class FenceSubscriber(Subscriber):
         self._take = take
         super().__init__(*args, **options)
 
-    def deliver(self, samples: Sequence[Sample], *, at_once: bool = False) -> None:  # noqa: ARG002
+    def deliver(self, samples: Sequence[Sample], *, at_once: bool = False) -> bool:  # noqa: ARG002
         """To the fence."""
         self._accepted += len(samples)
         self._take(samples)
+        return True
 
 
 class Fence(Declared, Incoming[FenceEvent]):

@@ -42,8 +42,8 @@ class Listener(Protocol):
     def accepts(self, context: GeoContext | None) -> bool:
         """The exact checks at the edge."""
 
-    def deliver(self, samples: Sequence[Sample], *, at_once: bool = False) -> None:
-        """Take samples that passed.
+    def deliver(self, samples: Sequence[Sample], *, at_once: bool = False) -> bool:
+        """Take samples that passed; whether they are dealt with, and wait for no other thread.
 
         `at_once`: on the reading thread, as the last thing it does with what it has read.
         """

@@ -4,24 +4,28 @@ from __future__ import annotations
 
 import json
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from itertools import repeat
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import zenoh
 
 from zonal.errors import AttachmentError, LocationKeyError, PayloadError
 from zonal.geo import Area, Cell, Point
 from zonal.keys import is_exact, is_plain, location_of, read_key, topic_of
+from zonal.runtime import Folded
 from zonal.session.geo_context import GeoContext, source_of
 from zonal.trust import SEALED_ENCODING
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from collections.abc import Hashable, Iterator
     from types import EllipsisType
 
     from zonal.keys import Place
 
 
 _SHOWN = 60
+_PAYLOAD_OF = attrgetter("payload")
 
 
 class Source(NamedTuple):
@@ -155,6 +159,32 @@ class Sample:
             f"Sample({str(self.kind).rpartition('.')[2]} {self.key!r} from {near}{self.location}: "
             f"{shown})"
         )
+
+
+class SamplesFromOnePlace(Folded[Sample]):
+    """Zenoh's samples as they came, and the place that all of them are from."""
+
+    def __init__(self, samples: list[zenoh.Sample], place: Point) -> None:
+        self._samples = samples
+        self._place = place
+
+    def __len__(self) -> int:
+        return len(self._samples)
+
+    def __iter__(self) -> Iterator[Sample]:
+        return map(Sample, self._samples, repeat(self._place))
+
+    @overload
+    def __getitem__(self, at: int) -> Sample: ...
+    @overload
+    def __getitem__(self, at: slice) -> list[Sample]: ...
+    def __getitem__(self, at: int | slice) -> Sample | list[Sample]:
+        return list(self)[at]
+
+    @property
+    def weight(self) -> int:
+        """The bytes of their payloads."""
+        return sum(map(len, map(_PAYLOAD_OF, self._samples)))
 
 
 class OpenedSample(Sample):

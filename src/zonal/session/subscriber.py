@@ -207,12 +207,12 @@ class Subscriber(DeclaredInArea, Incoming[Sample]):
             return True
         return self._position.is_in(context.fence, attested=context.attested)
 
-    def deliver(self, samples: Sequence[Sample], *, at_once: bool = False) -> None:
-        """To the callback, or into the mailbox."""
+    def deliver(self, samples: Sequence[Sample], *, at_once: bool = False) -> bool:
+        """To the callback, or into the mailbox; whether the callback was called."""
         self._accepted += len(samples)
         if self._keyring.is_used:
             samples = [self._keyring.opened(sample) for sample in samples]
-        self._bring(samples, at_once=at_once)
+        return self._bring(samples, at_once=at_once)
 
 
 class PullSubscriber(Subscriber):
