@@ -157,3 +157,10 @@ def test_what_is_folded_is_made_when_it_is_read() -> None:
     box.put(waiting)
     waiting.halves = [4, 5]
     assert list(islice(box, 2)) == [8, 10]
+
+
+def test_a_loop_that_is_left_leaves_the_rest_of_what_was_folded() -> None:
+    box: Mailbox[int] = Mailbox()
+    box.put(Doubled([1, 2, 3]))
+    assert list(islice(box, 1)) == [2]
+    assert box.take_all(0) == [4, 6]

@@ -291,7 +291,8 @@ class Mailbox(Generic[T]):
             try:
                 while batches:
                     left = iter(batches.popleft())
-                    yield from left
+                    for item in left:  # noqa: UP028 - that would close it where a loop is left
+                        yield item
             finally:  # the loop may have been left early: others may go on from here
                 self._put_back([*left, *chain.from_iterable(batches)])
 
