@@ -42,15 +42,17 @@ def test_thousands_of_areas_start_soon_and_each_gets_exactly_its_own(
 ) -> None:
     generator = random.Random(11)
     areas = [random_area(generator) for _ in range(count)]
-    started = time.process_time()
-    subscribers: list[Subscriber] = [
-        far.declare_subscriber(topic, area=area, capacity=100) for area in areas
-    ]
-    seconds = time.process_time() - started
+    subscribers: list[Subscriber] = []
+    took = []  # of the processor, for each third of them
+    for first in range(0, count, count // 3):
+        started = time.process_time()
+        subscribers += [
+            far.declare_subscriber(topic, area=area, capacity=100)
+            for area in areas[first : first + count // 3]
+        ]
+        took.append(time.process_time() - started)
     assert len(subscribers[0].declared_keys) <= 256
-    assert (
-        seconds < count / 300
-    )  # of the processor: a bound against collapse, not a benchmark's figure
+    assert took[2] < 2 * took[0]  # what one more costs does not grow with how many there are
     wait_until_declared(near, subscribers[0])
     sent = [random_point(generator) for _ in range(50)]
     for number, point in enumerate(sent):
