@@ -12,11 +12,11 @@ _PATIENCE_S = 120
 
 
 def load_source(name: str, folder: Path) -> Path:
-    """A source that lies here, as a file in a folder."""
-    path = folder / name
-    text = (resources.files("zonal_lab.peers") / name).read_text(encoding="utf-8")
-    path.write_text(text, encoding="utf-8")
-    return path
+    """A source that lies here, as a file in a folder, with what all loads share beside it."""
+    for each in (name, "load.h"):
+        text = (resources.files("zonal_lab.peers") / each).read_text(encoding="utf-8")
+        (folder / each).write_text(text, encoding="utf-8")
+    return folder / name
 
 
 def compiled(source: Path, folder: Path) -> str:

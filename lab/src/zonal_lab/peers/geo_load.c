@@ -22,6 +22,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "load.h"
+
 enum { PAYLOAD = 750, ROOM = 262144, TIMES = 1 << 20 };
 enum { CONNECT, PING, SUBSCRIBE, PUBLISH };
 
@@ -37,23 +39,6 @@ static char content[PAYLOAD + 1];
 static double *times;
 static long taken, publications, arrivals, deliveries;
 static int counting;
-
-static void fail(const char *what) { perror(what); exit(1); }
-
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec + t.tv_nsec * 1e-9;
-}
-
-static void put(int fd, const void *data, int n) {
-    const char *at = data;
-    while (n) {
-        int done = write(fd, at, n);
-        if (done < 0 && errno != EAGAIN) fail("write");
-        if (done > 0) { at += done; n -= done; }
-    }
-}
 
 static double chance(struct client *c) {      /* xorshift: every client has a way of its own */
     c->chance ^= c->chance << 13; c->chance ^= c->chance >> 7; c->chance ^= c->chance << 17;

@@ -17,6 +17,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "load.h"
+
 enum { MOST = 1024, ROOM = 65536 };
 
 struct connection { char request[2048], in[ROOM]; int length, has; double sent; };
@@ -25,14 +27,6 @@ static struct connection connections[MOST];
 static struct pollfd waiting[MOST];
 static double *times;
 static long answers, room;
-
-static void fail(const char *what) { perror(what); exit(1); }
-
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec + t.tv_nsec * 1e-9;
-}
 
 static int dial(int port) {
     struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(port)};

@@ -17,24 +17,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "load.h"
+
 enum { PAYLOAD = 64, HEAD = 2 + 2 + 5, WHOLE = HEAD + PAYLOAD };
-
-static void fail(const char *what) { perror(what); exit(1); }
-
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec + t.tv_nsec * 1e-9;
-}
-
-static void put(int fd, const void *data, int n) {
-    const char *at = data;
-    while (n) {
-        int done = write(fd, at, n);
-        if (done < 0 && errno != EAGAIN) fail("write");
-        if (done > 0) { at += done; n -= done; }
-    }
-}
 
 static void answer(int fd, int wanted) {
     unsigned char in[256];
