@@ -118,6 +118,29 @@ def test_user_code_that_keeps_the_reader_is_left_to_itself(arrivals: Arrivals) -
     eventually(lambda: heard[-1] == 10)
 
 
+def test_a_reader_that_took_over_is_replaced_as_well(arrivals: Arrivals) -> None:
+    """Though the call that the first one was kept by ends meanwhile."""
+    begun, let_go = ([threading.Event(), threading.Event()] for _ in range(2))
+    heard = list[int]()
+
+    def call(batch: list[int]) -> None:
+        def user_code() -> None:
+            if batch == [1]:
+                let_go[0].set()
+            begun[batch[0]].set()
+            assert let_go[batch[0]].wait(120)
+
+        arrivals.call(user_code)
+
+    slow, quick = arrivals.door(call), arrivals.door(heard.extend)
+    for number in (0, 1):
+        slow(number)
+        assert begun[number].wait(10)
+        quick(number)
+        eventually(lambda number=number: heard == list(range(number + 1)))
+    let_go[1].set()
+
+
 # Lanes
 
 

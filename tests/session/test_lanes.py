@@ -14,7 +14,8 @@ import zenoh
 import zonal
 from network import client, eventually, wait_until_declared
 from zonal.geo import Circle, Point, destination
-from zonal.session import Overflow, Router, Session, declarations, edge
+from zonal.runtime import Arrivals
+from zonal.session import Overflow, Router, Session, declarations, edge, receiving
 from zonal.session.lane import Lane
 
 DUOMO = Point(45.4642, 9.19)
@@ -178,3 +179,54 @@ def test_messages_that_cannot_be_told_apart_keep_to_the_queue(topic: str, lanes:
         eventually(lambda: len(got) == 20_000)
     assert got == list(range(20_000))
     assert lanes.opened == 0
+
+
+def test_a_lane_does_not_overtake_what_one_of_zenohs_threads_still_holds(
+    near: Session, far: Session, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of the message it holds Zenoh knows only the former way, of the next ones only the lane."""
+    door, held, let_go = Arrivals.door, list[zenoh.Sample](), threading.Event()
+    made, got = list[declarations.Declarations](), list[int]()
+
+    def slow_door(arrivals: Arrivals, receiver: Any) -> Callable[[Any], None]:
+        arrive = door(arrivals, receiver)
+
+        def hold(item: Any) -> None:
+            if isinstance(item, zenoh.Sample) and item.payload.to_bytes() == b"100":
+                held.append(item)
+                assert let_go.wait(20)
+            arrive(item)
+
+        return hold
+
+    class KnownDeclarations(declarations.Declarations):
+        def __init__(self, *args: Any) -> None:
+            super().__init__(*args)
+            made.append(self)
+
+    class LateLane(Lane):
+        opened_at = 0.0
+
+        def take(self, most: int) -> list[zenoh.Sample] | None:
+            self.opened_at = self.opened_at or time.monotonic()
+            if time.monotonic() - self.opened_at > 0.1 and not let_go.is_set():
+                let_go.set()
+                time.sleep(0.2)  # as if the reader had other work: meanwhile the others come
+            return super().take(most)
+
+    monkeypatch.setattr(Arrivals, "door", slow_door)
+    monkeypatch.setattr(receiving, "Declarations", KnownDeclarations)
+    monkeypatch.setattr(declarations, "Lane", LateLane)
+    subscriber = far.declare_subscriber(
+        topic, lambda sample: got.append(int(sample.payload.to_bytes())), area=AREA
+    )
+    wait_until_declared(near, subscriber)
+    publisher = near.declare_publisher(topic, location=DUOMO, congestion_control=BLOCK)
+    for number in range(101):
+        publisher.put(str(number).encode())
+    eventually(lambda: held)
+    made[-1].hurry(held[0])
+    for number in range(101, 200):
+        publisher.put(str(number).encode())
+    eventually(lambda: len(got) == 200)
+    assert got == list(range(200))

@@ -233,14 +233,15 @@ class Arrivals:
         if self._watcher is None:
             self._start_watcher()
         self._calls += 1
-        self._calling = self._calls
+        call = self._calling = self._calls
         if not self._called.is_set():
             self._called.set()
         try:
             user_code()
         finally:
             with self._lock:
-                self._calling = 0
+                if self._calling == call:  # else this reader was replaced, and the new one calls
+                    self._calling = 0
 
     def _start_watcher(self) -> None:
         with self._lock:

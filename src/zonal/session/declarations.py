@@ -142,13 +142,14 @@ class Declarations:
         self._expect(2)  # what the subscriber of now has left, and what came by both ways
         former = self._declared[key]
 
-        def ask_to_open(lane: Lane) -> None:
+        def open_behind(lane: Lane) -> None:
             self._expect(1)
             lanes.put_behind(self._mark(lane.open))
 
         lane = self._declared[key] = Lane(
             partial(self._declare, key),
-            ask_to_open=ask_to_open,
+            put_behind=lanes.put_behind,
+            open_behind=open_behind,
             on_settled=partial(self._expect, -1),
             on_idle=partial(self._leave_lane, key),
             on_end=lambda: lanes.put_behind(self._mark()),

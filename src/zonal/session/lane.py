@@ -27,6 +27,7 @@ ended, and one for each of Zenoh's threads that was just handing one over."""
 _DOUBTFUL_S = 1.0
 """How long one of Zenoh's threads may take from handing a message over here to doing so there."""
 _PATIENCE_S = 0.02
+"""So long a lane stays shut before what is in it goes to the queue: see `Lane`."""
 _LOOKS, _FEW = 256, 8
 """A lane that gave fewer messages a look, over so many looks, is given up."""
 
@@ -34,12 +35,14 @@ _LOOKS, _FEW = 256, 8
 class Lane:
     """The messages of one declared key while there are many. On the reading thread.
 
-    It is shut until what came by the former way was read. Should that take long, `ask_to_open` is
-    called: Zenoh's thread may wait for room here before it can let go of the former way.
+    It is shut until what came by the former way was read. That may take long: Zenoh's thread may
+    wait for room here before it can let go of the former way, or hold a message for which it knows
+    only that one. Meanwhile what comes by the lane is put into the queue, behind what came before.
 
     Args:
         declare: makes Zenoh's subscriber from the channel.
-        ask_to_open: has `open` called behind all that has arrived by now.
+        put_behind: puts a message behind all that waits in the queue.
+        open_behind: has `open` called behind all that waits in the queue.
         on_settled: called when no message comes by the former way any more.
         on_idle: called when few or large messages come; it may declare another way and end this.
         on_end: called when the last message was taken.
@@ -48,19 +51,22 @@ class Lane:
     def __init__(
         self,
         declare: Callable[[Any], Any],
-        ask_to_open: Callable[[Lane], None],
+        put_behind: Callable[[zenoh.Sample], None],
+        open_behind: Callable[[Lane], None],
         on_settled: Callable[[], None],
         on_idle: Callable[[], None],
         on_end: Callable[[], None],
     ) -> None:
         self._subscriber = declare(zenoh.handlers.FifoChannel(CAPACITY))
         self._try_recv = self._subscriber.handler.try_recv
-        self._ask_to_open = ask_to_open
+        self._put_behind = put_behind
+        self._open_behind = open_behind
         self._on_settled = on_settled
         self._on_idle = on_idle
         self._on_end = on_end
         self._is_open = False
-        self._asks_at: float | None = time.monotonic() + _PATIENCE_S
+        self._shut_until: float | None = time.monotonic() + _PATIENCE_S
+        self._in_queue = False
         self._settled = False
         self._doubtful: int | None = None
         self._ending = False
@@ -73,7 +79,11 @@ class Lane:
 
     def open(self) -> None:
         """What came by the former way was read."""
-        self._is_open = True
+        self._shut_until = None
+        self._is_open = not self._in_queue
+        if self._in_queue:
+            self._in_queue = False
+            self._open_behind(self)
 
     def undeclare(self) -> None:
         """Nothing more comes by it; what is there is still taken. From any thread."""
@@ -83,9 +93,8 @@ class Lane:
     def take(self, most: int) -> list[zenoh.Sample] | None:
         """What is there; None when the end is reached."""
         if not self._is_open:
-            if self._asks_at is not None and time.monotonic() > self._asks_at:
-                self._asks_at = None
-                self._ask_to_open(self)
+            if self._shut_until is not None and time.monotonic() > self._shut_until:
+                self._move_to_queue(most)
             return []
         if self._ending:
             return self._take_last()
@@ -101,6 +110,11 @@ class Lane:
                 self._on_idle()
             self._looks = self._taken = 0
         return items
+
+    def _move_to_queue(self, most: int) -> None:
+        for item in self._there(most):
+            self._in_queue = True
+            self._put_behind(item)
 
     def _there(self, most: int) -> list[zenoh.Sample]:
         items: list[zenoh.Sample] = []
