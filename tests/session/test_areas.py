@@ -13,7 +13,7 @@ from network import collect, eventually, plain_client, texts, wait_for_match, wa
 from zonal.errors import ClosedError, ContentEncodingError, TopicError
 from zonal.geo import Area, Box, Circle, Everywhere, Grid, MultiPolygon, Point, Polygon, destination
 from zonal.keys import BloomDomain, BloomEncoding, encode_place
-from zonal.session import Overflow, Router, Session
+from zonal.session import Overflow, Router, Session, sources_of
 
 DUOMO = Point(45.4642, 9.1900)
 NAVIGLI = destination(DUOMO, 200, 1500)
@@ -386,3 +386,22 @@ def test_what_would_kill_zenoh_is_refused_and_the_session_lives_on(
         near.put("a/" * 35_000 + "b", "x", location=DUOMO)
     near.put(topic, "fine", location=DUOMO, content_encoding="x" * 255)
     assert texts(collect(subscriber, 1)) == ["fine"]
+
+
+def test_sources_of_many_are_those_of_each(near: Session, far: Session, topic: str) -> None:
+    """Whatever they come with: a place in the key or beside it, a fence, a blur, or nothing."""
+    with far.declare_subscriber(topic, fenced=True) as subscriber:
+        wait_until_declared(near, subscriber)
+        fixed = near.declare_publisher(topic, location=DUOMO)
+        for _ in range(3):
+            fixed.put("fixed")
+            near.put(topic, "anywhere", location=MONZA)
+            near.put(topic, "fenced", location=DUOMO, geofence=Circle(DUOMO, radius_m=500))
+            near.put(topic, "blurred", location=DUOMO, precision_m=1000)
+            near.put(topic, "nowhere")
+        samples = collect(subscriber, 15)
+    keys = [str(sample.zenoh.key_expr) for sample in samples]
+    stamps = [str(sample.timestamp) if sample.timestamp else None for sample in samples]
+    found = sources_of(samples, keys, stamps)
+    assert found == [sample.source for sample in samples]
+    assert sum(source is not None for source in found) >= 12

@@ -15,7 +15,17 @@ import zonal
 from network import client, eventually, wait_until_declared
 from zonal.geo import Circle, Point, destination
 from zonal.runtime import Arrivals
-from zonal.session import Overflow, Router, Session, declarations, edge, receiving
+from zonal.session import (
+    Memory,
+    Overflow,
+    PastMessages,
+    Recovery,
+    Router,
+    Session,
+    declarations,
+    edge,
+    receiving,
+)
 from zonal.session.lane import Lane
 
 DUOMO = Point(45.4642, 9.19)
@@ -97,6 +107,39 @@ def test_floods_and_calm_alternate_and_every_message_comes_once_in_order(
     assert got == list(range(sent))
     assert lanes.opened >= 2
     assert subscriber.counters.received - subscriber.counters.duplicates == sent
+
+
+@pytest.mark.parametrize("memory", [None, Memory(cache=5_000)], ids=["none", "of 5,000"])
+def test_with_history_and_recovery_a_flood_comes_by_a_lane_as_well(
+    near: Session, far: Session, topic: str, lanes: Lanes, memory: Memory | None
+) -> None:
+    got: list[int] = []
+    numbers = itertools.count()
+    publisher = near.declare_publisher(
+        topic, location=DUOMO, memory=memory, congestion_control=BLOCK
+    )
+    before = 0 if memory is None else 100
+    for _ in range(before):
+        publisher.put(str(next(numbers)).encode())
+    subscriber = far.declare_subscriber(
+        topic,
+        lambda sample: got.append(int(sample.payload.to_bytes())),
+        area=AREA,
+        overflow=Overflow.BLOCK,
+        history=PastMessages(),
+        recovery=Recovery(),
+    )
+    wait_until_declared(near, subscriber)
+    eventually(lambda: len(got) == before)
+    for _ in range(2):
+        wanted = lanes.taken + 5_000
+        flood(publisher, numbers, lambda wanted=wanted: lanes.taken > wanted)
+        eventually(lambda: lanes.ended == lanes.opened)
+    sent = next(numbers)
+    eventually(lambda: len(got) == sent)
+    assert got == list(range(sent))
+    assert lanes.opened >= 2
+    assert subscriber.counters.given_up == 0
 
 
 def test_a_subscriber_that_goes_in_a_flood_ends_its_lane(

@@ -40,6 +40,7 @@ MAX_PUTS = 64
 
 _VERBATIM = "/@"
 _FENCE = f"/{FENCE_CHUNK}/"
+_EXACT = f"/{EXACT_MARK}"
 _FACES = 6
 _PRESENCE_KEYS = 8  # each is a question of its own, and tokens are few
 
@@ -253,4 +254,6 @@ def is_plain(key: str) -> bool:
 
 def is_exact(key: str) -> bool:
     """Whether a key says the exact place and the source of its messages."""
+    if _EXACT not in key:
+        return False
     return key.rpartition("/")[2].startswith(EXACT_MARK) and _VERBATIM in key

@@ -13,17 +13,22 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import zenoh
 
+from zonal.keys import topic_of
 from zonal.pipeline.cells import cell_ids
 from zonal.pipeline.schema import MESSAGE_SCHEMA
 from zonal.pipeline.shapes import area_to_columns
+from zonal.session import sources_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from zonal.session import Sample
+    from zonal.session import Sample, Source
 
 _LAST = 2**63 - 1
-_ZENOH, _PLACE, _KEY = attrgetter("zenoh"), attrgetter("location"), attrgetter("key")
+_ZENOH, _PLACE, _FENCE = attrgetter("zenoh"), attrgetter("location"), attrgetter("geofence")
+_PAYLOAD, _ENCODING = attrgetter("payload"), attrgetter("content_encoding")
+_KEY, _STAMP, _KIND = attrgetter("key_expr"), attrgetter("timestamp"), attrgetter("kind")
+_NO_FENCE = (None, None)
 _PUT = zenoh.SampleKind.PUT
 
 
@@ -114,20 +119,29 @@ class MessageColumns(NamedTuple):
 def columns_of(samples: Sequence[Sample]) -> MessageColumns:
     """What the log keeps of samples that are received now."""
     raws, places = list(map(_ZENOH, samples)), list(map(_PLACE, samples))
-    fences = [area_to_columns(sample.geofence) for sample in samples]
-    stamps = [raw.timestamp for raw in raws]
-    sources = list(map(_identity, samples, places, fences))
+    keys = list(map(str, map(_KEY, raws)))
+    topics = {key: topic_of(key) for key in set(keys)}
+    stamps = [None if stamp is None else str(stamp) for stamp in map(_STAMP, raws)]
+    fences = [
+        _NO_FENCE if fence is None else area_to_columns(fence) for fence in map(_FENCE, samples)
+    ]
+    sources = [
+        _identity(raw, source, place, fence)
+        for raw, source, place, fence in zip(
+            raws, sources_of(samples, keys, stamps), places, fences, strict=True
+        )
+    ]
     now = time.time_ns() // 1000
     return MessageColumns(
-        list(map(_KEY, samples)),
+        list(map(topics.__getitem__, keys)),
         [math.nan if place is None else place.lat for place in places],
         [math.nan if place is None else place.lon for place in places],
         [geofence for geofence, _ in fences],
         [radius_m for _, radius_m in fences],
-        [sample.payload.to_bytes() for sample in samples],
-        [str(sample.content_encoding) for sample in samples],
-        ["put" if raw.kind == _PUT else "delete" for raw in raws],
-        [None if stamp is None else str(stamp) for stamp in stamps],
+        [payload.to_bytes() for payload in map(_PAYLOAD, samples)],
+        list(map(str, map(_ENCODING, samples))),
+        ["put" if kind == _PUT else "delete" for kind in map(_KIND, raws)],
+        stamps,
         [source for source, _ in sources],
         [sequence for _, sequence in sources],
         [now] * len(raws),
@@ -135,16 +149,18 @@ def columns_of(samples: Sequence[Sample]) -> MessageColumns:
 
 
 def _identity(
-    sample: Sample, place: object | None, fence: tuple[bytes | None, float | None]
+    raw: zenoh.Sample,
+    source: Source | None,
+    place: object | None,
+    fence: tuple[bytes | None, float | None],
 ) -> tuple[str | None, int | None]:
     """Which message this is: the sending session's own number, or the Zenoh publisher's."""
     if place is None and fence[0] is None:
-        info = sample.zenoh.source_info
+        info = raw.source_info
         if info is None:
             return None, None
         # A session may have several publishers, and each counts for itself.
         return f"{info.source_id.zid}:{info.source_id.eid}", int(info.source_sn)
-    source = sample.source
     return (None, None) if source is None or source.sequence > _LAST else source
 
 

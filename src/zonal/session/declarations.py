@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from zonal.runtime import Lanes
 
     Declare: TypeAlias = Callable[[str, Any], Any]
+    Accompany: TypeAlias = Callable[[str], Iterable[Any]]
 
 _DOUBTFUL_S = 1.0
 """How long one of Zenoh's threads may take from one subscriber of a message to the next: what it
@@ -43,6 +44,7 @@ class Declarations:
         declare: makes one of Zenoh's subscribers from a key and a handler.
         arrive: called by Zenoh's threads with each sample; neither blocks nor runs user code.
         lanes: where keys that very many messages come by are read from a channel; see `hurry`.
+        accompany: called with each key that was declared; what it gives is undeclared with the key.
     """
 
     def __init__(
@@ -50,13 +52,16 @@ class Declarations:
         declare: Declare,
         arrive: Callable[[zenoh.Sample], None],
         lanes: Lanes | None = None,
+        accompany: Accompany | None = None,
     ) -> None:
         self._declare = declare
         self._arrive = arrive
         self._lanes = lanes
+        self._accompany = accompany
         self._adjusting = threading.Lock()
         self._lock = threading.Lock()
         self._declared: dict[str, Any] = {}
+        self._accompanied: dict[str, Iterable[Any]] = {}
         self._pending = 0
         self._doubtful_until = 0.0
 
@@ -82,7 +87,11 @@ class Declarations:
             self._expect(len(old))
             for key in sorted(new):
                 self._declared[key] = self._declare(key, self._handler(key))
+                if self._accompany is not None:
+                    self._accompanied[key] = self._accompany(key)
             for key in sorted(old):
+                for companion in self._accompanied.pop(key, ()):
+                    companion.undeclare()
                 self._declared.pop(key).undeclare()
         return bool(old)
 

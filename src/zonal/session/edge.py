@@ -16,7 +16,7 @@ from zonal.session.declarations import Mark
 from zonal.session.geo_context import POINT_BYTES
 from zonal.session.listeners import Listener, Listeners
 from zonal.session.reading import Reading
-from zonal.session.sample import Sample, SamplesFromOnePlace
+from zonal.session.sample import Sample, SamplesFromOnePlace, mark_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -147,9 +147,9 @@ class Edge:
         for key in self._tokens.keys() - announced:
             self._tokens.pop(key).undeclare()
 
-    def with_heartbeats(self, key: str, subscriber: Any) -> Any:
-        """One of Zenoh's subscribers; with recovery its publishers' heartbeats come as well."""
-        return subscriber if self._recoverer is None else self._recoverer.listen(key, subscriber)
+    def hear_heartbeats(self, key: str) -> zenoh.Subscriber[None] | None:
+        """With recovery, the heartbeats of a key's publishers; else nothing."""
+        return None if self._recoverer is None else self._recoverer.hear_heartbeats(key)
 
     def close(self) -> None:
         """Undeclare everything."""
@@ -174,13 +174,13 @@ class Edge:
             return True
         if self._declarations.is_changing:
             batch = self._without_marks(batch)
-        if self._recoverer is not None:
-            self._recoverer.hear(batch)
-            return True
         self._busy = self._busy + 1 if len(batch) >= _MANY else 0
         if self._busy >= _BUSY:
             self._busy = 0
             self._declarations.hurry(batch[-1])
+        if self._recoverer is not None:
+            self._recoverer.hear(batch)
+            return True
         wanted = self._sorted(batch)
         done = True
         for number, (listener, samples) in enumerate(wanted.items(), 1):
@@ -248,7 +248,12 @@ class Edge:
                 return dict.fromkeys(entry[1], SamplesFromOnePlace(batch, entry[0]))
         wanted: dict[Listener, list[Sample]] = {}
         for raw, key in zip(batch, map(str, keys), strict=True):
-            name, entry = self._look_up(raw, key)
+            entry = self._known.get(key)
+            name: _Name | None = key
+            if entry is None:
+                attachment = raw.attachment
+                said = key if attachment is None else attachment.to_bytes()
+                name, entry = self._look_up(key, said)
             if entry is None:
                 self._sort(raw, name, wanted, unique=False)
             else:
@@ -263,23 +268,25 @@ class Edge:
 
     def _sort_once(self, raw: zenoh.Sample, wanted: dict[Listener, list[Sample]]) -> None:
         """One that may have come before; of a known place there is not much to read."""
-        name, entry = self._look_up(raw, str(raw.key_expr))
-        if entry is None or raw.timestamp is None:
+        key, attachment, stamp = str(raw.key_expr), raw.attachment, raw.timestamp
+        said = key if attachment is None else attachment.to_bytes()
+        name, entry = self._look_up(key, said)
+        if entry is None or stamp is None:
             self._sort(raw, name, wanted, unique=True)
-        elif not self._reading.is_copy(raw):
+        elif not self._reading.was_read(mark_of(raw, str(stamp), said)):
             _gather(Sample(raw, entry[0]), entry[1], wanted)
 
-    def _look_up(self, raw: zenoh.Sample, key: str) -> tuple[_Name | None, _Entry | None]:
-        """By what a place is known, and what is known; None where a message says more."""
+    def _look_up(self, key: str, said: str | bytes) -> tuple[_Name | None, _Entry | None]:
+        """By what a place is known, and what is known; None where a message says more.
+
+        `said`: what is attached; the key where nothing is.
+        """
         entry = self._known.get(key)
         if entry is not None or is_exact(key):
             return key, entry
-        attachment = raw.attachment
-        data = b"" if attachment is None else attachment.to_bytes()
-        size = POINT_BYTES.get(data[0]) if data else None
-        if size is None:
+        if isinstance(said, str) or not said or said[0] not in POINT_BYTES:
             return None, None
-        name = (key, data[-size:])
+        name = (key, said[-POINT_BYTES[said[0]] :])
         return name, self._known.get(name)
 
     def _sort(

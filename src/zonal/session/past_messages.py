@@ -50,21 +50,22 @@ class PastMessages:
         return "?" + ";".join(wanted) if wanted else ""
 
 
-class PastSubscriber:
-    """Zenoh's subscriber of a key, and questions to the memories of its publishers."""
+class Memories:
+    """The memories of a key's publishers, asked for what they hold; of later ones when they come.
+
+    Whoever listens to the key does so before, or what is sent meanwhile would be missed.
+    """
 
     def __init__(
         self,
         session: zenoh.Session,
         key: str,
-        handler: zenoh.handlers.Callback[zenoh.Sample],
+        arrive: Callable[[zenoh.Sample], None],
         history: PastMessages,
     ) -> None:
         self._session = session
         self._history = history
-        self._arrive: Callable[[zenoh.Sample], None] = handler.callback
-        self._subscriber = session.declare_subscriber(key, handler)
-        self.handler = self._subscriber.handler
+        self._arrive = arrive
         self._publishers = session.liveliness().declare_subscriber(
             f"{key}{_PUBLISHERS}", zenoh.handlers.Callback(self._appeared, indirect=False)
         )
@@ -90,6 +91,5 @@ class PastSubscriber:
         )
 
     def undeclare(self) -> None:
-        """Undeclare both."""
+        """Ask no more."""
         self._publishers.undeclare()
-        self._subscriber.undeclare()

@@ -36,7 +36,7 @@ class Reading:
         `unique`: whether any message may come twice now; else only those that say so.
         """
         mark = copy_mark(raw) if unique else None
-        if self._was_read(mark):
+        if self.was_read(mark):
             return None
         try:
             context = context_of(raw)
@@ -50,15 +50,15 @@ class Reading:
         if context is None:
             return Sample(raw, None, None)
         may_come_again = mark is None and (unique or context.may_come_again)
-        if may_come_again and self._was_read(copy_mark(raw, context.identity)):
+        if may_come_again and self.was_read(copy_mark(raw, context.identity)):
             return None
         return Sample(raw, context.place, context)
 
-    def is_copy(self, raw: zenoh.Sample) -> bool:
-        """Whether a message with a time stamp was read before; from now on it was."""
-        return self._was_read(copy_mark(raw))
+    def was_read(self, mark: object | None) -> bool:
+        """Whether a message with this mark (see `copy_mark`) was read before; from now on it was.
 
-    def _was_read(self, mark: object | None) -> bool:
+        One without a mark was not.
+        """
         if mark is None or not self._copies.check(mark):
             return False
         self.duplicates += 1

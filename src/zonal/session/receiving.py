@@ -11,11 +11,13 @@ from zonal.session.asker import Asker
 from zonal.session.declarations import Declarations
 from zonal.session.edge import Edge
 from zonal.session.interest import CELLS_AN_AREA, Interest
-from zonal.session.past_messages import PastSubscriber
+from zonal.session.past_messages import Memories
 from zonal.session.recovery import Recoverer
 from zonal.session.shorthand import Shorthands
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import zenoh
 
     from zonal.keys import Encoding
@@ -74,18 +76,18 @@ class Receiving:
         history: PastMessages | None,
         recovery: Recovery | None,
     ) -> Edge:
-        # A subscriber with a history would ask for that of every key again. And Zenoh does not
-        # repeat a declaration that a datagram lost: questions under its number, as recovery asks
-        # them, would no longer be understood.
-        lasting = history is None and not (recovery is not None and self._datagrams)
+        # Zenoh does not repeat a declaration that a datagram lost: questions under its number, as
+        # recovery asks them, would no longer be understood.
+        lasting = not (recovery is not None and self._datagrams)
         recoverer = partial(Recoverer, self._asker, recovery) if recovery else None
 
         def declarations(edge: Edge) -> Declarations:
-            in_order = history is None and recovery is None
+            arrive = self.arrivals.door(edge.process)
             return Declarations(
-                partial(self._declare, history, edge),
-                self.arrivals.door(edge.process),
-                self.arrivals.lanes(edge.process) if in_order else None,
+                self._session.declare_subscriber,
+                arrive,
+                self.arrivals.lanes(edge.process) if lasting else None,
+                partial(self._accompany, edge, history, arrive),
             )
 
         return Edge(
@@ -100,18 +102,21 @@ class Receiving:
     def _cells_an_area(self) -> int:
         return max(1, min(CELLS_AN_AREA, KEY_BUDGET // (len(self._edges) + 1)))
 
-    def _declare(
+    def _accompany(
         self,
-        history: PastMessages | None,
         edge: Edge,
+        history: PastMessages | None,
+        arrive: Callable[[zenoh.Sample], None],
         key: str,
-        handler: zenoh.handlers.Callback[zenoh.Sample],
-    ) -> Any:
-        if history is None:
-            subscriber: Any = self._session.declare_subscriber(key, handler)
-        else:
-            subscriber = PastSubscriber(self._session, key, handler, history)
-        return edge.with_heartbeats(key, subscriber)
+    ) -> list[Any]:
+        """What else is heard while a key is: heartbeats, and what its publishers remember."""
+        heard: list[Any] = []
+        heartbeats = edge.hear_heartbeats(key)
+        if heartbeats is not None:
+            heard.append(heartbeats)
+        if history is not None:
+            heard.append(Memories(self._session, key, arrive, history))
+        return heard
 
     def close_unused(self) -> None:
         """Close the edges that nobody listens to any more."""

@@ -12,7 +12,7 @@ import threading
 import time
 from collections import OrderedDict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import zenoh
 import zenoh.ext
@@ -47,19 +47,6 @@ class Recovery:
             raise ValueError(f"patience is more than 0 seconds, not {self.patience_s}")
 
 
-class RecoveringSubscriber:
-    """Zenoh's subscribers to a key and to its publishers' heartbeats."""
-
-    def __init__(self, subscriber: Any, heartbeats: zenoh.Subscriber[None]) -> None:
-        self._subscribers = (subscriber, heartbeats)
-        self.handler = subscriber.handler
-
-    def undeclare(self) -> None:
-        """Undeclare both."""
-        for subscriber in self._subscribers:
-            subscriber.undeclare()
-
-
 class Recoverer:
     """Puts the messages of one edge into order, and knows which of them to ask for."""
 
@@ -87,9 +74,9 @@ class Recoverer:
         if found_gap:
             self._asker.put(self, None)
 
-    def listen(self, key: str, subscriber: Any) -> RecoveringSubscriber:
+    def hear_heartbeats(self, key: str) -> zenoh.Subscriber[None]:
         """Hear the heartbeats of a key's publishers, too."""
-        return RecoveringSubscriber(subscriber, self._asker.hear_heartbeats(self, key))
+        return self._asker.hear_heartbeats(self, key)
 
     def keep(self, expressions: Iterable[str]) -> None:
         """Forget the publishers whose key none of these expressions meets any more."""

@@ -18,14 +18,14 @@ from zonal.session.geo_context import GeoContext, source_of
 from zonal.trust import SEALED_ENCODING
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator
+    from collections.abc import Hashable, Iterator, Sequence
     from types import EllipsisType
 
     from zonal.keys import Place
 
 
 _SHOWN = 60
-_PAYLOAD_OF = attrgetter("payload")
+_PAYLOAD_OF, _CONTEXT_OF = attrgetter("payload"), attrgetter("_context")
 
 
 class Source(NamedTuple):
@@ -258,7 +258,36 @@ def copy_mark(sample: zenoh.Sample, identity: int | None = None) -> Hashable | N
     if name is None:
         return None
     said = str(sample.key_expr) if attachment is None else attachment.to_bytes()
+    return mark_of(sample, name, said)
+
+
+def mark_of(sample: zenoh.Sample, name: Hashable, said: str | bytes) -> Hashable:
+    """The same for a message of which all else is known, see `copy_mark`."""
     return name, said, hash(sample.payload.to_bytes())
+
+
+def sources_of(
+    samples: Sequence[Sample], keys: Sequence[str], stamps: Sequence[str | None]
+) -> list[Source | None]:
+    """The sources of many samples whose keys and time stamps were read already."""
+    origins = {key: _read_exact_key(key)[1] if is_exact(key) else None for key in set(keys)}
+    found: list[Source | None] = []
+    for sample, context, key, stamp in zip(
+        samples, map(_CONTEXT_OF, samples), keys, stamps, strict=True
+    ):
+        if context is not ... or stamp is None:
+            found.append(sample.source)
+            continue
+        time, _, clock = stamp.partition("/")
+        origin, sequence = origins[key], 0
+        if origin is None:
+            attachment = sample.zenoh.attachment
+            assert attachment is not None  # there the point is that is not in the key
+            origin, sequence = source_of(attachment.to_bytes(), origin_of(clock))
+        else:
+            sequence = int(time)
+        found.append(sample.source if origin is None else Source(_name_of(origin), sequence))
+    return found
 
 
 @lru_cache(maxsize=65_536)
