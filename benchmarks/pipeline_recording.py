@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from pipeline_measuring import measured, say
 from zonal.pipeline import Log, Recorder, RecorderPlan
+from zonal.runtime import collect_seldom
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,6 +29,7 @@ PLANS = {
 
 def bench_recorder(folder: Path, scale: float, _: Path | None) -> dict[str, Any]:
     """Five runs of each plan, in turns."""
+    collect_seldom()  # as `zonal record` does
     runs: dict[str, list[dict[str, float]]] = {name: [] for name in PLANS}
     for number in range(5):
         for name, plan in PLANS.items():

@@ -6,7 +6,7 @@ import math
 import time
 from itertools import compress
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias, cast
 
 import numpy as np
 import pyarrow as pa
@@ -22,13 +22,16 @@ from zonal.session import sources_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from zonal.session import Sample, Source
+    from zonal.session import Sample
 
 _LAST = 2**63 - 1
 _ZENOH, _PLACE, _FENCE = attrgetter("zenoh"), attrgetter("location"), attrgetter("geofence")
 _PAYLOAD, _ENCODING = attrgetter("payload"), attrgetter("content_encoding")
 _KEY, _STAMP, _KIND = attrgetter("key_expr"), attrgetter("timestamp"), attrgetter("kind")
 _NO_FENCE = (None, None)
+
+_Identity: TypeAlias = tuple[str | None, int | None]
+"""Whose message it is, and its number there."""
 _PUT = zenoh.SampleKind.PUT
 
 
@@ -125,12 +128,13 @@ def columns_of(samples: Sequence[Sample]) -> MessageColumns:
     fences = [
         _NO_FENCE if fence is None else area_to_columns(fence) for fence in map(_FENCE, samples)
     ]
-    sources = [
-        _identity(raw, source, place, fence)
-        for raw, source, place, fence in zip(
-            raws, sources_of(samples, keys, stamps), places, fences, strict=True
-        )
+    sources: list[_Identity] = [
+        (None, None) if source is None or source[1] > _LAST else source
+        for source in sources_of(samples, keys, stamps)
     ]
+    for row, place in enumerate(places):
+        if place is None and fences[row] is _NO_FENCE:
+            sources[row] = _publisher_of(raws[row])
     now = time.time_ns() // 1000
     return MessageColumns(
         list(map(topics.__getitem__, keys)),
@@ -148,20 +152,13 @@ def columns_of(samples: Sequence[Sample]) -> MessageColumns:
     )
 
 
-def _identity(
-    raw: zenoh.Sample,
-    source: Source | None,
-    place: object | None,
-    fence: tuple[bytes | None, float | None],
-) -> tuple[str | None, int | None]:
-    """Which message this is: the sending session's own number, or the Zenoh publisher's."""
-    if place is None and fence[0] is None:
-        info = raw.source_info
-        if info is None:
-            return None, None
-        # A session may have several publishers, and each counts for itself.
-        return f"{info.source_id.zid}:{info.source_id.eid}", int(info.source_sn)
-    return (None, None) if source is None or source.sequence > _LAST else source
+def _publisher_of(raw: zenoh.Sample) -> _Identity:
+    """Which message of a Zenoh publisher this is, where no session of ours numbered it."""
+    info = raw.source_info
+    if info is None:
+        return None, None
+    # A session may have several publishers, and each counts for itself.
+    return f"{info.source_id.zid}:{info.source_id.eid}", int(info.source_sn)
 
 
 def _stamp_columns(stamps: list[str | None]) -> tuple[pa.Array, pa.Array]:

@@ -273,7 +273,7 @@ class Edge:
         name, entry = self._look_up(key, said)
         if entry is None or stamp is None:
             self._sort(raw, name, wanted, unique=True)
-        elif not self._reading.was_read(mark_of(raw, str(stamp), said)):
+        elif not self._reading.was_read(mark_of(raw, stamp, said)):
             _gather(Sample(raw, entry[0]), entry[1], wanted)
 
     def _look_up(self, key: str, said: str | bytes) -> tuple[_Name | None, _Entry | None]:
@@ -318,7 +318,8 @@ def _gather(
     sample: Sample, listeners: tuple[Listener, ...], wanted: dict[Listener, list[Sample]]
 ) -> None:
     for listener in listeners:
-        if listener in wanted:
-            wanted[listener].append(sample)
-        else:
+        samples = wanted.get(listener)
+        if samples is None:
             wanted[listener] = [sample]
+        else:
+            samples.append(sample)

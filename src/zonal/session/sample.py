@@ -251,7 +251,7 @@ def copy_mark(sample: zenoh.Sample, identity: int | None = None) -> Hashable | N
     claims somebody else's stamp or number in advance has neither.
     """
     stamp, attachment, info = sample.timestamp, sample.attachment, sample.source_info
-    name: Hashable = identity if stamp is None else str(stamp)
+    name: Hashable = identity if stamp is None else stamp
     if info is not None and is_plain(str(sample.key_expr)):
         # A router stamps what comes to us, but not what a publisher's memory answers.
         name = (str(info.source_id.zid), info.source_id.eid, info.source_sn)
@@ -268,10 +268,10 @@ def mark_of(sample: zenoh.Sample, name: Hashable, said: str | bytes) -> Hashable
 
 def sources_of(
     samples: Sequence[Sample], keys: Sequence[str], stamps: Sequence[str | None]
-) -> list[Source | None]:
-    """The sources of many samples whose keys and time stamps were read already."""
+) -> list[tuple[str, int] | None]:
+    """The sources of many samples whose keys and time stamps were read already: id and number."""
     origins = {key: _read_exact_key(key)[1] if is_exact(key) else None for key in set(keys)}
-    found: list[Source | None] = []
+    found: list[tuple[str, int] | None] = []
     for sample, context, key, stamp in zip(
         samples, map(_CONTEXT_OF, samples), keys, stamps, strict=True
     ):
@@ -279,14 +279,14 @@ def sources_of(
             found.append(sample.source)
             continue
         time, _, clock = stamp.partition("/")
-        origin, sequence = origins[key], 0
-        if origin is None:
-            attachment = sample.zenoh.attachment
-            assert attachment is not None  # there the point is that is not in the key
-            origin, sequence = source_of(attachment.to_bytes(), origin_of(clock))
-        else:
-            sequence = int(time)
-        found.append(sample.source if origin is None else Source(_name_of(origin), sequence))
+        origin = origins[key]
+        if origin is not None:
+            found.append((_name_of(origin), int(time)))
+            continue
+        attachment = sample.zenoh.attachment
+        assert attachment is not None  # there the point is that is not in the key
+        origin, sequence = source_of(attachment.to_bytes(), origin_of(clock))
+        found.append(sample.source if origin is None else (_name_of(origin), sequence))
     return found
 
 
