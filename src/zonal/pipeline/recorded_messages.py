@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from zonal.pipeline.rows import MessageColumns
 
 REMEMBERED = 65_536
-"""Messages of which more is known than the number; at most twice as many."""
+"""Messages of which more is known than the number; at most twice as many, and those of one call."""
 MOST_CLAIMS = 8
 """Different messages of one number that are told apart, beside the first."""
 
@@ -42,7 +42,8 @@ class RecordedMessages:
         self._older: dict[int, Claim] = {}
         self._further: dict[int, list[Claim]] = {}
         for source, sequence, stamp in stamped:
-            self._remember(hash((source, sequence)), (stamp, None))
+            self._first[hash((source, sequence))] = (stamp, None)
+            self._forget_old()
 
     def add(self, messages: MessageColumns) -> list[bool]:
         """Remember messages; tells of each whether it is new.
@@ -50,18 +51,21 @@ class RecordedMessages:
         One without a number, or whose number is a time stamp, is new and not remembered (see
         `RecordedNumbers`).
         """
-        add, remember = self._numbers.add, self._remember
+        add = self._numbers.add
         are_new = []
-        for source, sequence, stamp, content in zip(
-            messages.source, messages.sequence, messages.stamp, messages.contents(), strict=True
+        names = map(hash, zip(messages.source, messages.sequence, strict=True))
+        claims = zip(messages.stamp, messages.contents(), strict=True)
+        for source, sequence, name, claim in zip(
+            messages.source, messages.sequence, names, claims, strict=True
         ):
             if source is None or sequence is None or sequence > LAST_NUMBER:
                 are_new.append(True)
             elif add(source, sequence):
-                remember(hash((source, sequence)), (stamp, content))
+                self._first[name] = claim
                 are_new.append(True)
             else:
-                are_new.append(self._is_another(hash((source, sequence)), (stamp, content)))
+                are_new.append(self._is_another(name, claim))
+        self._forget_old()
         return are_new
 
     def _is_another(self, name: int, claim: Claim) -> bool:
@@ -73,8 +77,7 @@ class RecordedMessages:
         self._further[name] = [*further, claim][-MOST_CLAIMS:]
         return True
 
-    def _remember(self, name: int, claim: Claim) -> None:
-        self._first[name] = claim
+    def _forget_old(self) -> None:
         if len(self._first) >= REMEMBERED:
             self._older, self._first = self._first, {}
             self._further = {

@@ -231,4 +231,4 @@ class PullSubscriber(Subscriber):
 
 
 def _bytes_of(sample: Sample) -> int:
-    return len(sample.payload)
+    return len(sample.zenoh.payload)
