@@ -71,6 +71,8 @@ class ZoneIndex:
                 self._circles[position] = area.chord_test[:4]
             else:
                 self._figures[position] = planar_of(area)
+        # Figures of its own: prepared ones are not for several threads.
+        self._figures = shapely.set_srid(self._figures, 0)
         shapely.prepare(self._figures)
 
     def meet(self, steps: Steps, *, ways: bool) -> tuple[Pairs, Pairs]:

@@ -112,6 +112,10 @@ class PlanarArea(Area):
     def planar(self) -> shapely.Geometry:
         """The figure; x goes beyond 180 where it crosses the antimeridian."""
 
+    def prepared(self) -> PlanarArea:
+        """The same area for many comparisons with others, by one thread alone."""
+        return self
+
     def intersects(self, other: Area) -> bool:
         """Whether the two areas have a point in common (touching counts)."""
         if not isinstance(other, PlanarArea):
@@ -246,7 +250,7 @@ class Box(PlanarArea):
     def intersects(self, other: Area) -> bool:
         """Whether the two areas have a point in common (touching counts)."""
         if not isinstance(other, Box):
-            return other.intersects(self)  # a polygon's figure is a prepared one
+            return other.intersects(self)  # a polygon's figure may be a prepared one
         if self.min_lat > other.max_lat or other.min_lat > self.max_lat:
             return False
         if _same_pole(self, other):

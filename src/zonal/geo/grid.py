@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from zonal.errors import GeometryError
-from zonal.geo.area import Box
+from zonal.geo.area import Box, PlanarArea
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -64,6 +64,7 @@ class Grid:
         if isinstance(area, Box):
             yield from self._fields_of_box(area)
             return
+        area = area.prepared() if isinstance(area, PlanarArea) else area
         for cell in self._fields_of_box(bounds):
             if area.intersects(self.box_of(cell).expanded(_HAIR_DEG)):
                 yield cell

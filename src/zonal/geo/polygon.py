@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import FrozenInstanceError, InitVar, dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import shapely
@@ -27,24 +27,52 @@ MAX_OVERLAPPING = 256
 
 
 class _FigureArea(PlanarArea):
-    """An area that keeps its figure."""
+    """An area that keeps its figure.
+
+    Any number of threads may ask it at the same time.
+    """
 
     __slots__ = ()
     _planar: shapely.Geometry
+    _asked: shapely.Geometry | None
 
     @property
     def planar(self) -> shapely.Geometry:
-        """The figure as a prepared shapely geometry, x = longitude, y = latitude."""
+        """The figure as a shapely geometry, x = longitude, y = latitude.
+
+        It is not prepared (see `prepared`): only one thread at a time may compare a prepared
+        figure with others.
+        """
         return self._planar
+
+    @property
+    def planar_for_points(self) -> shapely.Geometry:
+        """The figure prepared for questions about points, and for nothing else."""
+        asked = self._asked
+        if asked is None:
+            asked = _prepared_for_points(self._planar)
+            object.__setattr__(self, "_asked", asked)
+        return asked
+
+    def prepared(self) -> Self:
+        """The same area for many comparisons with others, by one thread alone."""
+        figure = _copied(self._planar)
+        shapely.prepare(figure)
+        made = object.__new__(type(self))
+        slots: tuple[str, ...] = type(self).__slots__
+        for name in slots:
+            object.__setattr__(made, name, figure if name == "_planar" else getattr(self, name))
+        return made
 
     def contains(self, point: Point) -> bool:
         """Whether the point is inside or on the edge."""
         lat, lon = point.lat, point.lon
         if abs(lat) == 90.0:
             return self._touches_pole(lat)
-        west, _, east, _ = self._planar.bounds
+        figure = self.planar_for_points
+        west, _, east, _ = figure.bounds
         return any(
-            west <= x <= east and bool(shapely.intersects_xy(self._planar, x, lat))
+            west <= x <= east and bool(shapely.intersects_xy(figure, x, lat))
             for x in (lon, lon + 360.0, lon - 360.0)
         )
 
@@ -53,13 +81,14 @@ class _FigureArea(PlanarArea):
         lat, lon = np.broadcast_arrays(
             np.asarray(lats, dtype=np.float64), np.asarray(lons, dtype=np.float64)
         )
-        west, _, east, _ = self._planar.bounds
-        inside: NDArray[np.bool_] = np.array(shapely.intersects_xy(self._planar, lon, lat))
+        figure = self.planar_for_points
+        west, _, east, _ = figure.bounds
+        inside: NDArray[np.bool_] = np.array(shapely.intersects_xy(figure, lon, lat))
         for shift in (360.0, -360.0):
             shifted = lon + shift
             beyond = (shifted >= west) & (shifted <= east) & ~inside
             if beyond.any():
-                inside[beyond] = shapely.intersects_xy(self._planar, shifted[beyond], lat[beyond])
+                inside[beyond] = shapely.intersects_xy(figure, shifted[beyond], lat[beyond])
         poles = np.abs(lat) == 90.0
         if poles.any():
             inside[poles] = [self._touches_pole(value) for value in lat[poles]]
@@ -92,7 +121,7 @@ class Polygon(_FigureArea):
     """
 
     # Vertices as pairs, and their hash, are made of the figure when somebody asks.
-    __slots__ = ("_hash", "_planar", "_rings")
+    __slots__ = ("_asked", "_hash", "_planar", "_rings")
     __match_args__ = ("shell", "holes")
     _hash: int | None
     _rings: tuple[Ring, ...] | None
@@ -134,7 +163,7 @@ class Polygon(_FigureArea):
         return f"Polygon(shell={self.shell!r}, holes={self.holes!r})"
 
     def __reduce__(self) -> tuple[type[Polygon], tuple[Any, ...]]:
-        # Rebuilt from its vertices, since a pickled geometry is no longer prepared.
+        # Rebuilt from its vertices alone.
         return Polygon, (self.shell, self.holes)
 
     @property
@@ -187,6 +216,7 @@ class MultiPolygon(_FigureArea):
     polygons: tuple[Polygon, ...]
     of_stranger: InitVar[bool] = field(default=False, kw_only=True)
     _planar: shapely.Geometry = field(init=False, repr=False, compare=False, default=None)
+    _asked: shapely.Geometry | None = field(init=False, repr=False, compare=False, default=None)
 
     def __post_init__(self, of_stranger: bool) -> None:
         polygons = tuple(self.polygons)
@@ -203,10 +233,10 @@ class MultiPolygon(_FigureArea):
                 )
             planar = shapely.union_all([polygon.planar for polygon in polygons])
         object.__setattr__(self, "polygons", polygons)
-        object.__setattr__(self, "_planar", _prepared(planar))
+        object.__setattr__(self, "_planar", planar)
 
     def __reduce__(self) -> tuple[type[MultiPolygon], tuple[Any, ...]]:
-        # Rebuilt from its vertices, since a pickled geometry is no longer prepared.
+        # Rebuilt from its vertices alone.
         return MultiPolygon, (self.polygons,)
 
     def to_wkt(self) -> str:
@@ -282,7 +312,8 @@ def _rings_of(planar: shapely.Geometry) -> tuple[shapely.LinearRing, ...]:
 
 def _keep(polygon: Polygon, planar: shapely.Geometry) -> None:
     _check_valid(planar)
-    for name, value in (("_planar", _prepared(planar)), ("_rings", None), ("_hash", None)):
+    figure = _copied(planar) if shapely.is_prepared(planar) else planar  # by whoever gave it
+    for name, value in (("_planar", figure), ("_asked", None), ("_rings", None), ("_hash", None)):
         object.__setattr__(polygon, name, value)
 
 
@@ -296,11 +327,18 @@ def _check_valid(planar: shapely.Geometry) -> None:
     )
 
 
-def _prepared(planar: shapely.Geometry) -> shapely.Geometry:
-    shapely.prepare(planar)
-    # The first question builds GEOS' lazy index; asking it here keeps later ones thread-safe.
-    shapely.intersects_xy(planar, 0.0, 0.0)
-    return planar
+def _prepared_for_points(planar: shapely.Geometry) -> shapely.Geometry:
+    figure = _copied(planar)
+    shapely.prepare(figure)
+    # With the second question in its box GEOS builds an index. Were two threads the first to ask,
+    # both would, in the same place.
+    west, south, _, _ = figure.bounds
+    shapely.intersects_xy(figure, (west, west), (south, south))
+    return figure
+
+
+def _copied(planar: shapely.Geometry) -> shapely.Geometry:
+    return shapely.set_srid(planar, 0)
 
 
 def _wrapped(lon: float, *, outward: float) -> float:

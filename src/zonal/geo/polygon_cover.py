@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import shapely
 
-from zonal.geo.area import Area, planar_of
+from zonal.geo.area import Area, PlanarArea, planar_of
 from zonal.geo.cell import Cell
 from zonal.geo.cell_array import Squares, squares_of_cells
 from zonal.geo.tree_cover import CoverLayer, cheapest
@@ -32,6 +32,7 @@ def polygon_cover(
     area: Area, start: Iterable[Cell], max_cells: int, max_level: int, step: int
 ) -> list[Cell]:
     """At most `max_cells` cells that contain the area, which the cells of `start` contain."""
+    area = area.prepared() if isinstance(area, PlanarArea) else area
     level = min(cell.level for cell in start)
     squares = squares_of_cells(sorted({cell.parent(level) for cell in start}), level)
     parents = np.zeros(len(squares), np.int64)

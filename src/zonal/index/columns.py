@@ -263,7 +263,9 @@ class Polygons(Boxes):
         rows = _as_list(super().find(question))
         if not rows:
             return rows
-        figures = np.array([question.area_of(row).planar for row in rows], dtype=np.object_)
+        figures = np.array(
+            [question.area_of(row).planar_for_points for row in rows], dtype=np.object_
+        )
         inside = shapely.intersects_xy(figures, question.point.lon, question.point.lat)
         return [row for row, is_inside in zip(rows, inside.tolist(), strict=True) if is_inside]
 

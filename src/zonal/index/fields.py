@@ -26,6 +26,9 @@ _FEW = 16
 since whoever asks a field looks at the box first."""
 _ROW_SHIFT = 32
 _ROW = 1 << _ROW_SHIFT
+_MANY_BOXES = 32
+"""To compare a polygon with more boxes, it is worth preparing."""
+
 _OFFSET = 1 << 30  # makes row and column numbers positive
 _SMALL_DEG = 1.0  # up to this extent the Earth is flat enough for the quick corner test
 _FLATNESS = 0.9999  # lower bound of sin²x / x² at that extent, with room to spare
@@ -157,6 +160,7 @@ def _fields_of_polygon(
     south, west = rows * side - HAIR, columns * side - HAIR
     boxes = shapely.box(west, south, west + side + 2 * HAIR, south + side + 2 * HAIR)
     keys = (rows + _OFFSET << _ROW_SHIFT) + columns + _OFFSET
+    area = area.prepared() if boxes.size > _MANY_BOXES else area
     return tuple(keys[shapely.intersects(area.planar, boxes)].tolist())
 
 
