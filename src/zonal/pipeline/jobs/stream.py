@@ -230,7 +230,7 @@ class Pipeline:
         return BatchReport(batch.rows, written, bad, doubles, self._total, seconds, left)
 
     def _to_quarantine(self, bad: DataFrame, transaction: tuple[str, int]) -> int:
-        rows = bad.coalesce(1)
+        rows = bad.repartition(1)  # one file, but of tasks as many as read the batch
         write_table(self.lake, "quarantine", rows, partitions=("date",), transaction=transaction)
         return self._rows_written("quarantine")
 

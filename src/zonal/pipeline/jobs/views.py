@@ -80,7 +80,8 @@ class _View:
         write_table(
             lake,
             self.table,
-            result.coalesce(1).sortWithinPartitions("time"),
+            # Not `coalesce`, with which one task would compute all that it writes.
+            result.repartition(1).sortWithinPartitions("time"),
             partitions=("date",),
             note={"plan": plan, "silver": version},
             replace=where,
