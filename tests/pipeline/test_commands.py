@@ -24,6 +24,8 @@ from zonal.errors import SparkError, ZonalError
 from zonal.pipeline import Lake, Log, LogWriter
 from zonal.pipeline.jobs import check_java
 
+pytestmark = pytest.mark.timeout(600)  # Spark starts, and compiles all it does once
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 

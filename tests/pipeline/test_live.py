@@ -18,6 +18,8 @@ from zonal.errors import ZonalError
 from zonal.pipeline import Log
 from zonal.pipeline.jobs.live import ZonalStreamReader
 
+pytestmark = pytest.mark.timeout(600)  # Spark starts, and compiles all it does once
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
@@ -128,7 +130,7 @@ def test_a_plain_session_needs_one_import_and_no_variable(endpoint: str, tmp_pat
             cwd=tmp_path,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=280,
             check=False,
         )
         assert done.returncode == 0, done.stderr[-3000:]

@@ -46,6 +46,8 @@ from zonal.pipeline.jobs import (
 )
 from zonal.pipeline.jobs.tables import write_table
 
+pytestmark = pytest.mark.timeout(600)  # Spark starts, and compiles all it does once
+
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
