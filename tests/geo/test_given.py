@@ -98,3 +98,11 @@ def test_other_areas() -> None:
 def test_what_is_no_area(given: Any) -> None:
     with pytest.raises(GeometryError):
         as_area(given)
+
+
+def test_a_geometry_that_its_owner_prepares_later_is_not_the_areas_own() -> None:
+    given = shapely.box(9, 45, 10, 46)
+    area = as_area(given)
+    shapely.prepare(given)
+    assert isinstance(area, Polygon)
+    assert not shapely.is_prepared(area.planar)

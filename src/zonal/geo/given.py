@@ -51,7 +51,8 @@ def as_area(given: GivenArea) -> Area:
         case str():
             return area_from_wkt(given)
         case shapely.Geometry():
-            return area_from_planar(given)
+            # A copy: whoever gave it may prepare it, and then only one thread may ask it.
+            return area_from_planar(shapely.set_srid(given, 0))
         case Mapping():
             kind = given.get("type")
             ours = isinstance(kind, str) and kind.islower()

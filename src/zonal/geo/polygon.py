@@ -312,8 +312,7 @@ def _rings_of(planar: shapely.Geometry) -> tuple[shapely.LinearRing, ...]:
 
 def _keep(polygon: Polygon, planar: shapely.Geometry) -> None:
     _check_valid(planar)
-    figure = _copied(planar) if shapely.is_prepared(planar) else planar  # by whoever gave it
-    for name, value in (("_planar", figure), ("_asked", None), ("_rings", None), ("_hash", None)):
+    for name, value in (("_planar", planar), ("_asked", None), ("_rings", None), ("_hash", None)):
         object.__setattr__(polygon, name, value)
 
 
