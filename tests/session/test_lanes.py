@@ -12,7 +12,7 @@ import pytest
 import zenoh
 
 import zonal
-from network import client, eventually, wait_until_declared
+from network import client, eventually, wait_for_match, wait_until_declared
 from zonal.geo import Circle, Point, destination
 from zonal.runtime import Arrivals
 from zonal.session import (
@@ -228,7 +228,8 @@ def test_a_lane_does_not_overtake_what_one_of_zenohs_threads_still_holds(
     near: Session, far: Session, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of the message it holds Zenoh knows only the former way, of the next ones only the lane."""
-    door, held, let_go = Arrivals.door, list[zenoh.Sample](), threading.Event()
+    door, held = Arrivals.door, list[zenoh.Sample]()
+    let_go, others_came = threading.Event(), threading.Event()
     made, got = list[declarations.Declarations](), list[int]()
 
     def slow_door(arrivals: Arrivals, receiver: Any) -> Callable[[Any], None]:
@@ -254,7 +255,7 @@ def test_a_lane_does_not_overtake_what_one_of_zenohs_threads_still_holds(
             self.opened_at = self.opened_at or time.monotonic()
             if time.monotonic() - self.opened_at > 0.1 and not let_go.is_set():
                 let_go.set()
-                time.sleep(0.2)  # as if the reader had other work: meanwhile the others come
+                assert others_came.wait(20)  # as if the reader had other work meanwhile
             return super().take(most)
 
     monkeypatch.setattr(Arrivals, "door", slow_door)
@@ -264,6 +265,9 @@ def test_a_lane_does_not_overtake_what_one_of_zenohs_threads_still_holds(
         topic, lambda sample: got.append(int(sample.payload.to_bytes())), area=AREA
     )
     wait_until_declared(near, subscriber)
+    # One of Zenoh's threads hands over all that comes by a link, one after another.
+    end = far.zenoh.declare_subscriber(f"{topic}/end", lambda _: others_came.set())
+    wait_for_match(near.zenoh, f"{topic}/end")
     publisher = near.declare_publisher(topic, location=DUOMO, congestion_control=BLOCK)
     for number in range(101):
         publisher.put(str(number).encode())
@@ -271,5 +275,7 @@ def test_a_lane_does_not_overtake_what_one_of_zenohs_threads_still_holds(
     made[-1].hurry(held[0])
     for number in range(101, 200):
         publisher.put(str(number).encode())
+    near.zenoh.put(f"{topic}/end", b"", congestion_control=BLOCK)
     eventually(lambda: len(got) == 200)
     assert got == list(range(200))
+    end.undeclare()

@@ -133,7 +133,7 @@ def columns_of(samples: Sequence[Sample]) -> MessageColumns:
         for source in sources_of(samples, keys, stamps)
     ]
     for row, place in enumerate(places):
-        if place is None and fences[row] is _NO_FENCE:
+        if place is None and fences[row][0] is None:
             sources[row] = _publisher_of(raws[row])
     now = time.time_ns() // 1000
     return MessageColumns(
