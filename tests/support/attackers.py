@@ -8,12 +8,16 @@ import os
 import socket
 import sys
 import threading
+import time
 from collections import Counter
 from pathlib import Path
 
 import httpx
 
 from city import City
+
+MOST_S = 60.0
+"""So long each has to get through to somebody; then it has not begun."""
 
 COUNTS: Counter[str] = Counter()
 """What got so far as to be answered, or taken."""
@@ -110,7 +114,10 @@ def main() -> None:
     threads = [threading.Thread(target=attack, args=(city, stop)) for attack in chosen]
     for thread in threads:
         thread.start()
-    print("begun", flush=True)
+    late = time.monotonic() + MOST_S
+    while len(COUNTS) < len(chosen) and time.monotonic() < late:
+        time.sleep(0.01)
+    print("begun" if len(COUNTS) == len(chosen) else f"not all got through: {COUNTS}", flush=True)
     sys.stdin.read()
     stop.set()
     for thread in threads:

@@ -14,11 +14,19 @@ PORT = 7400
 
 @dataclass(frozen=True)
 class LinkMeasure:
-    """What arrived of what was sent."""
+    """What arrived of what was sent.
+
+    Attributes:
+        bits: on the wire, of all that arrived but the first.
+        began_ns: when the first arrived, by the machine's clock.
+        span_ns: from there to the last.
+    """
 
     sent: int
     received: int
-    mbit: float
+    bits: int
+    began_ns: int
+    span_ns: int
     delay_median_ms: float
     delay_max_ms: float
 
@@ -26,6 +34,18 @@ class LinkMeasure:
     def loss(self) -> float:
         """The share of packets that did not arrive."""
         return 1 - self.received / self.sent
+
+    @property
+    def mbit(self) -> float:
+        """What it carried, in Mbit/s."""
+        return carried_mbit(self)
+
+
+def carried_mbit(*measures: LinkMeasure) -> float:
+    """What several carried together, in Mbit/s from the first arrival of any to the last."""
+    ended_ns = max(each.began_ns + each.span_ns for each in measures)
+    span_ns = ended_ns - min(each.began_ns for each in measures)
+    return sum(each.bits for each in measures) / span_ns * 1000 if span_ns else 0.0
 
 
 def measure_link(

@@ -63,10 +63,12 @@ def _arrival_ns(notes: list[tuple[int, int, bytes]]) -> int:
 def _judge(arrivals: list[tuple[int, int]], packet_bytes: int) -> dict[str, float]:
     delays = [(received - sent) / 1e6 for sent, received in arrivals]
     span_ns = arrivals[-1][1] - arrivals[0][1] if len(arrivals) > 1 else 0
-    bits = (len(arrivals) - 1) * (packet_bytes + _UDP_IP_ETHERNET_BYTES) * 8
+    bits = max(0, len(arrivals) - 1) * (packet_bytes + _UDP_IP_ETHERNET_BYTES) * 8
     return {
         "received": len(arrivals),
-        "mbit": bits / span_ns * 1000 if span_ns else 0.0,
+        "bits": bits,
+        "began_ns": arrivals[0][1] if arrivals else 0,
+        "span_ns": span_ns,
         "delay_median_ms": statistics.median(delays) if delays else 0.0,
         "delay_max_ms": max(delays, default=0.0),
     }
