@@ -49,9 +49,9 @@ class CallbackThreads:
         thread = threading.Thread(target=self._work, name=f"{self._name}-callback", daemon=True)
         try:
             thread.start()
-        except RuntimeError as error:
-            if "interpreter shutdown" not in str(error):
-                raise  # with Python 3.12 nobody is called any more while the interpreter ends
+        except RuntimeError:
+            if threading.main_thread().is_alive():
+                raise  # from Python 3.12 on no thread starts any more while the interpreter ends
 
     def _work(self) -> None:
         while True:
