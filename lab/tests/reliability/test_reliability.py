@@ -11,10 +11,10 @@ from zonal_lab.reliability.hosts import Sample
 from zonal_lab.reliability.pictures import draw_bursts
 from zonal_lab.reliability.plan import ReliabilityCase, ReliabilityPlan
 from zonal_lab.reliability.samples import (
-    KEPT_TRIPS,
     ROUND_TRIPS,
     ReliabilityFigures,
     Spread,
+    kept_trips,
     read_figures,
     round_trip_table,
 )
@@ -24,8 +24,9 @@ from zonal_lab.reliability.trial import ReliabilityTrial
 def test_long_bursts_are_thinned_evenly() -> None:
     table = round_trip_table([Sample(5000, 0, 1.0, [float(each) for each in range(5000)])])
     kept = table["rtt_us"].to_pylist()
-    assert len(kept) == KEPT_TRIPS
+    assert len(kept) == kept_trips(1) == 2000
     assert (kept[0], kept[-1]) == (0, 4_999_000)
+    assert [kept_trips(samples) for samples in (5, 10, 100)] == [2000, 2000, 200]
 
 
 def test_a_plan_covers_the_published_cases_and_recovery() -> None:

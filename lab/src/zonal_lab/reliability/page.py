@@ -9,7 +9,7 @@ import numpy as np
 from zonal_lab.experiment import picture, table
 from zonal_lab.reliability.pictures import draw_bursts
 from zonal_lab.reliability.plan import LINK_LOSS, PACED_COUNT, PACED_HZ, TITLES
-from zonal_lab.reliability.samples import KEPT_TRIPS, read_figures
+from zonal_lab.reliability.samples import kept_trips, read_figures
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,10 +57,10 @@ def _introduction(plan: dict[str, Any]) -> Iterator[str]:
         f"{_BETWEEN[plan.get('routers', 'none')]}; "
         f"{plan['samples']} samples a case (Barón 2024: 100). The receiver answers every message "
         "with 2 bytes; a round trip ends with the answer; of each sample up to "
-        f"{KEPT_TRIPS} are kept, evenly spaced. Two network namespaces on one machine, "
-        f"their cards at {plan['rate_mbit']:g} Mbit/s (a Raspberry Pi 3's Ethernet), nothing lost "
-        "by the link itself. *Recovery*: our session with a publisher's memory and a subscriber's "
-        "recovery, which asks again for numbers that are missing."
+        f"{kept_trips(plan['samples'])} are kept, evenly spaced. Two network namespaces on one "
+        f"machine, their cards at {plan['rate_mbit']:g} Mbit/s (a Raspberry Pi 3's Ethernet), "
+        "nothing lost by the link itself. *Recovery*: our session with a publisher's memory and a "
+        "subscriber's recovery, which asks again for numbers that are missing."
     )
     yield ""
 
