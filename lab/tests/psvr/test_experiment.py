@@ -13,6 +13,7 @@ from zonal_lab.experiment import Results
 from zonal_lab.psvr.channels import recorded_ways, write_k7
 from zonal_lab.psvr.parts import PARTS, Row
 from zonal_lab.psvr.parts.messages import message_gain
+from zonal_lab.psvr.plan import PsvrPlan, Recordings
 from zonal_lab.psvr.sweep import sweep
 
 
@@ -119,3 +120,12 @@ def test_a_sweep_that_was_stopped_goes_on_after_the_last_task_that_ended(tmp_pat
         task | {"got": task["n"] / 3} for task in tasks
     ]
     assert ran == [0, 1, 2, 2, 3]
+
+
+def test_points_and_radios_are_cases_of_their_own() -> None:
+    plan, links = PsvrPlan((("density", 0),)), Recordings(Path("none.k7"))
+    models = {
+        n: {task["model"] for task in PARTS["density"].tasks(plan, links, n)}
+        for n in PARTS["density"].sizes
+    }
+    assert models == {100: {"plane"}, 50: {"radio", "ideal"}}
