@@ -198,7 +198,7 @@ def _once(rows: Sequence[PageRow]) -> list[tuple[Verdict, str]]:
             worth = (each.value is not None, usual, each.rounds, row.manifest["started"])
             key = _claim_of(row, each)
             if key not in found or worth > found[key][0]:
-                found[key] = worth, each, row.run
+                found[key] = worth, each, row.run if each.value is not None else "–"
     return [(verdict, run) for _, verdict, run in found.values()]
 
 
