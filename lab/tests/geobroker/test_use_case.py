@@ -14,7 +14,7 @@ from zonal_lab.geobroker.everything_matches import measure_overhead
 from zonal_lab.geobroker.journeys import Journey, from_trace, journeys_for, made_up_walks
 from zonal_lab.geobroker.message import SIZE, Report, read_report
 from zonal_lab.geobroker.oracle import check, local_join
-from zonal_lab.geobroker.plan import GeobrokerPlan, UseCase
+from zonal_lab.geobroker.plan import GeobrokerPlan, IndexCase, UseCase
 from zonal_lab.geobroker.samples import LATENCIES, figures_of, latency_table
 from zonal_lab.geobroker.travel import Travelled, run_use_case
 from zonal_lab.geobroker.traveller import CONNECT, PING, PUBLISH, SUBSCRIBE
@@ -210,6 +210,23 @@ def test_the_whole_evaluation_runs_and_writes_its_page(tmp_path: Path) -> None:
     told.clear()
     run()
     assert told == [], "nothing is left to do"
+
+
+def test_a_run_of_the_index_alone_has_neither_a_picture_nor_tables_of_clients(
+    tmp_path: Path,
+) -> None:
+    plan = GeobrokerPlan(rounds=1, index_seconds=0.002, workload_scale=0, matching_seconds=0)
+    trial, results = GeobrokerTrial(plan, spark=False), Results(tmp_path)
+    results.begin("geobroker", plan)
+    trial.prepare(results)
+    (case,) = (each for each in plan.cases() if isinstance(each, IndexCase))
+    with trial.stage(case) as run:
+        results.add(case, run(case))
+    page = EXPERIMENT.report(results, tmp_path).read_text()
+    assert "the mean of 1 rounds" in page
+    assert "growth" not in page
+    assert "Deliveries, loss, processor" not in page
+    assert not (tmp_path / "geobroker-growth.png").exists()
 
 
 def test_a_plan_without_clients_or_with_an_unknown_system_is_refused() -> None:

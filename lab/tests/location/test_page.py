@@ -155,6 +155,17 @@ def test_verdicts_follow_the_numbers(results: Results) -> None:
     assert sum(each.ruling is Ruling.OPEN for each in verdicts.values()) >= 12
 
 
+def test_a_claim_about_three_networks_is_not_judged_by_one(results: Results) -> None:
+    def stray() -> list[str]:
+        found = judge(claims(results))
+        return [each.ours for each in found if "receive nothing with s2" in each.claim.text]
+
+    assert stray() == ["0"]
+    for file in (results.folder / "cases").glob("far-field-*"):
+        file.unlink()
+    assert stray() == ["not measured"]
+
+
 def test_it_is_one_page_with_its_pictures(results: Results, tmp_path: Path) -> None:
     row = FalsePositives(0.3, 256, 2, {**EXPECTED, 6: 9}, {**EXPECTED, 8: 5}, dict(EXPECTED))
     results.add(FalsePositivesCase(), Outcome({"rows": [asdict(row)]}))

@@ -11,8 +11,9 @@ from zonal.errors import MeshError
 from zonal_lab.command import app
 from zonal_lab.experiment import Results
 from zonal_lab.psvr.channels import recorded_ways, write_k7
-from zonal_lab.psvr.parts import PARTS
+from zonal_lab.psvr.parts import PARTS, Row
 from zonal_lab.psvr.parts.messages import message_gain
+from zonal_lab.psvr.plan import PsvrPlan, Recordings
 from zonal_lab.psvr.sweep import sweep
 
 
@@ -100,3 +101,31 @@ def test_recorded_journeys_stay_in_the_square(tmp_path: Path) -> None:
 def test_sweep_on_spark_gives_the_rows_of_the_plain_one() -> None:
     tasks = [{"n": 12, "p": 0.4, "s": 3, "publishers": 4, "seed": seed} for seed in range(3)]
     assert sweep(message_gain, tasks, master="local[1]") == sweep(message_gain, tasks)
+
+
+def test_a_sweep_that_was_stopped_goes_on_after_the_last_task_that_ended(tmp_path: Path) -> None:
+    ran: list[int] = []
+
+    def work(task: Row) -> Row:
+        if task["n"] == 2 and ran.count(2) == 0:
+            ran.append(2)
+            raise KeyboardInterrupt
+        ran.append(task["n"])
+        return task | {"got": task["n"] / 3}
+
+    tasks: list[Row] = [{"n": number} for number in range(4)]
+    with pytest.raises(KeyboardInterrupt):
+        sweep(work, tasks, done=tmp_path / "tasks")
+    assert sweep(work, tasks, done=tmp_path / "tasks") == [
+        task | {"got": task["n"] / 3} for task in tasks
+    ]
+    assert ran == [0, 1, 2, 2, 3]
+
+
+def test_points_and_radios_are_cases_of_their_own() -> None:
+    plan, links = PsvrPlan((("density", 0),)), Recordings(Path("none.k7"))
+    models = {
+        n: {task["model"] for task in PARTS["density"].tasks(plan, links, n)}
+        for n in PARTS["density"].sizes
+    }
+    assert models == {100: {"plane"}, 50: {"radio", "ideal"}}

@@ -8,16 +8,25 @@ from zonal_lab.errors import PlanError
 from zonal_lab.experiment import Outcome, Results, run_trial
 from zonal_lab.reliability import EXPERIMENT
 from zonal_lab.reliability.hosts import Sample
+from zonal_lab.reliability.pictures import draw_bursts
 from zonal_lab.reliability.plan import ReliabilityCase, ReliabilityPlan
-from zonal_lab.reliability.samples import KEPT_TRIPS, ROUND_TRIPS, read_figures, round_trip_table
+from zonal_lab.reliability.samples import (
+    ROUND_TRIPS,
+    ReliabilityFigures,
+    Spread,
+    kept_trips,
+    read_figures,
+    round_trip_table,
+)
 from zonal_lab.reliability.trial import ReliabilityTrial
 
 
 def test_long_bursts_are_thinned_evenly() -> None:
     table = round_trip_table([Sample(5000, 0, 1.0, [float(each) for each in range(5000)])])
     kept = table["rtt_us"].to_pylist()
-    assert len(kept) == KEPT_TRIPS
+    assert len(kept) == kept_trips(1) == 2000
     assert (kept[0], kept[-1]) == (0, 4_999_000)
+    assert [kept_trips(samples) for samples in (5, 10, 100)] == [2000, 2000, 200]
 
 
 def test_a_plan_covers_the_published_cases_and_recovery() -> None:
@@ -48,6 +57,22 @@ def test_the_page_shows_losses_and_the_spread_of_all_round_trips(tmp_path: Path)
     # Half of every second sample is lost with drop: so much is certain, how much is not.
     assert "drop loses messages even over TCP, in every case | 5.3, figure 5.9 | > 0 %" in page
     assert (tmp_path / "reliability.png").stat().st_size > 5000
+
+
+def test_the_picture_has_panels_for_what_was_run_and_is_the_same_each_time(tmp_path: Path) -> None:
+    spread = Spread(median=3.0, p25=2.0, p75=4.0, p0_5=1.0, p99_5=5.0, longest=5.0)
+    figures = ReliabilityFigures([0.1], 0, [1.0], spread, [3.0])
+    tcp, udp = (
+        {ReliabilityCase("zenoh", transport, True, True, 1000): figures}
+        for transport in ("tcp", "udp")
+    )
+    drawn = {}
+    for name, bursts in {"one": tcp, "again": tcp, "both": tcp | udp}.items():
+        draw_bursts(bursts, tmp_path / f"{name}.png")
+        drawn[name] = (tmp_path / f"{name}.png").read_bytes()
+    width = {name: int.from_bytes(image[16:20]) for name, image in drawn.items()}
+    assert drawn["one"] == drawn["again"]
+    assert width["both"] == 2 * width["one"]
 
 
 @pytest.mark.slow

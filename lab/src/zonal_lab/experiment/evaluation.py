@@ -1,7 +1,7 @@
 """The folder of committed pages: makes all of them anew from what was kept, and checks them.
 
-`docs/evaluation/<experiment>/<name>.md` is made from `<name>.data` beside it; a page without such a
-folder says that its raw data was not kept. `README.md` collects every claim with its verdict.
+`docs/evaluation/<experiment>/<name>.md` is made from `<name>.data` beside it; there is no page
+without such a folder. `README.md` collects every claim with its verdict.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from zonal_lab.experiment.results import Record
 
 EVALUATION = Path("docs/evaluation")
-NOT_KEPT = "Raw data not kept"
 _COMPARED = {".md", ".csv", ".json"}
 
 
@@ -106,7 +105,7 @@ def write_pages(root: Path, experiments: Sequence[Experiment]) -> list[Path]:
         note(each.data, older=_is_older(each))
     rows = [each.make(each.data.parent) for each in pages]
     summary = root / "README.md"
-    summary.write_text("\n".join(_summary(root, rows, experiments)) + "\n", encoding="utf-8")
+    summary.write_text("\n".join(_summary(rows, experiments)) + "\n", encoding="utf-8")
     return [*(each.page for each in pages), summary]
 
 
@@ -121,10 +120,12 @@ def differences(root: Path, experiments: Sequence[Experiment]) -> Iterator[str]:
             for new in sorted(made.iterdir()):
                 if new.suffix in _COMPARED:
                     yield from _compared(each.data.parent / new.name, new.read_text("utf-8"))
-    yield from _compared(root / "README.md", "\n".join(_summary(root, rows, experiments)) + "\n")
-    for page in _without_data(root, pages, experiments):
-        if NOT_KEPT not in page.read_text(encoding="utf-8"):
-            yield f"{page} has no data, and does not say so"
+    yield from _compared(root / "README.md", "\n".join(_summary(rows, experiments)) + "\n")
+    made_of_data = {each.page for each in pages}
+    for experiment in experiments:
+        for page in sorted((root / experiment.name).glob("*.md")):
+            if page not in made_of_data:
+                yield f"{page} has no data"
 
 
 def _compared(committed: Path, made: str) -> Iterator[str]:
@@ -138,14 +139,6 @@ def _compared(committed: Path, made: str) -> Iterator[str]:
             return
     if len(before) != len(now):
         yield f"{committed} has {len(before)} lines, its data gives {len(now)}"
-
-
-def _without_data(
-    root: Path, pages: Iterable[KeptPage], experiments: Sequence[Experiment]
-) -> list[Path]:
-    made = {each.page for each in pages}
-    found = (page for each in experiments for page in sorted((root / each.name).glob("*.md")))
-    return [each for each in found if each not in made]
 
 
 def _is_older(page: KeptPage) -> bool:
@@ -163,9 +156,7 @@ def _is_older(page: KeptPage) -> bool:
 # ---- the page with all verdicts ---------------------------------------------------------------
 
 
-def _summary(
-    root: Path, rows: Sequence[PageRow], experiments: Sequence[Experiment]
-) -> Iterator[str]:
+def _summary(rows: Sequence[PageRow], experiments: Sequence[Experiment]) -> Iterator[str]:
     yield "# The evaluation"
     yield ""
     yield (
@@ -178,7 +169,7 @@ def _summary(
         "the [benchmarks](benchmarks/README.md)."
     )
     yield ""
-    yield from _pages(root, rows, experiments)
+    yield from _pages(rows)
     judged = _once(rows)
     measured = {row.page.experiment.name for row in rows}
     for experiment in experiments:
@@ -207,7 +198,7 @@ def _once(rows: Sequence[PageRow]) -> list[tuple[Verdict, str]]:
             worth = (each.value is not None, usual, each.rounds, row.manifest["started"])
             key = _claim_of(row, each)
             if key not in found or worth > found[key][0]:
-                found[key] = worth, each, row.run
+                found[key] = worth, each, row.run if each.value is not None else "–"
     return [(verdict, run) for _, verdict, run in found.values()]
 
 
@@ -223,7 +214,7 @@ def _unmeasured(experiment: Experiment) -> list[Verdict]:
         return experiment.verdicts(results)
 
 
-def _pages(root: Path, rows: Sequence[PageRow], experiments: Sequence[Experiment]) -> Iterator[str]:
+def _pages(rows: Sequence[PageRow]) -> Iterator[str]:
     listed = [
         (
             row.link,
@@ -234,10 +225,6 @@ def _pages(root: Path, rows: Sequence[PageRow], experiments: Sequence[Experiment
         )
         for row in rows
     ]
-    for path in _without_data(root, [row.page for row in rows], experiments):
-        title = path.read_text(encoding="utf-8").splitlines()[0].removeprefix("# ")
-        name = path.parent.name if path.stem == "README" else path.stem
-        listed.append((f"[{name}]({path.relative_to(root)})", title, "see there", "not kept"))
     yield from table(("page", "what", "run", "raw data"), listed)
 
 

@@ -26,21 +26,8 @@ if TYPE_CHECKING:
 def page(results: Results, folder: Path, name: str) -> Iterator[str]:
     """The page's lines; its pictures go into the folder."""
     manifest = results.manifest()
-    first = [row for row in read_figures(results) if row.round == 0]
-    rows = pooled(read_figures(results))
-    travelling = sorted({row.clients for row in rows if row.kind == "travel"})
-    for clients in travelling:
-        mine = [row for row in first if row.clients == clients and row.kind == "travel"]
-        draw_over_time(results, mine, folder / f"{name}-{clients}.png")
-    draw_growth(rows, folder / f"{name}-growth.png")
+    yield from _use_case(results, folder, name)
     matching = read_part(results, MatchingCase().name)
-    yield from _introduction(manifest)
-    yield from picture("by the number of clients", f"{name}-growth.png")
-    yield from _load(rows)
-    yield from _latencies(rows)
-    yield from _agreement(rows)
-    for clients in travelling:
-        yield from picture(f"{clients} clients over time", f"{name}-{clients}.png")
     if matching is not None:
         yield from _matching(matching)
     index = read_index(results)
@@ -51,7 +38,31 @@ def page(results: Results, folder: Path, name: str) -> Iterator[str]:
         draw_geo_or_not(
             _mean_of([each["geo or not"] for each in index]), folder / f"{name}-geo-or-not.png"
         )
-        yield from _index(manifest, name)
+        yield from _index(manifest, name, rounds=len(index))
+
+
+def _use_case(results: Results, folder: Path, name: str) -> Iterator[str]:
+    """Clients on the systems; nothing of a run of the index alone."""
+    measured = read_figures(results)
+    if not measured:
+        return
+    rows = pooled(measured)
+    travelling = sorted({row.clients for row in rows if row.kind == "travel"})
+    yield from _introduction(results.manifest())
+    if travelling:
+        draw_growth(rows, folder / f"{name}-growth.png")
+        yield from picture("by the number of clients", f"{name}-growth.png")
+    yield from _load(rows)
+    yield from _latencies(rows)
+    yield from _agreement(rows)
+    for clients in travelling:
+        mine = [
+            row
+            for row in measured
+            if row.round == 0 and row.clients == clients and row.kind == "travel"
+        ]
+        draw_over_time(results, mine, folder / f"{name}-{clients}.png")
+        yield from picture(f"{clients} clients over time", f"{name}-{clients}.png")
 
 
 def _mean_of(tables: list[Any]) -> Any:
@@ -120,12 +131,12 @@ def _matching(found: dict[str, Any]) -> Iterator[str]:
     )
 
 
-def _index(manifest: dict[str, Any], name: str) -> Iterator[str]:
+def _index(manifest: dict[str, Any], name: str, rounds: int) -> Iterator[str]:
     yield "## The index: figures 7 and 8 of GeoBroker 2020"
     yield ""
     yield (
-        f"{manifest['plan']['index_seconds']:g} s of processor time for each point, one thread; "
-        "the same code as `make bench-index`."
+        f"{manifest['plan']['index_seconds']:g} s of processor time for each point, one thread, "
+        f"the mean of {rounds} rounds; the same code as `make bench-index`."
     )
     yield ""
     for each in ("granularity", "geo-or-not"):

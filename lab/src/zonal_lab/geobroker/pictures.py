@@ -91,6 +91,5 @@ def draw_growth(rows: list[CaseFigures], path: Path) -> None:
         axis.set_xlabel("clients")
     axes[0].set_yscale("log")
     axes[1].set_yscale("log")
-    if axes[0].lines:  # a run of the index alone has none
-        axes[0].legend(fontsize=7)
+    axes[0].legend(fontsize=7)
     save_figure(figure, path)

@@ -13,7 +13,7 @@ from zonal_lab.location.samples import CASE_COLUMNS, NODES, SAMPLE_SCHEMA, SAMPL
 from zonal_lab.location.summary import Condition
 
 if TYPE_CHECKING:
-    from collections.abc import Container
+    from collections.abc import Collection
 
     import pyarrow as pa
 
@@ -65,14 +65,20 @@ class Rounds:
         """… of the first seconds that all conditions have, so that they can be compared."""
         return [getattr(each, name) for each in self._first[condition, technique]]
 
-    def all_rounds(self, scenarios: Container[str], technique: str, name: str) -> list[float]:
-        """A figure of every round of these scenarios, under every condition."""
-        return [
-            getattr(each, name)
+    def all_rounds(self, scenarios: Collection[str], technique: str, name: str) -> list[float]:
+        """A figure of every round of these scenarios, under every condition.
+
+        A `LookupError` where one of the scenarios was not run.
+        """
+        found = {
+            condition: rows
             for (condition, mine), rows in self._rows.items()
             if mine == technique and condition.scenario in scenarios
-            for each in rows
-        ]
+        }
+        missing = set(scenarios) - {condition.scenario for condition in found}
+        if missing:
+            raise LookupError(", ".join(sorted(missing)))
+        return [getattr(each, name) for rows in found.values() for each in rows]
 
 
 def _by_case(results: Results) -> dict[str, list[dict[str, Any]]]:

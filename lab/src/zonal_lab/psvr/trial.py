@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 ROWS = "rows"
 """The kind of the raw samples in the results."""
 _MADE_UP = "made-up.k7"
+_TASKS = "tasks"
+"""The folder of what the tasks of a case gave that was not finished yet."""
 
 
 class PsvrTrial(Trial[PsvrCase]):
@@ -57,9 +59,11 @@ class PsvrTrial(Trial[PsvrCase]):
         self._others = (table, journeys)
         self._master = master
         self._data: Recordings | None = None
+        self._done: Path | None = None
 
     def prepare(self, results: Results) -> dict[str, str]:
         """Find the recordings, or make links up where a part needs some."""
+        self._done = results.folder / _TASKS
         if self._trace is not None:
             self._data = Recordings(self._trace, *self._others)
             return {"links": f"the recorded ones of {self._trace.name}", **self._data.words()}
@@ -79,9 +83,11 @@ class PsvrTrial(Trial[PsvrCase]):
     def _run(self, case: PsvrCase) -> Outcome:
         part = PARTS[case.part]
         assert self._data is not None
+        assert self._done is not None
         tasks = part.tasks(self._plan, self._data, case.nodes)
+        master = self._master if part.spreads else None
         try:
-            rows = sweep(part.work, tasks, master=self._master if part.spreads else None)
+            rows = sweep(part.work, tasks, master=master, done=self._done / case.name)
         except MeshError as error:
             raise EmulationError(str(error)) from error
         return Outcome({"tasks": len(tasks)}, {ROWS: pa.Table.from_pylist(rows)})

@@ -9,7 +9,7 @@ import numpy as np
 from zonal_lab.experiment import picture, table
 from zonal_lab.reliability.pictures import draw_bursts
 from zonal_lab.reliability.plan import LINK_LOSS, PACED_COUNT, PACED_HZ, TITLES
-from zonal_lab.reliability.samples import KEPT_TRIPS, read_figures
+from zonal_lab.reliability.samples import kept_trips, read_figures
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,12 +25,18 @@ def page(results: Results, folder: Path, name: str) -> Iterator[str]:
     found = read_figures(results)
     bursts = {case: each for case, each in found.items() if not case.rate_hz}
     paced = {case: each for case, each in found.items() if case.rate_hz}
-    draw_bursts(bursts, folder / f"{name}.png")
     yield from _introduction(results.manifest()["plan"])
-    yield from picture("losses and round trips", f"{name}.png")
-    yield "## Bursts"
-    yield ""
-    yield from _figures(bursts)
+    if bursts:
+        draw_bursts(bursts, folder / f"{name}.png")
+        yield from picture("losses and round trips", f"{name}.png")
+        yield "## Bursts"
+        yield ""
+        yield from _figures(bursts)
+    if paced:
+        yield from _at_a_rate(paced)
+
+
+def _at_a_rate(paced: Figures) -> Iterator[str]:
     yield "## At a rate that the link carries"
     yield ""
     yield f"{PACED_COUNT} messages of 1000 bytes at {PACED_HZ:g} a second; reliable, block."
@@ -45,15 +51,16 @@ _BETWEEN = {"none": "between two peers", "zenohd": "between two clients of a rou
 
 
 def _introduction(plan: dict[str, Any]) -> Iterator[str]:
+    sizes = " and ".join(", ".join(map(str, plan["sizes"])).rsplit(", ", 1))
     yield (
-        "Five megabytes in messages of 1000, 500 and 100 bytes, without pauses, "
+        f"Five megabytes in messages of {sizes} bytes, without pauses, "
         f"{_BETWEEN[plan.get('routers', 'none')]}; "
         f"{plan['samples']} samples a case (Barón 2024: 100). The receiver answers every message "
         "with 2 bytes; a round trip ends with the answer; of each sample up to "
-        f"{KEPT_TRIPS} are kept, evenly spaced. Two network namespaces on one machine, "
-        f"their cards at {plan['rate_mbit']:g} Mbit/s (a Raspberry Pi 3's Ethernet), nothing lost "
-        "by the link itself. *Recovery*: our session with a publisher's memory and a subscriber's "
-        "recovery, which asks again for numbers that are missing."
+        f"{kept_trips(plan['samples'])} are kept, evenly spaced. Two network namespaces on one "
+        f"machine, their cards at {plan['rate_mbit']:g} Mbit/s (a Raspberry Pi 3's Ethernet), "
+        "nothing lost by the link itself. *Recovery*: our session with a publisher's memory and a "
+        "subscriber's recovery, which asks again for numbers that are missing."
     )
     yield ""
 

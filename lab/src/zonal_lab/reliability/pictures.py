@@ -21,13 +21,14 @@ _COLOURS = {name: COLOURS["ours" if name == "session" else name] for name in TIT
 
 
 def draw_bursts(bursts: Figures, path: Path) -> None:
-    """Losses above, round trips below; TCP left, UDP right."""
-    figure = new_figure(13, 7)
-    axes = panels(figure, 2, 2)
-    for column, transport in enumerate(TRANSPORTS):
+    """Losses above, round trips below; TCP left, UDP right, of those that were run."""
+    there = [each for each in TRANSPORTS if any(case.transport == each for case in bursts)]
+    figure = new_figure(6.5 * len(there), 7)
+    axes = panels(figure, 2, len(there))
+    for column, transport in enumerate(there):
         mine = sorted((c for c in bursts if c.transport == transport), key=lambda c: c.name)
         _draw_losses(axes[column], mine, bursts)
-        _draw_round_trips(axes[2 + column], mine, bursts)
+        _draw_round_trips(axes[len(there) + column], mine, bursts)
         axes[column].set_title(transport.upper(), fontsize=10)
     save_figure(figure, path)
 
@@ -54,5 +55,6 @@ def _draw_round_trips(axis: Axes, cases: list[ReliabilityCase], found: Figures) 
     axis.set_yscale("log")
     axis.set_ylabel("round trip (ms)")
     for stack, colour in _COLOURS.items():
-        axis.plot([], [], "s", color=colour, label=TITLES[stack])
+        if any(case.stack == stack for case in cases):
+            axis.plot([], [], "s", color=colour, label=TITLES[stack])
     axis.legend(fontsize=7)

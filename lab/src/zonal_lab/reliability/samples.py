@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 
 ROUND_TRIPS = "round_trips"
 """The kind of the raw samples in the results."""
-KEPT_TRIPS = 2000
-"""So many round trips of a sample are kept, evenly spaced in the order of the messages."""
+_KEPT_A_SAMPLE, _KEPT_A_CASE = 2000, 20_000
 
 
 @dataclass(frozen=True)
@@ -54,9 +53,19 @@ class ReliabilityFigures:
     medians_ms: list[float]
 
 
+def kept_trips(samples: int) -> int:
+    """How many round trips of each of so many samples are kept: of a hundred, 200 each.
+
+    They are evenly spaced in the order of the messages; all samples of a case stay below 20,000,
+    so that the data of a long run can be committed.
+    """
+    return min(_KEPT_A_SAMPLE, max(_KEPT_A_CASE // samples, 1))
+
+
 def round_trip_table(samples: list[Sample]) -> pa.Table:
     """The number of a sample and a round trip (µs), one row an answered message that is kept."""
-    trips = [_thinned(np.array(each.round_trips_ms, np.float64)) for each in samples]
+    most = kept_trips(len(samples))
+    trips = [_thinned(np.array(each.round_trips_ms, np.float64), most) for each in samples]
     counts = [len(each) for each in trips]
     return pa.table(
         {
@@ -66,10 +75,10 @@ def round_trip_table(samples: list[Sample]) -> pa.Table:
     )
 
 
-def _thinned(trips: NDArray[np.float64]) -> NDArray[np.float64]:
-    if len(trips) <= KEPT_TRIPS:
+def _thinned(trips: NDArray[np.float64], most: int) -> NDArray[np.float64]:
+    if len(trips) <= most:
         return trips
-    chosen: NDArray[np.float64] = trips[np.linspace(0, len(trips) - 1, KEPT_TRIPS).astype(np.int64)]
+    chosen: NDArray[np.float64] = trips[np.linspace(0, len(trips) - 1, most).astype(np.int64)]
     return chosen
 
 

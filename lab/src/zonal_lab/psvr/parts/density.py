@@ -37,17 +37,18 @@ if TYPE_CHECKING:
     from zonal_lab.psvr.plan import PsvrPlan, Recordings
 
 _SIDES_M = (70, 120, 180, 240)  # up to 70 m all but everybody hears everybody
+_POINTS, _RADIOS = 100, 50  # nodes in the unit square, and on the radio
 _OCTETS = 60  # of a packet by which links are judged, with what the radio adds
 
 
 def _density_tasks(plan: PsvrPlan, data: Recordings, n: int) -> list[Row]:
-    del data, n
+    del data
     quick = plan.quick
     plane = product(
         10 * plan.seed,
         4 if quick else 10,
         model=("plane",),
-        n=(40 if quick else 100,),
+        n=(40 if quick else _POINTS,),
         range=(0.25, 0.4) if quick else (0.15, 0.2, 0.25, 0.3, 0.4, 0.5),
         side=(0,),
         max_links=(0,),
@@ -56,7 +57,7 @@ def _density_tasks(plan: PsvrPlan, data: Recordings, n: int) -> list[Row]:
         10 * plan.seed + 1000,
         2 if quick else 8,
         model=("radio",),
-        n=(20 if quick else 50,),
+        n=(20 if quick else _RADIOS,),
         range=(0.0,),
         side=(30,) if quick else _SIDES_M,
         max_links=(8,) if quick else (8, 48),
@@ -65,12 +66,15 @@ def _density_tasks(plan: PsvrPlan, data: Recordings, n: int) -> list[Row]:
         10 * plan.seed + 2000,
         2 if quick else 40,
         model=("ideal",),
-        n=(20 if quick else 50,),
+        n=(20 if quick else _RADIOS,),
         range=(0.0,),
         side=(30,) if quick else _SIDES_M,
         max_links=(0,),
     )
-    return [task | {"warm": 90, "s": 1, "draws": 40} for task in (*plane, *radio, *ideal)]
+    chosen = [*plane, *radio, *ideal]
+    if not quick:
+        chosen = [task for task in chosen if task["n"] == n]
+    return [task | {"warm": 90, "s": 1, "draws": 40} for task in chosen]
 
 
 def density_gain(task: Row) -> Row:
@@ -215,4 +219,5 @@ DENSITY = Part(
     density_gain,
     _density_section,
     _density_claims,
+    sizes=(_POINTS, _RADIOS),
 )
