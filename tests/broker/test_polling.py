@@ -15,7 +15,7 @@ import pytest
 
 from command_line import line_with, running_zonal
 from network import eventually
-from zonal.broker.polling import LONG_GAP, RECENT, BusyPolling
+from zonal.broker.polling import BusyPolling
 
 BOUND = 0.0001
 
@@ -60,9 +60,16 @@ def test_two_messages_at_once_are_no_reason_to_look() -> None:
     assert not rounds.soon
 
 
-def test_looking_that_finds_nothing_becomes_shorter_and_ends() -> None:
+def talked() -> Rounds:
+    """Bytes came close together until it looks for more."""
     rounds = Rounds()
-    rounds.hear(RECENT * LONG_GAP, BOUND / 2)
+    while not rounds.soon:
+        rounds.hear(1, BOUND / 2)
+    return rounds
+
+
+def test_looking_that_finds_nothing_becomes_shorter_and_ends() -> None:
+    rounds = talked()
     lengths = []
     while rounds.soon:
         heard = rounds.now
@@ -90,8 +97,7 @@ def test_looking_is_tried_again_rarely_where_it_finds_nothing() -> None:
 
 
 def test_looking_goes_on_while_it_finds_bytes() -> None:
-    rounds = Rounds()
-    rounds.hear(RECENT * LONG_GAP, BOUND / 2)
+    rounds = talked()
     for _ in range(100):
         for _ in range(8):
             assert rounds.go_round()
@@ -100,8 +106,7 @@ def test_looking_goes_on_while_it_finds_bytes() -> None:
 
 
 def test_one_look_in_vain_is_forgiven() -> None:
-    rounds = Rounds()
-    rounds.hear(RECENT * LONG_GAP, BOUND / 2)
+    rounds = talked()
     for _ in range(20):
         while rounds.go_round():
             pass
@@ -112,6 +117,14 @@ def test_one_look_in_vain_is_forgiven() -> None:
             assert rounds.go_round()
             rounds.hear(1, BOUND / 20)
     assert rounds.soon
+
+
+def test_nobody_waits_for_an_answer_who_sends_on_before_it() -> None:
+    rounds = talked()
+    for _ in range(20):
+        rounds.hear(1, BOUND / 100)
+        rounds.go_round(BOUND / 100)
+    assert not rounds.soon
 
 
 def exchanged(broker: socket.socket, times: int) -> None:

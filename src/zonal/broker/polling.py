@@ -16,8 +16,8 @@ LONG_GAP = 8
 WRITTEN = 2
 """Rounds of the event loop after bytes came until what came of them is written."""
 SHRINK, SHORTEST = 4, 16
-"""A look in vain makes the next ones so many times shorter; below one part in `SHORTEST` of the
-bound there are none."""
+"""Looking that was not needed makes the next looks so many times shorter; below one part in
+`SHORTEST` of the bound there are none."""
 FIRST_PAUSE, LONGEST_PAUSE = 0.01, 0.64
 """Seconds until looking is tried again after it did not pay: twice as many each time."""
 
@@ -27,10 +27,10 @@ class BusyPolling:
 
     To be woken takes longer than to look again, if somebody answers within microseconds. Whether
     that is so is found out: once bytes come closer together than the bound it looks for as long,
-    and goes on while some come as it looks. Where none do, because clients have gone quiet or
-    because they wait for the very processor on which it looks, looks become shorter and end, and
-    are tried again rarely. So an idle broker sleeps, and so does one that clients of the same
-    processor talk to, but for less than a thousandth of the time.
+    and goes on while some come as it looks. Looks become shorter and end, and are tried again
+    rarely, where none do, because clients have gone quiet or because they wait for the very
+    processor on which it looks; and where some have come before it looks, as nobody waits for it
+    then, and whoever looks at once takes apart what would have come together.
 
     Args:
         loop: the event loop.
@@ -60,9 +60,11 @@ class BusyPolling:
         self._heard_at = now
         self._gap += (gap - self._gap) / RECENT
         if self._looking:
-            if self._rounds > WRITTEN:  # found by looking
+            if self._rounds > WRITTEN:
                 self._window = min(2 * self._window, self._bound)
                 self._pause = max(self._pause / 2, FIRST_PAUSE)
+            else:
+                self._shorten(now)
             self._rounds = 0
             return
         if self._window == 0.0 and self._gap < self._bound and now >= self._try_at:
@@ -74,19 +76,22 @@ class BusyPolling:
 
     def _look(self) -> None:
         """Comes again in the next round of the event loop, which then does not wait."""
+        if self._window == 0.0:
+            self._looking = False
+            return
         self._rounds += 1
         if self._rounds >= WRITTEN:
             now = self._clock()
             if self._rounds == WRITTEN:
                 self._until = now + self._window
             elif now >= self._until:
-                self._in_vain(now)
+                self._looking = False
+                self._shorten(now)
                 return
         self._loop.call_soon(self._look)
 
-    def _in_vain(self, now: float) -> None:
-        """Nothing came: the event loop sleeps until something does."""
-        self._looking = False
+    def _shorten(self, now: float) -> None:
+        """Looking was not needed."""
         self._window /= SHRINK
         if self._window * SHORTEST < self._bound:
             self._window = 0.0
