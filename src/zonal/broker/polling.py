@@ -19,7 +19,8 @@ SHRINK, SHORTEST = 4, 16
 """Looking that was not needed makes the next looks so many times shorter; below one part in
 `SHORTEST` of the bound there are none."""
 FIRST_PAUSE, LONGEST_PAUSE = 0.01, 0.64
-"""Seconds until looking is tried again after it did not pay: twice as many each time."""
+"""Seconds until looking is tried again after it did not pay: twice as many each time, unless it
+found bytes `RECENT` times in a row."""
 
 
 class BusyPolling:
@@ -52,6 +53,7 @@ class BusyPolling:
         self._try_at = 0.0
         self._looking = False
         self._rounds = 0
+        self._found = 0  # so many times in a row
         self._until = 0.0
 
     def heard(self, now: float) -> None:
@@ -62,7 +64,9 @@ class BusyPolling:
         if self._looking:
             if self._rounds > WRITTEN:
                 self._window = min(2 * self._window, self._bound)
-                self._pause = max(self._pause / 2, FIRST_PAUSE)
+                self._found += 1
+                if self._found >= RECENT:
+                    self._pause = FIRST_PAUSE
             else:
                 self._shorten(now)
             self._rounds = 0
@@ -92,6 +96,7 @@ class BusyPolling:
 
     def _shorten(self, now: float) -> None:
         """Looking was not needed."""
+        self._found = 0
         self._window /= SHRINK
         if self._window * SHORTEST < self._bound:
             self._window = 0.0
