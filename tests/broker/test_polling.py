@@ -15,7 +15,7 @@ import pytest
 
 from command_line import line_with, running_zonal
 from network import eventually
-from zonal.broker.polling import LONG_GAP, RECENT, BusyPolling
+from zonal.broker.polling import BusyPolling
 
 BOUND = 0.0001
 
@@ -60,18 +60,71 @@ def test_two_messages_at_once_are_no_reason_to_look() -> None:
     assert not rounds.soon
 
 
-def test_looking_ends_after_the_bound() -> None:
+def talked() -> Rounds:
+    """Bytes came close together until it looks for more."""
     rounds = Rounds()
-    rounds.hear(RECENT * LONG_GAP, BOUND / 2)
-    assert len(rounds.soon) == 1
-    heard = rounds.now
-    while rounds.go_round():
+    while not rounds.soon:
+        rounds.hear(1, BOUND / 2)
+    return rounds
+
+
+def test_looking_that_finds_nothing_becomes_shorter_and_ends() -> None:
+    rounds = talked()
+    lengths = []
+    while rounds.soon:
+        heard = rounds.now
+        while rounds.go_round():
+            assert len(rounds.soon) == 1
+        lengths.append(rounds.now - heard)
+        rounds.hear(1, BOUND / 2)
+    assert lengths[0] <= 1.2 * BOUND
+    assert lengths == sorted(lengths, reverse=True)
+    assert 1 < len(lengths) < 5
+    assert sum(lengths) < 2 * BOUND
+
+
+def test_looking_is_tried_again_rarely_where_it_finds_nothing() -> None:
+    rounds = Rounds()
+    looked, began = 0.0, rounds.now
+    while rounds.now < began + 20.0:
+        rounds.hear(1, BOUND / 4)  # they come soon, but only when the loop sleeps
+        heard = rounds.now
+        while rounds.go_round(BOUND / 2):
+            pass
+        if rounds.now > heard + BOUND / 2:
+            looked += rounds.now - heard
+    assert 0.0 < looked < 20.0 / 500
+
+
+def test_looking_goes_on_while_it_finds_bytes() -> None:
+    rounds = talked()
+    for _ in range(100):
+        for _ in range(8):
+            assert rounds.go_round()
+        rounds.hear(1, BOUND / 20)
         assert len(rounds.soon) == 1
-    assert BOUND <= rounds.now - heard <= 1.2 * BOUND
-    rounds.hear(1, 40 * BOUND)
-    assert not rounds.soon  # not after a pause
-    rounds.hear(RECENT, BOUND / 2)
+
+
+def test_one_look_in_vain_is_forgiven() -> None:
+    rounds = talked()
+    for _ in range(20):
+        while rounds.go_round():
+            pass
+        rounds.hear(1, 3 * BOUND)
+        for _ in range(4):
+            assert rounds.go_round()
+            assert rounds.go_round()
+            assert rounds.go_round()
+            rounds.hear(1, BOUND / 20)
     assert rounds.soon
+
+
+def test_nobody_waits_for_an_answer_who_sends_on_before_it() -> None:
+    rounds = talked()
+    for _ in range(20):
+        rounds.hear(1, BOUND / 100)
+        rounds.go_round(BOUND / 100)
+    assert not rounds.soon
 
 
 def exchanged(broker: socket.socket, times: int) -> None:

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from zonal.broker.state import Claim
 
 
-READING = frozenset({Stage.NEW, Stage.EXCHANGING, Stage.OPEN})
-"""Stages in which a client's packets are looked at."""
+READING = (Stage.NEW, Stage.EXCHANGING, Stage.OPEN)
+"""Stages in which a client's packets are looked at. A tuple, as members of a set are hashed."""
 
 
 class Broker(BrokerState):

@@ -163,6 +163,8 @@ def _box(text: str) -> Box | None:
 
     Both contain the same points; a box is read and matched in a fraction of the time.
     """
+    if text.count(",") != 4:
+        return None
     found = EAST_FIRST.fullmatch(text)
     if found is not None:
         west, south, east, north = map(float, found.groups())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 from enum import Flag, auto
 from time import perf_counter
 from typing import TYPE_CHECKING, cast
@@ -71,6 +72,7 @@ class ClientLink(asyncio.Protocol):
         self._clock = clock
         self._links = links
         self._transport: asyncio.Transport
+        self._descriptor: int | None = None
         self.connection: Connection
         self._closing = False
         self._ignored = 0
@@ -86,6 +88,8 @@ class ClientLink(asyncio.Protocol):
         """A client has connected."""
         self._transport = cast("asyncio.Transport", transport)
         self._transport.set_write_buffer_limits(high=self._entrance.limits.backlog)
+        if transport.get_extra_info("ssl_object") is None:
+            self._descriptor = transport.get_extra_info("socket").fileno()
         peer = peer_of(self._transport)
         self.connection = self._broker.open(peer, self._clock(), self._entrance)
         self.connection.rim = self
@@ -237,13 +241,28 @@ class ClientLink(asyncio.Protocol):
         self._turns.schedule()
 
     def write(self, data: bytes) -> None:
-        """MQTT bytes to the client; they are lost if it has just gone."""
+        """MQTT bytes to the client; they are lost if it has just gone.
+
+        Where nothing waits before them they go to the socket at once; what it does not take, and
+        whatever it has to complain of, is the transport's. A transport that is not closing has
+        its descriptor open.
+        """
         self._has_spoken = True
-        if not self._transport.is_closing():
-            self._transport.write(data)
+        transport = self._transport
+        if transport.is_closing():
+            return
+        if self._descriptor is not None and not transport.get_write_buffer_size():
+            try:
+                taken = os.write(self._descriptor, data)
+            except OSError:
+                taken = 0
+            if taken == len(data):
+                return
+            data = data[taken:]
+        transport.write(data)
         if not self.connection.writable:
             limits = self._entrance.limits
-            if self._transport.get_write_buffer_size() > limits.backlog + limits.unread_answers:
+            if transport.get_write_buffer_size() > limits.backlog + limits.unread_answers:
                 self.hold(Hold.STUFFED)
 
     @property

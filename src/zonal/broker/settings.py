@@ -101,9 +101,9 @@ class Settings:
     """Whether messages of QoS 0 wait for absent clients too."""
     sys_interval: float = 10.0
     """Seconds between `$SYS` figures; 0 switches them off."""
-    busy_poll_us: float = 0.0
-    """Microseconds for which the broker looks for more bytes before it sleeps, while they come
-    that close together; 0: it sleeps at once."""
+    busy_poll_us: float = 200.0
+    """Microseconds for which the broker looks for more bytes at most before it sleeps, while some
+    come as it looks; 0: it sleeps at once."""
     geo: bool = True
     """Off: user properties are never read, and the broker is an ordinary one."""
     zones: Mapping[str, Area] = field(default_factory=dict)

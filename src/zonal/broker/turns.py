@@ -38,7 +38,8 @@ class Turns:
     Args:
         loop: the event loop.
         flush: makes changes last and writes what came of them.
-        busy_poll: seconds for which more bytes are looked for before the loop sleeps (`polling`).
+        busy_poll: seconds for which more bytes are looked for at most before the loop sleeps
+            (`polling`); 0: none.
     """
 
     def __init__(

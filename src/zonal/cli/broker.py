@@ -67,10 +67,10 @@ def broker(
         typer.Option(
             min=0.0,
             max=10_000.0,
-            help="Microseconds to look for more bytes before sleeping; for a broker with a "
-            "processor of its own. 0: none.",
+            help="Microseconds to look for more bytes at most before sleeping, while some come as "
+            "it looks. 0: none.",
         ),
-    ] = 0.0,
+    ] = 200.0,
     connect: Annotated[
         list[str] | None,
         typer.Option("--connect", "-e", help="Endpoint to join other brokers by; repeatable."),
