@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from playwright.sync_api import Browser, ConsoleMessage, Page, Request, sync_playwright
 
@@ -21,6 +22,11 @@ FLAGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
+
+FEW_PIXELS: dict[str, Any] = {
+    "viewport": {"width": 1024, "height": 640}, "device_scale_factor": 0.25
+}  # fmt: skip
+"""A window of an ordinary width with few pixels: the processor draws them, beside all tests."""
 
 
 def chromium() -> str | None:
