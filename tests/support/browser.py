@@ -16,6 +16,7 @@ FLAGS = [
     "--no-sandbox",
     "--use-angle=swiftshader",  # WebGL by the processor
     "--enable-unsafe-swiftshader",
+    "--disable-gpu-compositing",  # the page around the map is drawn without a graphics card's way
     "--disable-quic",
     "--no-first-run",
     "--disable-background-networking",
