@@ -23,10 +23,11 @@ SOURCES = [str(Path(__file__).parent / each) for each in ("src", "lab/src")]
 load_profile()
 
 # A JVM that lives for minutes gains nothing from its second compiler, which takes half its time,
-# and to verify Spark's own classes takes a seventh of its start.
+# and to verify Spark's own classes takes a seventh of its start. With one compiler it has room for
+# 48 MB of code unless told otherwise, and sweeps out what it soon compiles again.
 os.environ.setdefault(
     "SPARK_SUBMIT_OPTS",
-    "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC "
+    "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=256m "
     "-XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote",
 )
 
