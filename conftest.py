@@ -49,6 +49,8 @@ class SparkHolder:
             "spark.sql.codegen.wholeStage": "false",
             "spark.sql.codegen.factoryMode": "NO_CODEGEN",
             "spark.sql.adaptive.enabled": "false",
+            # What a stream without work asks its source a hundred times a second takes a core.
+            "spark.sql.streaming.pollingDelay": "100ms",
         }
         self._session: SparkSession | None = None
 
