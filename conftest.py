@@ -23,10 +23,11 @@ SOURCES = [str(Path(__file__).parent / each) for each in ("src", "lab/src")]
 load_profile()
 
 # A JVM that lives for minutes gains nothing from its second compiler, which takes half its time,
-# and to verify Spark's own classes takes a seventh of its start.
+# and to verify Spark's own classes takes a seventh of its start. With one compiler it has room for
+# 48 MB of code unless told otherwise, and sweeps out what it soon compiles again.
 os.environ.setdefault(
     "SPARK_SUBMIT_OPTS",
-    "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC "
+    "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=256m "
     "-XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote",
 )
 
@@ -48,6 +49,8 @@ class SparkHolder:
             "spark.sql.codegen.wholeStage": "false",
             "spark.sql.codegen.factoryMode": "NO_CODEGEN",
             "spark.sql.adaptive.enabled": "false",
+            # What a stream without work asks its source a hundred times a second takes a core.
+            "spark.sql.streaming.pollingDelay": "100ms",
         }
         self._session: SparkSession | None = None
 

@@ -272,7 +272,7 @@ def test_a_command_without_its_packages_says_what_to_install(command: str, tmp_p
     }
     (tmp_path / "x.pb").touch()
     (tmp_path / "sitecustomize.py").write_text(NOT_THERE.format(names=names))
-    done = run_zonal(*ARGUMENTS.get(command, [command]), paths=[tmp_path], cwd=tmp_path)
+    done = run_zonal(*ARGUMENTS.get(command, [command]), paths=[tmp_path], cwd=tmp_path, fresh=True)
     assert done.returncode == 1
     assert f"pip install 'zonal[{EXTRAS[command]}]'" in done.stderr
     assert "Traceback" not in done.stderr

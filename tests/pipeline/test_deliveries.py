@@ -108,7 +108,9 @@ def expected_pairs(messages: list[Any], subscriptions: list[Any]) -> set[tuple[i
     return found
 
 
-@pytest.mark.parametrize(("seed", "level"), [(1, 10), (2, 6), (3, 14)])
+@pytest.mark.parametrize(
+    ("seed", "level"), [(2, 6), (3, 14), pytest.param(1, 10, marks=pytest.mark.slow)]
+)
 def test_the_join_delivers_exactly_what_the_three_checks_say(
     spark: SparkSession, seed: int, level: int
 ) -> None:

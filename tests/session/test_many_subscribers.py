@@ -36,7 +36,7 @@ def random_area(generator: random.Random) -> Area:
     return Polygon((*corners, corners[0]))
 
 
-@pytest.mark.parametrize("count", [3_000, pytest.param(10_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [1_500, pytest.param(10_000, marks=pytest.mark.slow)])
 def test_thousands_of_areas_start_soon_and_each_gets_exactly_its_own(
     near: Session, far: Session, topic: str, count: int
 ) -> None:

@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from playwright.sync_api import Browser, ConsoleMessage, Page, Request, sync_playwright
 
@@ -15,12 +16,18 @@ FLAGS = [
     "--no-sandbox",
     "--use-angle=swiftshader",  # WebGL by the processor
     "--enable-unsafe-swiftshader",
+    "--disable-gpu-compositing",  # the page around the map is drawn without a graphics card's way
     "--disable-quic",
     "--no-first-run",
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
 ]
+
+FEW_PIXELS: dict[str, Any] = {
+    "viewport": {"width": 1024, "height": 640}, "device_scale_factor": 0.25
+}  # fmt: skip
+"""A window of an ordinary width with few pixels: the processor draws them, beside all tests."""
 
 
 def chromium() -> str | None:

@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
+from ready_zonal import ReadyZonal
+
 ZONAL = [sys.executable, "-m", "zonal"]
 SOURCE = Path(__file__).parents[2] / "src"
 
@@ -26,12 +28,37 @@ def run_zonal(
     paths: Iterable[Path] = (),
     cwd: Path | None = None,
     environ: dict[str, str] | None = None,
+    fresh: bool = False,
 ) -> subprocess.CompletedProcess[str]:
-    """Run a command to its end."""
+    """Run a command to its end, in a process forked from one that has imported what commands use.
+
+    Where what happens before or while they are imported matters (`fresh`, `environ`), it is in a
+    new interpreter.
+    """
+    if not fresh and environ is None:
+        with _ready() as ready:
+            return ready.run(
+                [*arguments], stdin or "", environment(paths), str(cwd or Path.cwd()), timeout_s=120
+            )
     return subprocess.run(
         [*ZONAL, *arguments], input=stdin, env=environment(paths) | (environ or {}), cwd=cwd,
         capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
+
+
+_idle: list[ReadyZonal] = []
+"""Those that no thread uses now; they end with this process, whose end closes their sockets."""
+
+
+@contextmanager
+def _ready() -> Iterator[ReadyZonal]:
+    ready = _idle.pop() if _idle else ReadyZonal(environment())
+    try:
+        yield ready
+    except BaseException:
+        ready.close()  # what it will answer is not for the next one
+        raise
+    _idle.append(ready)
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from typing import Any
 
 from hypothesis import HealthCheck, settings
 
-PROFILES = {"default": 0.5, "thorough": 20.0}
+PROFILES = {"default": 0.25, "thorough": 20.0}
 """By name, how many times the number that a test names."""
 
 _ORDINARY = 100

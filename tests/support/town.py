@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import threading
-from pathlib import Path
 from typing import Self
 
 from playwright.sync_api import Page
@@ -17,7 +15,6 @@ from zonal.session import Router, Session
 from zonal.web import WebServer
 
 CENTRE = Point(45.4642, 9.19)
-FIGURES = Path(os.environ.get("ZONAL_FIGURES", "out/figures"))
 WAIT_MS = 20_000
 _COLOUR_AT = """([x, y]) => new Promise((tell) => {
     const { map } = zonal;
@@ -34,7 +31,7 @@ _COLOUR_AT = """([x, y]) => new Promise((tell) => {
 
 
 class Town:
-    """Things in a row, each sending a few times a second: `near` ones and `far` ones."""
+    """Things in a row, each sending twice a second: `near` ones and `far` ones."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
@@ -44,7 +41,7 @@ class Town:
         self._thread = threading.Thread(target=self._run)
 
     def _run(self) -> None:
-        while not self._stop.wait(0.2):
+        while not self._stop.wait(0.5):
             for number, place in enumerate([*self.near, *self.far]):
                 value = {"id": f"s{number}", "kind": "sensor", "pm10": 5 * number}
                 self.session.put(

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from threading import Thread
+from threading import Barrier, Thread
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -54,6 +54,7 @@ def test_a_routers_rate_holds_for_all_it_carries() -> None:
 def _rate_from_two_senders() -> float:
     topology = star("rate_mbit = 5", senders=2)
     got: list[LinkMeasure] = []
+    together = Barrier(2, timeout=60)  # alone, each has the whole rate
     with EmulatedNetwork(topology) as network:
         threads = [
             Thread(
@@ -65,6 +66,7 @@ def _rate_from_two_senders() -> float:
                         packets=600,
                         rate_mbit=5,
                         port=7400 + sender,
+                        when_ready=together.wait,
                     )
                 )
             )

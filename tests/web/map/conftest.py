@@ -9,13 +9,13 @@ from contextlib import ExitStack, contextmanager
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from browser import Watched, browser, chromium
+from browser import FEW_PIXELS, Watched, browser, chromium
 from network import client, router_row
 from town import CENTRE, WAIT_MS, Stage, Town
 from zonal.web import MapView, Meter, WebOptions, WebServer
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def chrome() -> Iterator[Browser]:
     if chromium() is None:
         pytest.skip("chromium is not installed")
@@ -60,8 +60,7 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
 
 @contextmanager
 def open_page(chrome: Browser, stage: Stage) -> Iterator[tuple[Page, Watched]]:
-    # Half as many pixels each way: the processor draws them, beside all other tests.
-    context = chrome.new_context(viewport={"width": 1024, "height": 640}, device_scale_factor=0.5)
+    context = chrome.new_context(**FEW_PIXELS)
     page = context.new_page()
     watched = Watched(page, stage.server.url)
     page.goto(stage.server.url)

@@ -7,9 +7,8 @@ import math
 import pytest
 from playwright.sync_api import Page, expect
 
-from browser import screenshot
 from network import client, eventually
-from town import CENTRE, FIGURES, WAIT_MS, Stage, drag, draw_circle, pixel
+from town import CENTRE, WAIT_MS, Stage, drag, draw_circle, pixel
 from zonal import Point
 from zonal.geo import destination
 
@@ -29,7 +28,6 @@ def test_a_drawn_circle_shows_only_what_is_inside_and_counts_what_was_spared(pag
         timeout=WAIT_MS,
     )
     page.wait_for_function("() => zonal.layers.coverCount >= 1", timeout=WAIT_MS)
-    screenshot(page, FIGURES / "web-circle.png")
     page.get_by_role("button", name="Clear").click()
     expect(page.locator("#shown")).to_have_text("20", timeout=WAIT_MS)
 

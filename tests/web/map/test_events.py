@@ -7,9 +7,8 @@ import json
 from playwright.sync_api import Page, expect
 
 import zonal
-from browser import screenshot
 from network import client, eventually
-from town import CENTRE, FIGURES, WAIT_MS, Stage, drag, pixel, remembered, send_event
+from town import CENTRE, WAIT_MS, Stage, drag, pixel, remembered, send_event
 from zonal.geo import destination
 
 
@@ -36,7 +35,6 @@ def test_a_geofenced_message_reaches_those_inside(page: Page, stage: Stage) -> N
         expect(page.locator("#notice-state")).to_have_text("Sent.")
         expect(page.locator("#alerts .notice")).to_contain_text("Come to the square")
         expect(page.locator("#alerts .notice small")).to_contain_text("heard by 1", timeout=WAIT_MS)
-        screenshot(page, FIGURES / "web-message.png")
         assert heard == ["Come to the square"]
         assert unheard == []
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from browser import Watched, screenshot
+from browser import FEW_PIXELS, Watched
 from served import Web
-from town import CENTRE, FIGURES, WAIT_MS, Stage, draw_circle, pixel
+from town import CENTRE, WAIT_MS, Stage, draw_circle, pixel
 from zonal.geo import destination
 
 
@@ -17,7 +17,6 @@ def test_light_and_dark(page: Page) -> None:
     page.get_by_role("button", name="Light or dark").click()
     assert page.evaluate("document.documentElement.dataset.theme") == "dark"
     assert page.evaluate(ground) != light
-    screenshot(page, FIGURES / "web-dark.png")
     page.reload()
     assert page.evaluate("document.documentElement.dataset.theme") == "dark"
 
@@ -25,7 +24,7 @@ def test_light_and_dark(page: Page) -> None:
 def test_on_a_phone_everything_is_in_reach(chrome: Browser, stage: Stage) -> None:
     context = chrome.new_context(
         viewport={"width": 390, "height": 780}, has_touch=True, is_mobile=True,
-        color_scheme="dark", device_scale_factor=2,
+        color_scheme="dark", device_scale_factor=0.5,
     )  # fmt: skip
     page = context.new_page()
     watched = Watched(page, stage.server.url)
@@ -42,7 +41,6 @@ def test_on_a_phone_everything_is_in_reach(chrome: Browser, stage: Stage) -> Non
     page.locator("#fold").tap()
     expect(page.locator("#area-title")).to_contain_text("Circle of 1.", timeout=WAIT_MS)
     expect(page.locator("#shown")).to_have_text("10", timeout=WAIT_MS)
-    screenshot(page, FIGURES / "web-phone.png")
     context.close()
     assert watched.errors == []
 
@@ -67,7 +65,10 @@ def test_the_page_is_accessible(page: Page, stage: Stage, theme: str) -> None:
 
 def test_the_page_is_accessible_on_a_phone(chrome: Browser, stage: Stage) -> None:
     context = chrome.new_context(
-        viewport={"width": 360, "height": 640}, has_touch=True, is_mobile=True
+        viewport={"width": 360, "height": 640},
+        has_touch=True,
+        is_mobile=True,
+        device_scale_factor=0.5,
     )
     page = context.new_page()
     page.goto(stage.server.url)
@@ -81,7 +82,7 @@ def test_the_page_is_accessible_on_a_phone(chrome: Browser, stage: Stage) -> Non
 
 
 def test_the_page_of_the_interface_shows_every_operation(chrome: Browser, web: Web) -> None:
-    page = chrome.new_page()
+    page = chrome.new_page(**FEW_PIXELS)
     page.goto(f"{web.url}/docs")
     expect(page.locator(".opblock")).to_have_count(7, timeout=WAIT_MS)
     expect(page.locator(".opblock-put")).to_have_count(1)

@@ -8,8 +8,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from browser import screenshot
-from town import FIGURES, WAIT_MS
+from town import WAIT_MS
 from zonal.web.world import world_folder
 
 SHARES_A_PAGE = True
@@ -35,7 +34,6 @@ def test_grids_and_routers_can_be_shown(page: Page) -> None:
 def test_there_is_land_under_the_things(page: Page) -> None:
     page.evaluate("zonal.map.jumpTo({center: [10, 40], zoom: 3})")
     page.wait_for_function("() => Number(document.body.dataset.world) > 20", timeout=WAIT_MS)
-    screenshot(page, FIGURES / "web-world.png")
 
 
 def test_a_place_is_found_and_everything_fits(page: Page) -> None:

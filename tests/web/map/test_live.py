@@ -7,6 +7,7 @@ import re
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from browser import FEW_PIXELS
 from network import eventually
 from served import Web, WebWith
 from town import CENTRE, WAIT_MS, Stage, colour_at, pixel
@@ -61,7 +62,7 @@ def test_there_are_a_scale_and_a_legend(page: Page) -> None:
 def test_what_a_store_knows_is_there_when_the_page_opens(chrome: Browser, web: Web) -> None:
     with Store(web.sensor, "**"):
         eventually(lambda: _kept(web, "city/bus/7"))
-        page = chrome.new_page()
+        page = chrome.new_page(**FEW_PIXELS)
         page.goto(web.url)
         expect(page.locator("#shown")).to_have_text("1", timeout=WAIT_MS)
         page.close()
@@ -80,7 +81,7 @@ def test_a_map_that_was_told_no_place_goes_to_the_first_things(
     with Store(web.sensor, "**"):
         for name, place in (("a", CENTRE), ("b", destination(CENTRE, 90, 3000))):
             web.sensor.put(f"bus/{name}", {"speed": 30}, location=place)
-        pages = [chrome.new_page() for _ in range(2)]
+        pages = [chrome.new_page(**FEW_PIXELS) for _ in range(2)]
         pages[0].goto(web.url)
         pages[1].goto(f"{web.url}/#map=5,10,20")
         for page in pages:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from browser import Watched, screenshot
+from browser import FEW_PIXELS, Watched
 from network import client
-from town import FIGURES, WAIT_MS, Stage, draw_circle
+from town import WAIT_MS, Stage, draw_circle
 from zonal.web import WebOptions, WebServer, grant_for
 
 
@@ -15,7 +15,7 @@ def test_a_lost_connection_is_told_and_comes_back(chrome: Browser, stage: Stage)
     with client(stage.router) as session:
         options = WebOptions(port=0, view=stage.server.options.view)
         server = WebServer(session, options).start()
-        context = chrome.new_context()
+        context = chrome.new_context(**FEW_PIXELS)
         page = context.new_page()
         try:
             page.goto(server.url)
@@ -24,7 +24,6 @@ def test_a_lost_connection_is_told_and_comes_back(chrome: Browser, stage: Stage)
             server.stop()
             expect(page.locator("#link")).to_have_text("connection lost", timeout=WAIT_MS)
             expect(page.locator("#stale")).to_contain_text("what you see is old")
-            screenshot(page, FIGURES / "web-lost.png")
             server = WebServer(session, WebOptions(port=port, view=options.view)).start()
             expect(page.locator("#link")).to_have_text("live", timeout=WAIT_MS)
             expect(page.locator("#stale")).to_be_hidden()
@@ -41,7 +40,7 @@ def test_the_page_asks_for_a_token_and_sends_it_in_a_header(chrome: Browser, sta
         client(stage.router) as session,
         WebServer(session, WebOptions(port=0, view=view, tokens=(grant,))) as server,
     ):
-        context = chrome.new_context()
+        context = chrome.new_context(**FEW_PIXELS)
         page = context.new_page()
         addresses: list[str] = []
         page.on("request", lambda request: addresses.append(request.url))
@@ -81,7 +80,7 @@ def test_what_the_page_shows_is_in_its_address(page: Page) -> None:
 
 
 def test_an_address_that_makes_no_sense_is_left_alone(chrome: Browser, stage: Stage) -> None:
-    page = chrome.new_page()
+    page = chrome.new_page(**FEW_PIXELS)
     watched = Watched(page, stage.server.url)
     page.goto(f"{stage.server.url}/#map=x,y&area=}}&time=never&encoding=none")
     expect(page.locator("body[data-ready=true]")).to_be_attached(timeout=WAIT_MS)

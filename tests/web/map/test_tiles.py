@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from browser import Watched
+from browser import FEW_PIXELS, Watched
 from network import eventually
 from served import Web, WebWith
 from town import WAIT_MS, colour_at
@@ -86,7 +86,7 @@ def world(data: bytes) -> dict[tuple[int, int, int], bytes]:
 
 
 def opened(chrome: Browser, web: Web) -> tuple[Page, Watched]:
-    page = chrome.new_page()
+    page = chrome.new_page(**FEW_PIXELS)
     watched = Watched(page, web.url)
     page.goto(web.url)
     expect(page.locator("body[data-ready=true]")).to_be_attached(timeout=WAIT_MS)
@@ -126,7 +126,7 @@ def test_tiles_of_a_file_need_the_token_and_the_page_sends_it(
     grant = grant_for("secret", "anna", read=("city/**",))
     web = web_with(view=MapView(zoom=3, tiles=str(path)), tokens=(grant,))
     assert web.http.get("/-/tiles/0/0/0").status_code == 401
-    page = chrome.new_page()
+    page = chrome.new_page(**FEW_PIXELS)
     page.goto(web.url)
     expect(page.locator("#token-dialog")).to_be_visible(timeout=WAIT_MS)
     page.locator("#token").fill("secret")
@@ -196,7 +196,7 @@ def test_a_place_is_found_by_its_name_on_the_map(page: Page) -> None:
 
 
 def test_a_browser_without_webgl_is_told_so(chrome: Browser, web: Web) -> None:
-    page = chrome.new_page()
+    page = chrome.new_page(**FEW_PIXELS)
     watched = Watched(page, web.url)
     page.add_init_script(
         "HTMLCanvasElement.prototype.getContext = () => null;"  # as with hardware and software off

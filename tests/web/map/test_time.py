@@ -8,10 +8,10 @@ import time
 import zenoh
 from playwright.sync_api import Browser, Page, expect
 
-from browser import screenshot
+from browser import FEW_PIXELS
 from network import client, eventually
 from served import Web
-from town import CENTRE, FIGURES, WAIT_MS, Stage, draw_circle, remembered, send_event
+from town import CENTRE, WAIT_MS, Stage, draw_circle, remembered, send_event
 from zonal.session import Query
 
 
@@ -57,7 +57,6 @@ def test_in_the_past_everything_is_of_that_moment(page: Page, stage: Stage) -> N
         expect(page.locator("#link")).to_have_text("past")
         expect(page.locator("#alerts .alert")).to_have_count(0)
         expect(page.locator("#time-text")).to_contain_text("messages in", timeout=WAIT_MS)
-        screenshot(page, FIGURES / "web-past.png")
         assert page.locator("body[data-coloured-zones='0']").count() == 1
         assert "time=20" in page.url
         send_event(stage, "alert", {"id": "later"})
@@ -94,7 +93,7 @@ def test_the_slider_reaches_back_to_what_is_recorded(page: Page, stage: Stage) -
 
 
 def test_history_is_not_offered_where_there_is_none(chrome: Browser, web: Web) -> None:
-    page = chrome.new_page()
+    page = chrome.new_page(**FEW_PIXELS)
     page.goto(web.url)
     expect(page.locator("body[data-ready=true]")).to_be_attached(timeout=WAIT_MS)
     expect(page.get_by_role("button", name="Ask history")).to_be_hidden()

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from zonal_lab.emulation.network import EmulatedNetwork
     from zonal_lab.emulation.topology import Node
 
@@ -57,12 +59,17 @@ def measure_link(
     packet_bytes: int = 1000,
     rate_mbit: float,
     port: int = PORT,
+    when_ready: Callable[[], object] = lambda: None,
 ) -> LinkMeasure:
-    """Send packets from one node to another at a rate and see what arrives, when."""
+    """Send packets from one node to another at a rate and see what arrives, when.
+
+    `when_ready` is called when both ends are there, before the first packet: who measures several
+    links at once waits in it for the others.
+    """
     receiver = network.start_role(sink, "zonal_lab.emulation.probe")
     receiver.ask({"do": "receive", "port": port, "bytes": packet_bytes}, 20)
     sender = network.start_role(source, "zonal_lab.emulation.probe")
-    sent = sender.ask(
+    sender.ask(
         {
             "do": "send",
             "to": sink.address,
@@ -71,8 +78,10 @@ def measure_link(
             "bytes": packet_bytes,
             "rate_mbit": rate_mbit,
         },
-        60,
+        20,
     )
+    when_ready()
+    sent = sender.ask({"do": "begin"}, 60)
     receiver.say({"do": "stop"})
     measure = LinkMeasure(sent=sent["sent"], **receiver.hear(20))
     sender.end()

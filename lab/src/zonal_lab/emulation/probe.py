@@ -79,10 +79,12 @@ def _say(answer: dict[str, Any]) -> None:
 
 
 def main() -> None:
-    """Send or receive once, as the first order says."""
+    """Send or receive once, as the first order says; what sends is told when to begin."""
     order = json.loads(sys.stdin.readline())
     if order["do"] == "send":
-        _say(_send(order))
+        _say({"ready": True})
+        if json.loads(sys.stdin.readline())["do"] == "begin":
+            _say(_send(order))
         return
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as inbox:
         inbox.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_000_000)
