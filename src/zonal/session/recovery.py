@@ -12,6 +12,7 @@ import threading
 import time
 from collections import OrderedDict
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 import zenoh
@@ -29,6 +30,7 @@ logger = logging.getLogger(__name__)
 
 _HELD_AT_MOST = 262_144
 _SOURCES = 4096
+_INFO_OF = attrgetter("source_info")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +69,14 @@ class Recoverer:
         self.given_up = 0
         asker.add(self)
 
-    def hear(self, batch: Iterable[zenoh.Sample]) -> None:
+    def hear(self, batch: list[zenoh.Sample]) -> None:
         """Messages came; those that are in order are delivered."""
         with self._lock:
-            found_gap = self._hear(batch)
+            if any(map(_INFO_OF, batch)):
+                found_gap = self._hear(batch)
+            else:  # publishers without a memory
+                found_gap = False
+                self._deliver(batch)
         if found_gap:
             self._asker.put(self, None)
 
