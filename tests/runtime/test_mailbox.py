@@ -123,7 +123,8 @@ class Doubled(Folded[int]):
 @given(
     st.lists(
         st.tuples(
-            st.sampled_from(["put", "fold", "take", "take all", "iterate"]), st.integers(1, 9)
+            st.sampled_from(["put", "fold", "take", "take all", "take some", "iterate"]),
+            st.integers(1, 9),
         ),
         max_size=30,
     ),
@@ -144,6 +145,10 @@ def test_what_is_folded_is_taken_like_everything_else(
                 assert folding.take(0) == plain.take(0)
             case "take all":
                 assert folding.take_all(0) == plain.take_all(0)
+            case "take some":
+                some = list(folding.take_batch(0))
+                assert some == [plain.take(0) for _ in some]
+                assert some or not len(plain)
             case _ if len(plain):
                 few = min(number, len(plain))  # then the loop is left
                 assert list(islice(folding, few)) == list(islice(plain, few))
@@ -157,6 +162,21 @@ def test_what_is_folded_is_made_when_it_is_read() -> None:
     box.put(waiting)
     waiting.halves = [4, 5]
     assert list(islice(box, 2)) == [8, 10]
+
+
+def test_what_was_folded_together_is_taken_together() -> None:
+    box: Mailbox[int] = Mailbox()
+    first, second = Doubled([1, 2]), Doubled([3])
+    box.put([0])
+    box.put(first)
+    box.put(second)
+    assert box.take_batch(0) == [0]
+    assert box.take_batch(0) is first
+    assert (len(box), box.taken) == (1, 3)
+    box.close()
+    assert box.take_batch(0) is second
+    with pytest.raises(ClosedError):
+        box.take_batch(0)
 
 
 def test_a_loop_that_is_left_leaves_the_rest_of_what_was_folded() -> None:

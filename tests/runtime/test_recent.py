@@ -20,6 +20,15 @@ def test_the_last_keys_are_known_and_no_others(keys: list[int], size: int) -> No
         assert len(recent) == len(known)
 
 
+@given(st.lists(st.lists(st.integers(0, 30), max_size=12)), st.integers(1, 9))
+def test_many_keys_at_once_are_those_one_by_one(batches: list[list[int]], size: int) -> None:
+    together: Recent[int] = Recent(size)
+    apart: Recent[int] = Recent(size)
+    for keys in batches:
+        assert together.check_all(keys) == [apart.check(key) for key in keys]
+        assert [key in together for key in range(31)] == [key in apart for key in range(31)]
+
+
 def test_a_full_memory_is_as_quick_as_one_that_fills() -> None:
     recent: Recent[int] = Recent(20_000)
 

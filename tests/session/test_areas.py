@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Sequence
 
 import pytest
 import zenoh
@@ -13,7 +14,7 @@ from network import collect, eventually, plain_client, texts, wait_for_match, wa
 from zonal.errors import ClosedError, ContentEncodingError, TopicError
 from zonal.geo import Area, Box, Circle, Everywhere, Grid, MultiPolygon, Point, Polygon, destination
 from zonal.keys import BloomDomain, BloomEncoding, encode_place
-from zonal.session import Overflow, Router, Session, sources_of
+from zonal.session import Overflow, Recovery, Router, Sample, SampleColumns, Session
 
 DUOMO = Point(45.4642, 9.1900)
 NAVIGLI = destination(DUOMO, 200, 1500)
@@ -400,8 +401,35 @@ def test_sources_of_many_are_those_of_each(near: Session, far: Session, topic: s
             near.put(topic, "blurred", location=DUOMO, precision_m=1000)
             near.put(topic, "nowhere")
         samples = collect(subscriber, 15)
-    keys = [str(sample.zenoh.key_expr) for sample in samples]
-    stamps = [str(sample.timestamp) if sample.timestamp else None for sample in samples]
-    found = sources_of(samples, keys, stamps)
-    assert found == [sample.source for sample in samples]
-    assert sum(source is not None for source in found) >= 12
+    for few in (samples, samples[1:2], [one for one in samples if one.text == "anywhere"]):
+        names, numbers = SampleColumns.of(few).sources()
+        expected = [sample.source or (None, None) for sample in few]
+        assert list(zip(names, numbers, strict=True)) == expected
+    assert sum(name is not None for name in SampleColumns.of(samples).sources()[0]) >= 12
+
+
+def test_samples_that_come_together_are_what_each_is_alone(
+    near: Session, far: Session, topic: str
+) -> None:
+    """Read in columns, and from whichever of them: from one place and from two, and in parts."""
+    with far.declare_subscriber(topic, recovery=Recovery()) as subscriber:
+        wait_until_declared(near, subscriber)
+        sent = [(str(number), (DUOMO, MONZA)[number % 200 > 150]) for number in range(600)]
+        for text, place in sent:
+            near.put(topic, text, location=place)
+        batches: list[Sequence[Sample]] = []
+        for batch in subscriber.batches():
+            batches.append(batch)
+            if sum(map(len, batches)) == len(sent):
+                break
+    got = [sample for batch in batches for sample in batch]
+    assert [(sample.text, sample.location) for sample in got] == sent
+    for batch in batches:
+        columns = SampleColumns.of(batch)
+        assert columns.payloads == [sample.payload.to_bytes() for sample in batch]
+        assert columns[1:].places == [sample.place for sample in batch[1:]]
+        assert list(zip(*columns.sources(), strict=True)) == [one.source for one in batch]
+        assert [str(stamp) for stamp in columns.stamps] == [
+            f"{time}/{clock}" for time, clock in zip(columns.times, columns.clocks, strict=True)
+        ]
+    assert any(isinstance(batch, SampleColumns) for batch in batches)

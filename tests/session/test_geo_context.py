@@ -9,7 +9,7 @@ from zonal.errors import AttachmentError
 from zonal.geo import Area, Cell, Point, cell_of
 from zonal.keys import encode_place
 from zonal.session import GeoContext
-from zonal.session.geo_context import leb128, source_of
+from zonal.session.geo_context import leb128, numbers_in, source_of
 
 places = st.one_of(st.none(), points, st.builds(cell_of, points, st.integers(0, 30)))
 
@@ -45,6 +45,22 @@ def test_a_known_point_reads_back_with_its_source(
     assert GeoContext(*source_of(data, origin), place) == context
     with pytest.raises(AttachmentError, match="too short"):
         source_of(data[:1], origin)
+
+
+@given(st.integers(0, 2**64 - 1), st.integers(0, 2**32 - 9), points, st.booleans())
+def test_numbers_of_many_are_those_of_each(
+    origin: int, first: int, place: Point, stamped: bool
+) -> None:
+    """Numbers that are not equally long are left to `source_of`, and whatever looks different."""
+    data = [GeoContext(origin, first + more, place).to_bytes(stamped=stamped) for more in range(9)]
+    numbers = numbers_in(data, origin)
+    if stamped and len(set(map(len, data))) == 1:
+        assert numbers == [source_of(one, origin)[1] for one in data]
+    else:
+        assert numbers is None
+    assert numbers_in(data, origin ^ 1) is None or not stamped
+    other = GeoContext(origin, first, place, copies=True).to_bytes(stamped=stamped)
+    assert numbers_in([*data, other], origin) is None
 
 
 @given(st.binary(max_size=200))

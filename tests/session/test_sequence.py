@@ -31,6 +31,26 @@ def test_what_comes_out_is_what_is_complete_from_the_start(start: int, arrived: 
         assert not any(sequence.lacks((start + number) % WRAP) for number in seen)
 
 
+@given(starts, st.lists(st.tuples(st.integers(0, 40), st.integers(1, 5)), max_size=40))
+def test_the_next_ones_heard_at_once_are_those_heard_one_by_one(
+    start: int, runs: list[tuple[int, int]]
+) -> None:
+    together: Sequence[int] = Sequence(start)
+    apart: Sequence[int] = Sequence(start)
+    for first, count in runs:
+        run = range(first, first + count)
+        numbers = [(start + each) % WRAP for each in run]
+        expected = [
+            out for each, at in zip(run, numbers, strict=True) for out in apart.hear(at, each)
+        ]
+        if together.hear_next(numbers[0], count):
+            assert expected == list(run)
+        else:
+            heard = zip(run, numbers, strict=True)
+            assert expected == [out for each, at in heard for out in together.hear(at, each)]
+        assert vars(together) == vars(apart)
+
+
 @given(starts, st.sets(st.integers(0, 30), min_size=1), st.integers(0, 35))
 def test_a_heartbeat_tells_what_is_missing_at_the_end(
     start: int, heard: set[int], last: int

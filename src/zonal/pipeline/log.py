@@ -150,8 +150,8 @@ class LogWriter(Log):
         """The offset that the next message will get (of another recorder, if one is named)."""
         return self._next if recorder is None else super().next_offset(recorder)
 
-    def newest_stamps(self, rows: int = 100_000) -> Iterator[tuple[str, int, str]]:
-        """Source, number and time stamp of about the last so many messages that have all three."""
+    def newest_stamps(self, rows: int = 100_000) -> Iterator[tuple[str, int, int, str]]:
+        """Of about the last so many messages that have them: source, number, time stamp, clock."""
         files = pa.table(self._table.get_add_actions(flatten=True)).to_pylist()
         since = None
         for one in sorted(files, key=lambda one: one["max.received"], reverse=True):
@@ -168,7 +168,7 @@ class LogWriter(Log):
             columns = [column.to_pylist() for column in batch.columns]
             for source, sequence, ntp64, clock in zip(*columns, strict=True):
                 if source is not None and ntp64 is not None and sequence <= LAST_NUMBER:
-                    yield source, sequence, f"{ntp64}/{clock}"
+                    yield source, sequence, ntp64, clock
 
     def retire(self, *, now_s: float | None = None) -> int:
         """Delete the oldest rows that retention no longer wants; returns how many."""

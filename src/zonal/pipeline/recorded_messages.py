@@ -17,8 +17,8 @@ REMEMBERED = 65_536
 MOST_CLAIMS = 8
 """Different messages of one number that are told apart, beside the first."""
 
-Claim = tuple[str | None, int | None]
-"""A message's time stamp and what it says, in a number; None: not known."""
+Claim = tuple[int | None, str | None, int | None]
+"""A message's time stamp and its clock, and what it says, in a number; None: not known."""
 
 
 class RecordedMessages:
@@ -30,19 +30,19 @@ class RecordedMessages:
 
     Args:
         numbers: what was recorded, and is told what will be.
-        stamped: sources, numbers and time stamps of what was recorded last.
+        stamped: sources, numbers, time stamps and their clocks of what was recorded last.
     """
 
     def __init__(
-        self, numbers: RecordedNumbers, stamped: Iterable[tuple[str, int, str]] = ()
+        self, numbers: RecordedNumbers, stamped: Iterable[tuple[str, int, int, str]] = ()
     ) -> None:
         self._numbers = numbers
         # Two generations: forgetting one by one would cost more than remembering.
         self._first: dict[int, Claim] = {}
         self._older: dict[int, Claim] = {}
         self._further: dict[int, list[Claim]] = {}
-        for source, sequence, stamp in stamped:
-            self._first[hash((source, sequence))] = (stamp, None)
+        for source, sequence, ntp64, clock in stamped:
+            self._first[hash((source, sequence))] = (ntp64, clock, None)
             self._forget_old()
 
     def add(self, messages: MessageColumns) -> list[bool]:
@@ -51,10 +51,14 @@ class RecordedMessages:
         One without a number, or whose number is a time stamp, is new and not remembered (see
         `RecordedNumbers`).
         """
+        names = map(hash, zip(messages.source, messages.sequence, strict=True))
+        claims = zip(messages.ntp64, messages.clock, messages.contents(), strict=True)
+        if self._follow(messages.source, messages.sequence):
+            self._first.update(zip(names, claims, strict=True))
+            self._forget_old()
+            return [True] * messages.rows
         add = self._numbers.add
         are_new = []
-        names = map(hash, zip(messages.source, messages.sequence, strict=True))
-        claims = zip(messages.stamp, messages.contents(), strict=True)
         for source, sequence, name, claim in zip(
             messages.source, messages.sequence, names, claims, strict=True
         ):
@@ -67,6 +71,18 @@ class RecordedMessages:
                 are_new.append(self._is_another(name, claim))
         self._forget_old()
         return are_new
+
+    def _follow(self, sources: list[str | None], numbers: list[int | None]) -> bool:
+        """Whether these are the next numbers of one source, as nearly always; then they are known.
+
+        The ranges of one source are looked at once then.
+        """
+        source, first = sources[0], numbers[0]
+        if source is None or first is None or sources.count(source) < len(sources):
+            return False
+        if numbers != list(range(first, first + len(numbers))):
+            return False
+        return self._numbers.add_next(source, first, first + len(numbers) - 1)
 
     def _is_another(self, name: int, claim: Claim) -> bool:
         """Whether a message of a known number is none of those that had it."""
@@ -87,6 +103,6 @@ class RecordedMessages:
 
 def _is_same(known: Claim, claim: Claim) -> bool:
     """Whether two claims are of the same message, as far as is known."""
-    if known[0] is not None and claim[0] is not None and known[0] != claim[0]:
+    if known[0] is not None and claim[0] is not None and known[:2] != claim[:2]:
         return False
-    return known[1] is None or known[1] == claim[1]
+    return known[2] is None or known[2] == claim[2]

@@ -62,6 +62,14 @@ class RecordedNumbers:
             ranges[:2] = [[ranges[0][0], ranges[1][1]]]
         return is_new
 
+    def add_next(self, source: str, first: int, last: int) -> bool:
+        """Remember the numbers that follow the last one of a source; False where these do not."""
+        ranges = self._ranges.get(source)
+        if not ranges or ranges[-1][1] + 1 != first or last > LAST_NUMBER:
+            return False
+        ranges[-1][1] = last
+        return True
+
     def merge(self, ranges: Mapping[str, Iterable[Iterable[int]]]) -> None:
         """Remember everything that another memory knew."""
         for source, pairs in ranges.items():

@@ -184,7 +184,7 @@ class Recorder:
             for start in range(0, len(samples), _CHUNK):
                 self._take(self._rows_of(samples[start : start + _CHUNK]))
 
-    def _rows_of(self, samples: list[Sample]) -> MessageColumns:
+    def _rows_of(self, samples: Sequence[Sample]) -> MessageColumns:
         try:
             return columns_of(samples)
         except AttachmentError:  # a source that cannot be read; the others go on

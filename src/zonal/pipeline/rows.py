@@ -13,22 +13,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import zenoh
 
+from zonal.geo import Cell
 from zonal.keys import topic_of
 from zonal.pipeline.cells import cell_ids
 from zonal.pipeline.schema import MESSAGE_SCHEMA
 from zonal.pipeline.shapes import area_to_columns
-from zonal.session import sources_of
+from zonal.session import SampleColumns
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from types import EllipsisType
 
-    from zonal.session import Sample
+    from zonal.session import GeoContext, Sample
 
 _LAST = 2**63 - 1
-_ZENOH, _PLACE, _FENCE = attrgetter("zenoh"), attrgetter("location"), attrgetter("geofence")
-_PAYLOAD, _ENCODING = attrgetter("payload"), attrgetter("content_encoding")
-_KEY, _STAMP, _KIND = attrgetter("key_expr"), attrgetter("timestamp"), attrgetter("kind")
-_NO_FENCE = (None, None)
+_KIND = attrgetter("kind")
 
 _Identity: TypeAlias = tuple[str | None, int | None]
 """Whose message it is, and its number there."""
@@ -50,7 +49,8 @@ class MessageColumns(NamedTuple):
     payload: list[bytes]
     encoding: list[str]
     kind: list[str]
-    stamp: list[str | None]
+    ntp64: list[int | None]
+    clock: list[str | None]
     source: list[str | None]
     sequence: list[int | None]
     received: list[int]
@@ -103,7 +103,7 @@ class MessageColumns(NamedTuple):
         absent = np.isnan(lats)
         cells = np.zeros(len(lats), np.int64)
         cells[~absent] = cell_ids(lats[~absent], lons[~absent])
-        ntp64, clock = _stamp_columns(self.stamp)
+        ntp64, clock = _stamp_columns(self.ntp64, self.clock)
         return pa.table(
             {
                 **self._asdict(),
@@ -121,35 +121,54 @@ class MessageColumns(NamedTuple):
 
 def columns_of(samples: Sequence[Sample]) -> MessageColumns:
     """What the log keeps of samples that are received now."""
-    raws, places = list(map(_ZENOH, samples)), list(map(_PLACE, samples))
-    keys = list(map(str, map(_KEY, raws)))
-    topics = {key: topic_of(key) for key in set(keys)}
-    stamps = [None if stamp is None else str(stamp) for stamp in map(_STAMP, raws)]
-    fences = [
-        _NO_FENCE if fence is None else area_to_columns(fence) for fence in map(_FENCE, samples)
-    ]
-    sources: list[_Identity] = [
-        (None, None) if source is None or source[1] > _LAST else source
-        for source in sources_of(samples, keys, stamps)
-    ]
-    for row, place in enumerate(places):
-        if place is None and fences[row][0] is None:
-            sources[row] = _publisher_of(raws[row])
+    read = SampleColumns.of(samples)
+    count = len(read)
+    topics = {key: topic_of(key) for key in set(read.keys)}
+    points = [place.center if isinstance(place, Cell) else place for place in read.places]
+    fences, radii_m = _fences(read.contexts)
+    sources, numbers = read.sources()
+    for row, (point, number) in enumerate(zip(points, numbers, strict=True)):
+        if point is None and fences[row] is None:
+            sources[row], numbers[row] = _publisher_of(read.raws[row])
+        elif number is not None and number > _LAST:
+            sources[row] = numbers[row] = None
     now = time.time_ns() // 1000
     return MessageColumns(
-        list(map(topics.__getitem__, keys)),
-        [math.nan if place is None else place.lat for place in places],
-        [math.nan if place is None else place.lon for place in places],
-        [geofence for geofence, _ in fences],
-        [radius_m for _, radius_m in fences],
-        [payload.to_bytes() for payload in map(_PAYLOAD, samples)],
-        list(map(str, map(_ENCODING, samples))),
-        ["put" if kind == _PUT else "delete" for kind in map(_KIND, raws)],
-        stamps,
-        [source for source, _ in sources],
-        [sequence for _, sequence in sources],
-        [now] * len(raws),
+        list(map(topics.__getitem__, read.keys)),
+        [math.nan if point is None else point.lat for point in points],
+        [math.nan if point is None else point.lon for point in points],
+        fences,
+        radii_m,
+        read.payloads,
+        _texts(read.encodings),
+        _kinds(read.raws),
+        read.times,
+        read.clocks,
+        sources,
+        numbers,
+        [now] * count,
     )
+
+
+def _fences(
+    contexts: list[GeoContext | EllipsisType | None],
+) -> tuple[list[bytes | None], list[float | None]]:
+    if contexts.count(...) == len(contexts):
+        return [None] * len(contexts), [None] * len(contexts)
+    fences = [None if context is ... or context is None else context.fence for context in contexts]
+    columns = [(None, None) if fence is None else area_to_columns(fence) for fence in fences]
+    return [fence for fence, _ in columns], [radius_m for _, radius_m in columns]
+
+
+def _texts(encodings: list[zenoh.Encoding]) -> list[str]:
+    """Mostly it is one."""
+    if encodings.count(encodings[0]) == len(encodings):
+        return [str(encodings[0])] * len(encodings)
+    return list(map(str, encodings))
+
+
+def _kinds(raws: list[zenoh.Sample]) -> list[str]:
+    return ["put" if kind == _PUT else "delete" for kind in map(_KIND, raws)]
 
 
 def _publisher_of(raw: zenoh.Sample) -> _Identity:
@@ -161,16 +180,12 @@ def _publisher_of(raw: zenoh.Sample) -> _Identity:
     return f"{info.source_id.zid}:{info.source_id.eid}", int(info.source_sn)
 
 
-def _stamp_columns(stamps: list[str | None]) -> tuple[pa.Array, pa.Array]:
-    """Time and clock of "<NTP64>/<id of the clock>", the exact form that Zenoh writes.
-
-    A stamp that the column cannot hold (from January 2038 on) is left out.
-    """
-    parts = pc.split_pattern(pa.array(stamps, pa.string()), "/", max_splits=1)
-    numbers = pc.list_element(parts, 0).cast(pa.uint64())
+def _stamp_columns(times: list[int | None], clocks: list[str | None]) -> tuple[pa.Array, pa.Array]:
+    """A stamp that the column cannot hold (from January 2038 on) is left out."""
+    numbers = pa.array(times, pa.uint64())
     fits = pc.less_equal(numbers, pa.scalar(_LAST, pa.uint64()))
     ntp64 = pc.if_else(fits, numbers, None).cast(pa.int64())
-    return ntp64, pc.if_else(fits, pc.list_element(parts, 1), None)
+    return ntp64, pc.if_else(fits, pa.array(clocks, pa.string()), None)
 
 
 def _times(ntp64s: pa.Array) -> pa.Array:

@@ -144,11 +144,16 @@ class Mailbox(Generic[T]):
             if not waiting:
                 self._bytes = 0
             return True
-        added = items.weight if isinstance(items, Folded) else sum(map(self._weigh, items))
+        added = self._weight(items)
         if self._bytes + added > DEFAULT_CAPACITY_BYTES:
             return False
         self._bytes += added
         return True
+
+    def _weight(self, items: Sequence[T]) -> int:
+        if isinstance(items, Folded):
+            return items.weight
+        return 0 if self._weigh is None else sum(map(self._weigh, items))
 
     def _put_and_drop(self, items: Sequence[T]) -> None:
         """One by one: the oldest go, or the new ones do not come in."""
@@ -224,6 +229,24 @@ class Mailbox(Generic[T]):
     def take_all(self, timeout: float | None = None) -> list[T]:
         """All items that are there, waiting for the first; empty when the time is over."""
         return list(chain.from_iterable(self._take_batches(timeout)))
+
+    def take_batch(self, timeout: float | None = None) -> Sequence[T]:
+        """Some of them, waiting for the first: those that were folded together still are."""
+        self._wait(timeout)
+        with self._changed:
+            if self._items or not self._folded:
+                batch: Sequence[T] = list(self._items)
+                self._items.clear()
+            else:
+                batch = self._folded.popleft()
+                self._in_folded -= len(batch)
+            if not batch:
+                self._check_open()
+            self.taken += len(batch)
+            if self._bytes and len(self):
+                self._bytes = max(self._bytes - self._weight(batch), 0)
+            self._forget_bytes()
+        return batch
 
     def _take_batches(self, timeout: float | None = None) -> deque[Iterable[T]]:
         """The same, with those still to be made that were folded."""

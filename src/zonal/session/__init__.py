@@ -31,7 +31,8 @@ from zonal.session.queryable import Query, Queryable
 from zonal.session.recovery import Recovery
 from zonal.session.replies import Replies, ReplyFailure
 from zonal.session.router import DEFAULT_ENDPOINT, Router
-from zonal.session.sample import Sample, Source, sources_of
+from zonal.session.sample import Sample, Source
+from zonal.session.sample_columns import SampleColumns
 from zonal.session.scope import Scope
 from zonal.session.security import Security, read_users, refuse_open_listeners
 from zonal.session.services import AttestationService, KeyService
@@ -74,6 +75,7 @@ __all__ = [
     "ReplyFailure",
     "Router",
     "Sample",
+    "SampleColumns",
     "Scope",
     "Security",
     "Session",
@@ -89,7 +91,6 @@ __all__ = [
     "read_users",
     "refuse_open_listeners",
     "rfc3339",
-    "sources_of",
     "stamp_from_parts",
     "stamp_parts",
     "zenoh_value",

@@ -7,7 +7,6 @@ that arrives is read once, on the session's reading thread.
 from __future__ import annotations
 
 import threading
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from zonal.geo import Point
@@ -16,7 +15,8 @@ from zonal.session.declarations import Mark
 from zonal.session.geo_context import POINT_BYTES
 from zonal.session.listeners import Listener, Listeners
 from zonal.session.reading import Reading
-from zonal.session.sample import Sample, SamplesFromOnePlace, mark_of
+from zonal.session.sample import Sample, mark_of, marks_of
+from zonal.session.sample_columns import SampleColumns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -29,8 +29,9 @@ if TYPE_CHECKING:
     from zonal.session.recovery import Recoverer
     from zonal.session.shorthand import Shorthands
 
-_KEY_OF = attrgetter("key_expr")
 _KNOWN_PLACES = 65_536
+_TOGETHER = 4
+"""From so many on, what comes together is read in columns."""
 _MANY, _BUSY = 64, 3
 """So many samples at a time, so often in a row, are worth a lane of their own."""
 
@@ -230,50 +231,71 @@ class Edge:
             return wanted
         with self._lock:
             self.received += len(batch)
-            if self._may_repeat or self._declarations.is_changing:
-                wanted = self._sorted_once(batch)
-            else:
-                wanted = self._sorted_quickly(batch)
+            once = self._may_repeat or self._declarations.is_changing
+            found = self._sorted_together(batch, once=once)
+            wanted = self._sorted_one_by_one(batch, once=once) if found is None else found
         if wanted and self._shorthands is not None:
             # One of a batch is enough to notice the keys that fill it.
             self._shorthands.heard(str(batch[0].key_expr), len(batch))
         return wanted
 
-    def _sorted_quickly(self, batch: list[zenoh.Sample]) -> Mapping[Listener, Sequence[Sample]]:
-        """Most messages come again and again from the same place to the same listeners."""
-        keys = list(map(_KEY_OF, batch))
-        if keys.count(keys[0]) == len(keys):  # all from one place: reading one key will do
-            entry = self._known.get(str(keys[0]))
-            if entry is not None:
-                return dict.fromkeys(entry[1], SamplesFromOnePlace(batch, entry[0]))
-        wanted: dict[Listener, list[Sample]] = {}
-        for raw, key in zip(batch, map(str, keys), strict=True):
-            entry = self._known.get(key)
-            name: _Name | None = key
-            if entry is None:
-                attachment = raw.attachment
-                said = key if attachment is None else attachment.to_bytes()
-                name, entry = self._look_up(key, said)
-            if entry is None:
-                self._sort(raw, name, wanted, unique=False)
-            else:
-                _gather(Sample(raw, entry[0]), entry[1], wanted)
-        return wanted
+    def _sorted_together(
+        self, batch: list[zenoh.Sample], *, once: bool
+    ) -> Mapping[Listener, Sequence[Sample]] | None:
+        """The same for many from known places, as most are: read in columns; None: these are not.
 
-    def _sorted_once(self, batch: list[zenoh.Sample]) -> dict[Listener, list[Sample]]:
+        `once`: whether any may have come before.
+        """
+        columns = SampleColumns(batch)
+        if len(batch) < _TOGETHER or (once and not all(columns.stamps)):
+            return None
+        entries = self._entries(columns)
+        if entries is None:
+            return None
+        columns.places = [place for place, _ in entries]
+        listeners = [each for _, each in entries]
+        if once:
+            marks = list(marks_of(columns.stamps, columns.said, columns.payloads))
+            copies = self._reading.were_read(marks)
+            if any(copies):
+                rows = [row for row, is_copy in enumerate(copies) if not is_copy]
+                columns, listeners = columns.at(rows), [listeners[row] for row in rows]
+        return _shared_out(columns, listeners)
+
+    def _entries(self, columns: SampleColumns) -> list[_Entry] | None:
+        """What is known of the places that samples come from; None where something is not."""
+        key = columns.common_key
+        if key is not None:
+            entry = self._known.get(key)
+            if entry is None and not is_exact(key):
+                point = columns.common_ending(POINT_BYTES)
+                entry = None if point is None else self._known.get((key, point))
+            if entry is not None:
+                return [entry] * len(columns)
+        found = [
+            self._look_up(key, said)[1]
+            for key, said in zip(columns.keys, columns.said, strict=True)
+        ]
+        entries = [entry for entry in found if entry is not None]
+        return entries if len(entries) == len(found) else None
+
+    def _sorted_one_by_one(
+        self, batch: list[zenoh.Sample], *, once: bool
+    ) -> dict[Listener, list[Sample]]:
         wanted: dict[Listener, list[Sample]] = {}
         for raw in batch:
-            self._sort_once(raw, wanted)
+            self._sort(raw, wanted, once=once)
         return wanted
 
-    def _sort_once(self, raw: zenoh.Sample, wanted: dict[Listener, list[Sample]]) -> None:
-        """One that may have come before; of a known place there is not much to read."""
-        key, attachment, stamp = str(raw.key_expr), raw.attachment, raw.timestamp
+    def _sort(self, raw: zenoh.Sample, wanted: dict[Listener, list[Sample]], *, once: bool) -> None:
+        """One message; of a known place there is not much to read."""
+        key, attachment = str(raw.key_expr), raw.attachment
         said = key if attachment is None else attachment.to_bytes()
         name, entry = self._look_up(key, said)
-        if entry is None or stamp is None:
-            self._sort(raw, name, wanted, unique=True)
-        elif not self._reading.was_read(mark_of(raw, stamp, said)):
+        stamp = raw.timestamp if once else None
+        if entry is None or (once and stamp is None):
+            self._read(raw, name, wanted, unique=once)
+        elif stamp is None or not self._reading.was_read(mark_of(raw, stamp, said)):
             _gather(Sample(raw, entry[0]), entry[1], wanted)
 
     def _look_up(self, key: str, said: str | bytes) -> tuple[_Name | None, _Entry | None]:
@@ -289,7 +311,7 @@ class Edge:
         name = (key, said[-POINT_BYTES[said[0]] :])
         return name, self._known.get(name)
 
-    def _sort(
+    def _read(
         self,
         raw: zenoh.Sample,
         name: _Name | None,
@@ -323,3 +345,18 @@ def _gather(
             wanted[listener] = [sample]
         else:
             samples.append(sample)
+
+
+def _shared_out(
+    columns: SampleColumns, listeners: list[tuple[Listener, ...]]
+) -> Mapping[Listener, Sequence[Sample]]:
+    """To each listener what it wants."""
+    if not listeners:
+        return {}
+    if listeners.count(listeners[0]) == len(listeners):
+        return dict.fromkeys(listeners[0], columns)
+    rows: dict[Listener, list[int]] = {}
+    for row, each in enumerate(listeners):
+        for listener in each:
+            rows.setdefault(listener, []).append(row)
+    return {listener: columns.at(wanted) for listener, wanted in rows.items()}

@@ -24,13 +24,18 @@ from __future__ import annotations
 
 import struct
 from functools import lru_cache
+from itertools import repeat
 from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
 
 from zonal.errors import AttachmentError, GeometryError
 from zonal.geo import Area, Cell, Point, area_from_bytes
 from zonal.keys import NO_POINT, POINT_SIZES, checked_cell, pack_point, unpack_point
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from zonal.keys import Place
 
 VERSION = 1
@@ -149,6 +154,28 @@ def source_of(data: bytes, stamp_origin: int | None = None) -> tuple[int | None,
         return _read_source(data, data[0], stamp_origin)[:2]
     except IndexError as error:
         raise AttachmentError(f"an attachment of {len(data)} bytes is too short") from error
+
+
+def numbers_in(data: Sequence[bytes], stamp_origin: int) -> list[int] | None:
+    """The numbers in many attachments, if all are of that origin and look the same; else None.
+
+    As `source_of` reads them one by one, in a fraction of the time.
+    """
+    length, head = len(data[0]), data[0][:SEQUENCE_AT]
+    if not head[0] & _BY_STAMP or source_of(data[0], stamp_origin)[0] is None:
+        return None
+    if set(map(len, data)) != {length} or not all(map(bytes.startswith, data, repeat(head))):
+        return None
+    block = np.frombuffer(b"".join(data), np.uint8).reshape(len(data), length)
+    numbers = np.zeros(len(data), np.int64)
+    for place, column in enumerate(block.T[SEQUENCE_AT : SEQUENCE_AT + _LEB128_BYTES]):
+        numbers |= (column & 0x7F).astype(np.int64) << 7 * place
+        goes_on = column >= 0x80
+        if not goes_on.any():
+            return [*(numbers & 0xFFFF_FFFF).tolist()]
+        if not goes_on.all():
+            break
+    return None
 
 
 def identity_of(data: bytes) -> int | None:

@@ -11,6 +11,8 @@ from zonal.runtime import Recent
 from zonal.session.sample import Sample, context_of, copy_mark
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import zenoh
 
 logger = logging.getLogger(__name__)
@@ -25,7 +27,7 @@ class Reading:
     """
 
     def __init__(self) -> None:
-        self._copies: Recent[object] = Recent()
+        self._copies: Recent[int] = Recent()
         self._told_at = -_TELL_EVERY_S
         self.malformed = 0
         self.duplicates = 0
@@ -54,7 +56,13 @@ class Reading:
             return None
         return Sample(raw, context.place, context)
 
-    def was_read(self, mark: object | None) -> bool:
+    def were_read(self, marks: Sequence[int]) -> list[bool]:
+        """`was_read` for each of them, one after another."""
+        found = self._copies.check_all(marks)
+        self.duplicates += sum(found)
+        return found
+
+    def was_read(self, mark: int | None) -> bool:
         """Whether a message with this mark (see `copy_mark`) was read before; from now on it was.
 
         One without a mark was not.

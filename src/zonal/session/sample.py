@@ -4,28 +4,24 @@ from __future__ import annotations
 
 import json
 from functools import lru_cache
-from itertools import repeat
-from operator import attrgetter
-from typing import TYPE_CHECKING, Any, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import zenoh
 
 from zonal.errors import AttachmentError, LocationKeyError, PayloadError
 from zonal.geo import Area, Cell, Point
 from zonal.keys import is_exact, is_plain, location_of, read_key, topic_of
-from zonal.runtime import Folded
 from zonal.session.geo_context import GeoContext, source_of
 from zonal.trust import SEALED_ENCODING
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator, Sequence
+    from collections.abc import Hashable, Iterable, Iterator
     from types import EllipsisType
 
     from zonal.keys import Place
 
 
 _SHOWN = 60
-_PAYLOAD_OF, _CONTEXT_OF = attrgetter("payload"), attrgetter("_context")
 
 
 class Source(NamedTuple):
@@ -136,7 +132,7 @@ class Sample:
         else:
             origin, sequence = (None, 0) if context is None else context[:2]
         if origin is not None:
-            return Source(_name_of(origin), sequence)
+            return Source(name_of(origin), sequence)
         info = self.zenoh.source_info
         return None if info is None else Source(str(info.source_id.zid), int(info.source_sn))
 
@@ -159,32 +155,6 @@ class Sample:
             f"Sample({str(self.kind).rpartition('.')[2]} {self.key!r} from {near}{self.location}: "
             f"{shown})"
         )
-
-
-class SamplesFromOnePlace(Folded[Sample]):
-    """Zenoh's samples as they came, and the place that all of them are from."""
-
-    def __init__(self, samples: list[zenoh.Sample], place: Point) -> None:
-        self._samples = samples
-        self._place = place
-
-    def __len__(self) -> int:
-        return len(self._samples)
-
-    def __iter__(self) -> Iterator[Sample]:
-        return map(Sample, self._samples, repeat(self._place))
-
-    @overload
-    def __getitem__(self, at: int) -> Sample: ...
-    @overload
-    def __getitem__(self, at: slice) -> list[Sample]: ...
-    def __getitem__(self, at: int | slice) -> Sample | list[Sample]:
-        return list(self)[at]
-
-    @property
-    def weight(self) -> int:
-        """The bytes of their payloads."""
-        return sum(map(len, map(_PAYLOAD_OF, self._samples)))
 
 
 class OpenedSample(Sample):
@@ -242,13 +212,14 @@ def context_of(sample: zenoh.Sample) -> GeoContext | None:
     return None
 
 
-def copy_mark(sample: zenoh.Sample, identity: int | None = None) -> Hashable | None:
+def copy_mark(sample: zenoh.Sample, identity: int | None = None) -> int | None:
     """What all copies of a message have in common, and no other message has; None: not known.
 
     That is the time stamp, without one the `identity` that the message claims (of a plain message
     the number that Zenoh's publisher gave it); and in any case
     the attachment (of a message without one the key, which says who sent it) and the payload: who
-    claims somebody else's stamp or number in advance has neither.
+    claims somebody else's stamp or number in advance has neither. All of it in a number of 64 bits
+    that nobody outside can foresee, since Python hashes bytes anew in each process.
     """
     stamp, attachment, info = sample.timestamp, sample.attachment, sample.source_info
     name: Hashable = identity if stamp is None else stamp
@@ -261,33 +232,16 @@ def copy_mark(sample: zenoh.Sample, identity: int | None = None) -> Hashable | N
     return mark_of(sample, name, said)
 
 
-def mark_of(sample: zenoh.Sample, name: Hashable, said: str | bytes) -> Hashable:
+def mark_of(sample: zenoh.Sample, name: Hashable, said: str | bytes) -> int:
     """The same for a message of which all else is known, see `copy_mark`."""
-    return name, said, hash(sample.payload.to_bytes())
+    return next(marks_of((name,), (said,), (sample.payload.to_bytes(),)))
 
 
-def sources_of(
-    samples: Sequence[Sample], keys: Sequence[str], stamps: Sequence[str | None]
-) -> list[tuple[str, int] | None]:
-    """The sources of many samples whose keys and time stamps were read already: id and number."""
-    origins = {key: _read_exact_key(key)[1] if is_exact(key) else None for key in set(keys)}
-    found: list[tuple[str, int] | None] = []
-    for sample, context, key, stamp in zip(
-        samples, map(_CONTEXT_OF, samples), keys, stamps, strict=True
-    ):
-        if context is not ... or stamp is None:
-            found.append(sample.source)
-            continue
-        time, _, clock = stamp.partition("/")
-        origin = origins[key]
-        if origin is not None:
-            found.append((_name_of(origin), int(time)))
-            continue
-        attachment = sample.zenoh.attachment
-        assert attachment is not None  # there the point is that is not in the key
-        origin, sequence = source_of(attachment.to_bytes(), origin_of(clock))
-        found.append(sample.source if origin is None else (_name_of(origin), sequence))
-    return found
+def marks_of(
+    names: Iterable[Hashable], said: Iterable[str | bytes], payloads: Iterable[bytes]
+) -> Iterator[int]:
+    """The same for many messages, see `copy_mark`."""
+    return map(hash, zip(names, said, payloads, strict=True))
 
 
 @lru_cache(maxsize=65_536)
@@ -296,6 +250,11 @@ def _read_exact_key(key: str) -> tuple[Point, int]:
         return read_key(key).read_exact()
     except LocationKeyError as error:
         raise AttachmentError(str(error)) from error
+
+
+def origin_in(key: str) -> int:
+    """The origin that an exact key says."""
+    return _read_exact_key(key)[1]
 
 
 def _stamped_context(sample: zenoh.Sample, key: str) -> GeoContext:
@@ -335,7 +294,8 @@ def _context_at(sample: zenoh.Sample, place: Place | None) -> GeoContext | None:
 
 
 @lru_cache(maxsize=4096)
-def _name_of(origin: int) -> str:
+def name_of(origin: int) -> str:
+    """The name of a source, see `Source.id`."""
     return f"{origin:016x}"
 
 

@@ -78,6 +78,19 @@ class Sequence(Generic[T]):
         self._held[at] = message
         return self._in_order()
 
+    def hear_next(self, first: int, count: int) -> bool:
+        """So many messages came, numbered one after another: whether they are next in order.
+
+        Then they were heard, and are given out as they came; otherwise nothing happened.
+        """
+        if first != self._next or self._gap_starts or self._held:
+            return False
+        self._next = (first + count) % NUMBERS
+        self._position += count
+        self._heard_end = self._position
+        self._end = max(self._end, self._position)
+        return True
+
     def was_heard_lately(self, number: int) -> bool:
         """Whether one of the last messages came with this number."""
         at = self._at(number)

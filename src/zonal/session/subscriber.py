@@ -143,11 +143,14 @@ class Subscriber(DeclaredInArea, Incoming[Sample]):
         """The key expressions that are declared to the network for this topic."""
         return self._edge.declared_keys
 
-    def batches(self) -> Iterator[list[Sample]]:
-        """All samples that are there at a time, until the end: for those who are in a hurry."""
+    def batches(self) -> Iterator[Sequence[Sample]]:
+        """Samples as they came together, until the end: for those who are in a hurry.
+
+        `SampleColumns.of` reads them in columns.
+        """
         while True:
             try:
-                yield self._mailbox.take_all()
+                yield self._mailbox.take_batch()
             except ClosedError:
                 return
 
