@@ -5,11 +5,12 @@ Only well-known text and GeoJSON, by their standards, put the longitude first.
 """
 
 from zonal.geo.area import Area, Box, Everywhere, PlanarArea, planar_of
-from zonal.geo.cell import MAX_LEVEL, Cell, cell_id_of, cell_of, level_for_size, outline
+from zonal.geo.cell import MAX_LEVEL, Cell, ancestor_ids, cell_id_of, cell_of, level_for_size, outline
 from zonal.geo.cell_array import cell_ids_of
 from zonal.geo.circle import Circle
 from zonal.geo.cover import DEFAULT_MAX_CELLS, cell_intersects, cover
 from zonal.geo.curve import middle_of
+from zonal.geo.following import following_cover
 from zonal.geo.formats import (
     area_from_bytes,
     area_from_dict,
@@ -57,6 +58,7 @@ __all__ = [
     "PlanarArea",
     "Point",
     "Polygon",
+    "ancestor_ids",
     "area_from_bytes",
     "area_from_dict",
     "area_from_geojson",
@@ -76,6 +78,7 @@ __all__ = [
     "destination",
     "distance_m",
     "figures_intersect",
+    "following_cover",
     "is_within",
     "level_for_size",
     "middle_of",

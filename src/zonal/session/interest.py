@@ -56,6 +56,10 @@ class Wish(NamedTuple):
     every_fence: bool = False
     """Whether it hears fenced messages wherever it is."""
     role: Role = Role.SUBSCRIBER
+    closely: bool = True
+    """Of an area that moved: whether little may come from outside, or few keys may change."""
+    place_m: float | None = None
+    """How wide the cells around its own place are at the least, in metres."""
 
 
 class Interest:
@@ -122,8 +126,9 @@ class Interest:
             self._count(old, -1)
         area = wish.area if wish is not None and self._by_cells else None
         around = None if wish is None else wish.around
-        changed = _include(self._areas, who, area)
-        changed |= _include(self._places, who, around)
+        closely, place_m = (True, None) if wish is None else (wish.closely, wish.place_m)
+        changed = _include(self._areas, who, area, closely=closely)
+        changed |= _include(self._places, who, around, width_m=place_m)
         return changed or before != (bool(self._anywhere), bool(self._every_fence), self._others)
 
     def drop(self, who: Hashable) -> bool:
@@ -208,10 +213,19 @@ class Interest:
             yield from (join(key, fence) for fence in fences)
 
 
-def _include(cover: InterestCover, who: Hashable, area: Area | None) -> bool:
+def _include(
+    cover: InterestCover,
+    who: Hashable,
+    area: Area | None,
+    *,
+    closely: bool = True,
+    width_m: float | None = None,
+) -> bool:
     """Include an area in a cover, or leave it out; whether the cells changed."""
-    if area is not None:
-        (cover.update if who in cover else cover.add)(who, area)
+    if area is not None and who in cover:
+        cover.update(who, area, closely=closely, width_m=width_m)
+    elif area is not None:
+        cover.add(who, area, width_m=width_m)
     elif who in cover:
         cover.remove(who)
     return bool(cover.take_changes())
