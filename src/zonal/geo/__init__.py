@@ -23,6 +23,7 @@ from zonal.geo.formats import (
 from zonal.geo.given import GivenArea, GivenPoint, as_area, as_point
 from zonal.geo.grid import Grid, GridCell
 from zonal.geo.inside import common_part, is_within
+from zonal.geo.moving_cover import TileSpot, new_tiles
 from zonal.geo.planar import EDGE_TOLERANCE_M, figures_intersect
 from zonal.geo.point import (
     EARTH_RADIUS_M,
@@ -58,6 +59,7 @@ __all__ = [
     "PlanarArea",
     "Point",
     "Polygon",
+    "TileSpot",
     "ancestor_ids",
     "area_from_bytes",
     "area_from_dict",
@@ -82,6 +84,7 @@ __all__ = [
     "is_within",
     "level_for_size",
     "middle_of",
+    "new_tiles",
     "outline",
     "overlap_too_much",
     "planar_of",

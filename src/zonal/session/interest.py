@@ -19,6 +19,7 @@ from zonal.keys import (
     cell_keys,
     encoding_key,
     fences_at,
+    following_keys,
     join,
 )
 
@@ -99,6 +100,7 @@ class Interest:
         self._anywhere = 0
         self._every_fence = 0
         self._area_keys: Counter[str] = Counter()
+        self._keys_of: dict[tuple[Hashable, str], tuple[str, ...]] = {}  # and encoding
         self._announced: Counter[str] = Counter()
         self._others = 0  # rises with every change of these two
 
@@ -124,6 +126,8 @@ class Interest:
             self._count(wish, 1)
         if old is not None:
             self._count(old, -1)
+        for encoding in self._by_areas:
+            self._change_keys(who, encoding, old, wish)
         area = wish.area if wish is not None and self._by_cells else None
         around = None if wish is None else wish.around
         closely, place_m = (True, None) if wish is None else (wish.closely, wish.place_m)
@@ -138,21 +142,42 @@ class Interest:
     def _count(self, wish: Wish, by: int) -> None:
         self._anywhere += by * (wish.area is None)
         self._every_fence += by * wish.every_fence
-        if wish.area is not None:
-            self._count_keys(self._area_keys, self._by_areas, wish.area, wish.role, by)
         area = wish.area or Everywhere()
-        self._count_keys(self._announced, self._announcing, area, wish.role, by)
+        for encoding in self._announcing:
+            keys = area_keys(self.topic, area, encoding, wish.role, self._cells_an_area)
+            self._count_keys(self._announced, keys, by)
 
-    def _count_keys(
-        self, keys: Counter[str], encodings: list[Encoding], area: Area, role: Role, by: int
+    def _change_keys(
+        self, who: Hashable, encoding: Encoding, old: Wish | None, wish: Wish | None
     ) -> None:
-        for encoding in encodings:
-            for key in area_keys(self.topic, area, encoding, role, self._cells_an_area):
-                keys[key] += by
-                if keys[key] in {0, by}:  # it went, or it is new
-                    self._others += 1
-                if not keys[key]:
-                    del keys[key]
+        """The keys of an area that is declared by itself, instead of those that it had."""
+        had, keys = self._keys_of.pop((who, encoding.name), ()), ()
+        area = None if wish is None else wish.area
+        if wish is not None and area is not None:
+            if old is not None and old.area is not None and had:
+                keys = following_keys(
+                    had,
+                    self.topic,
+                    old.area,
+                    area,
+                    encoding,
+                    wish.role,
+                    self._cells_an_area,
+                    closely=wish.closely,
+                )
+            else:
+                keys = area_keys(self.topic, area, encoding, wish.role, self._cells_an_area)
+            self._keys_of[who, encoding.name] = keys
+        self._count_keys(self._area_keys, keys, 1)
+        self._count_keys(self._area_keys, had, -1)
+
+    def _count_keys(self, counter: Counter[str], keys: Iterable[str], by: int) -> None:
+        for key in keys:
+            counter[key] += by
+            if counter[key] in {0, by}:  # it went, or it is new
+                self._others += 1
+            if not counter[key]:
+                del counter[key]
 
     def keys(self, detail: Detail = Detail.CELLS) -> frozenset[str]:
         """What to declare; together these keys meet every message that somebody wants."""
