@@ -79,7 +79,8 @@ def size_m2(cell: object) -> float:
 
 
 @pytest.mark.parametrize(
-    ("center", "radius_m"), [(DUOMO, 900.0), (destination(DUOMO, 1.0, 3000.0), 1000.0), (DUOMO, 1000.0)]
+    ("center", "radius_m"),
+    [(DUOMO, 900.0), (destination(DUOMO, 1.0, 3000.0), 1000.0), (DUOMO, 1000.0)],
 )
 def test_another_size_a_jump_and_no_move_at_all_start_anew(center: Point, radius_m: float) -> None:
     last = Circle(DUOMO, radius_m=1000.0)

@@ -5,7 +5,15 @@ Only well-known text and GeoJSON, by their standards, put the longitude first.
 """
 
 from zonal.geo.area import Area, Box, Everywhere, PlanarArea, planar_of
-from zonal.geo.cell import MAX_LEVEL, Cell, ancestor_ids, cell_id_of, cell_of, level_for_size, outline
+from zonal.geo.cell import (
+    MAX_LEVEL,
+    Cell,
+    ancestor_ids,
+    cell_id_of,
+    cell_of,
+    level_for_size,
+    outline,
+)
 from zonal.geo.cell_array import cell_ids_of
 from zonal.geo.circle import Circle
 from zonal.geo.cover import DEFAULT_MAX_CELLS, cell_intersects, cover

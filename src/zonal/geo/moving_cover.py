@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 Tile = TypeVar("Tile")
 
+
 class TileSpot(NamedTuple):
     """Where a tile lies for a circle on its way, and how large it is."""
 

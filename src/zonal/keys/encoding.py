@@ -95,6 +95,10 @@ class Encoding(Protocol):
         """
         return None
 
+    def expressions_for(self, cells: int) -> int:
+        """How many expressions an area may have that would have at most so many S2 cells."""
+        return cells
+
     @abstractmethod
     def place_expressions(self, place: Place) -> tuple[str, ...]:
         """What a publisher at this place publishes under; several only for a blurred place."""

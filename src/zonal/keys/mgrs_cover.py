@@ -47,6 +47,13 @@ class GridBlocks(NamedTuple):
         """From south to north."""
         return self.width * (PARTS if self.depth % 2 else 1)
 
+    @property
+    def size_m2(self) -> float:
+        """Of all of them together; zones and their columns are as large as can be."""
+        if self.depth < SQUARES and len(self.east):
+            return math.inf
+        return float(self.width * self.height * len(self.east))
+
     def taken(self, which: NDArray[np.bool_] | NDArray[np.int64]) -> GridBlocks:
         """Those of them."""
         return GridBlocks(self.depth, self.frame[which], self.east[which], self.north[which])

@@ -71,6 +71,8 @@ _DEGREE_M = 111_195.0
 _MOST_ZONES = 100
 _ENOUGH = 1.4  # declared area over wanted area below which there are no more expressions
 _CLOSELY, _LOOSELY = 0.05, 0.25  # prices of squares where a circle comes to
+_LARGE, _TOO_LARGE = 1.6, 1.8  # … beyond the second there are more than usual, up to the first
+_MANY = 128
 _HAIR_DEG = 1e-7
 _HALF_METRE_DEG = 5e-6
 
@@ -141,6 +143,10 @@ class MgrsEncoding(Encoding):
     name: str = "mgrs"
     prefix: str = "@mgrs"
 
+    def expressions_for(self, cells: int) -> int:
+        """More where detail is wanted: squares fit the edge of an area less than cells do."""
+        return _MANY if cells >= DEFAULT_MAX_EXPRESSIONS else cells
+
     def place_expressions(self, place: Place) -> tuple[str, ...]:
         """The path of the point's square metre; the squares around a blurred place."""
         if isinstance(place, Point):
@@ -208,7 +214,11 @@ def squares_of(area: Area, max_squares: int) -> tuple[str, ...]:
     frames = _frames(area)
     if not frames or len(frames) > max_squares:
         return ()
-    blocks = list(blocks_of(frames, max_squares, _ENOUGH * _size_m2(area)))
+    wanted_m2 = _size_m2(area)
+    few = min(max_squares, DEFAULT_MAX_EXPRESSIONS)
+    blocks = list(blocks_of(frames, few, _ENOUGH * wanted_m2))
+    if few < max_squares and sum(each.size_m2 for each in blocks) > _TOO_LARGE * wanted_m2 > 0:
+        blocks = list(blocks_of(frames, max_squares, _LARGE * wanted_m2))
     return tuple(sorted({path for each in blocks for path in _paths_of_blocks(frames, each)}))
 
 
@@ -247,7 +257,11 @@ def _following(
 
 def _block_of_path(path: str) -> Block | None:
     """The square or column of a path; None for zones and their columns."""
-    if path.count("/") < 1 or not path[:1].isdigit() or (path.endswith("$*") and path.count("/") < 2):
+    if (
+        path.count("/") < 1
+        or not path[:1].isdigit()
+        or (path.endswith("$*") and path.count("/") < 2)
+    ):
         return None
     is_column = path.endswith("$*")
     with _converter_lock:

@@ -69,7 +69,8 @@ class Interest:
     Args:
         topic: a key expression without a location.
         encodings: the ways in which places of its messages may be written.
-        area_cells: the bound of all areas' cells together.
+        area_cells: the bound of all areas' cells together, and of one and a half times the keys of
+            areas that are declared by themselves.
         cells_an_area: the bound of each area's own.
         coupled: with at most so many cells of areas, fenced messages from elsewhere are not asked
             for; it costs a key for each pair of area and place.
@@ -151,25 +152,25 @@ class Interest:
         self, who: Hashable, encoding: Encoding, old: Wish | None, wish: Wish | None
     ) -> None:
         """The keys of an area that is declared by itself, instead of those that it had."""
-        had, keys = self._keys_of.pop((who, encoding.name), ()), ()
-        area = None if wish is None else wish.area
-        if wish is not None and area is not None:
-            if old is not None and old.area is not None and had:
-                keys = following_keys(
-                    had,
-                    self.topic,
-                    old.area,
-                    area,
-                    encoding,
-                    wish.role,
-                    self._cells_an_area,
-                    closely=wish.closely,
-                )
-            else:
-                keys = area_keys(self.topic, area, encoding, wish.role, self._cells_an_area)
+        had = self._keys_of.pop((who, encoding.name), ())
+        if wish is not None and wish.area is not None:
+            last = None if old is None else old.area
+            keys = self._keys_of_area(wish.area, wish, encoding, last, had)
             self._keys_of[who, encoding.name] = keys
-        self._count_keys(self._area_keys, keys, 1)
+            self._count_keys(self._area_keys, keys, 1)
         self._count_keys(self._area_keys, had, -1)
+
+    def _keys_of_area(
+        self, area: Area, wish: Wish, encoding: Encoding, last: Area | None, had: tuple[str, ...]
+    ) -> tuple[str, ...]:
+        room = self._bound // (2 * len(self._wishes))
+        most = max(self._cells_an_area, min(encoding.expressions_for(self._cells_an_area), room))
+        if last is None:
+            return area_keys(self.topic, area, encoding, wish.role, most)
+        closely = wish.closely
+        return following_keys(
+            had, self.topic, last, area, encoding, wish.role, most, closely=closely
+        )
 
     def _count_keys(self, counter: Counter[str], keys: Iterable[str], by: int) -> None:
         for key in keys:
@@ -213,11 +214,12 @@ class Interest:
                 yield from cell_keys(self.topic, cells, encoding, fences)
             else:
                 yield from (encoding_key(self.topic, encoding, fence) for fence in fences)
+        is_full = len(self._area_keys) > self._bound * 3 // 2
         for encoding in self._by_areas:
-            if len(self._area_keys) > self._bound:
+            if is_full:
                 yield encoding_key(self.topic, encoding)
             yield from (encoding_key(self.topic, encoding, fence) for fence in fences)
-        if len(self._area_keys) <= self._bound:
+        if not is_full:
             yield from self._area_keys
         yield from self._announced_keys(fences)
 
