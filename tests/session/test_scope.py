@@ -52,3 +52,22 @@ def test_it_stays_close_while_some_still_comes_and_is_loose_again_when_nothing_d
     scope.move(destination(DUOMO, 90.0, 700.0), left_out + 36)
     assert scope.wish is not None
     assert scope.wish.closely
+
+
+@pytest.mark.parametrize("name", ["s2", "mgrs"])
+def test_one_who_stays_among_many_messages_from_beside_is_covered_anew(name: str) -> None:
+    scope = Scope(Circle(radius_m=RADIUS_M), DUOMO)
+    interest, at_rest = (Interest("topic", [encoding_named(name)]) for _ in range(2))
+    interest.want("it", scope.wish)
+    for step in range(1, 301):
+        scope.move(destination(DUOMO, 63.0, step * RADIUS_M / 50))
+        interest.want("it", scope.wish)
+    assert scope.wish is not None
+    at_rest.want("it", scope.wish)
+    areas = {key for key in at_rest.keys() if "@to" not in key}
+    scope.move(destination(DUOMO, 63.0, 300 * RADIUS_M / 50), left_out=255)
+    assert not interest.want("it", scope.wish)
+    assert not areas <= interest.keys()
+    scope.move(destination(DUOMO, 63.0, 300 * RADIUS_M / 50), left_out=256)
+    assert interest.want("it", scope.wish)
+    assert areas <= interest.keys()

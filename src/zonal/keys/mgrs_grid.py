@@ -239,7 +239,7 @@ def _following(
     """Paths of a circle that came from `last`, where it had these; empty where it starts anew."""
     if last.center is None or circle.center is None or last.radius_m != circle.radius_m:
         return ()
-    if last.center.distance_m(circle.center) >= circle.radius_m:
+    if not 0.0 < last.center.distance_m(circle.center) < circle.radius_m:
         return ()
     ways = []
     for frame in _frames(circle):

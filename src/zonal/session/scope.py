@@ -84,6 +84,10 @@ class Scope:
         if moved_m > self._margin_m:
             self._weigh(left_out, moved_m)
             self._declare(own)
+        elif self.is_ego_centric and not self._closely and left_out - self._left_out >= _CLOSELY:
+            # It stays among many: covered anew where it was, all of it is close.
+            self._closely, self._left_out = True, left_out
+            self._declare(last)
 
     def _weigh(self, left_out: int, moved_m: float) -> None:
         """Whether what came from beside the area would have been worth more keys."""
