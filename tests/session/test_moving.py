@@ -133,7 +133,7 @@ def test_small_moves_declare_nothing(far_client: OpenClient, topic: str) -> None
     session = far_client(position=lambda: where[0], lifetime=3600)
     subscriber = session.declare_subscriber(topic, area=Circle(radius_m=2000))
     declared = subscriber.declared_keys
-    for metres in range(0, 62, 6):  # the margin is a 32nd of the radius
+    for metres in range(0, 31, 3):  # the margin is a 64th of the radius
         where[0] = destination(DUOMO, 70, metres)
         session.update_position()
         assert subscriber.declared_keys == declared

@@ -5,11 +5,20 @@ Only well-known text and GeoJSON, by their standards, put the longitude first.
 """
 
 from zonal.geo.area import Area, Box, Everywhere, PlanarArea, planar_of
-from zonal.geo.cell import MAX_LEVEL, Cell, cell_id_of, cell_of, level_for_size, outline
+from zonal.geo.cell import (
+    MAX_LEVEL,
+    Cell,
+    ancestor_ids,
+    cell_id_of,
+    cell_of,
+    level_for_size,
+    outline,
+)
 from zonal.geo.cell_array import cell_ids_of
 from zonal.geo.circle import Circle
 from zonal.geo.cover import DEFAULT_MAX_CELLS, cell_intersects, cover
 from zonal.geo.curve import middle_of
+from zonal.geo.following import following_cover
 from zonal.geo.formats import (
     area_from_bytes,
     area_from_dict,
@@ -22,6 +31,7 @@ from zonal.geo.formats import (
 from zonal.geo.given import GivenArea, GivenPoint, as_area, as_point
 from zonal.geo.grid import Grid, GridCell
 from zonal.geo.inside import common_part, is_within
+from zonal.geo.moving_cover import TileSpot, new_tiles
 from zonal.geo.planar import EDGE_TOLERANCE_M, figures_intersect
 from zonal.geo.point import (
     EARTH_RADIUS_M,
@@ -57,6 +67,8 @@ __all__ = [
     "PlanarArea",
     "Point",
     "Polygon",
+    "TileSpot",
+    "ancestor_ids",
     "area_from_bytes",
     "area_from_dict",
     "area_from_geojson",
@@ -76,9 +88,11 @@ __all__ = [
     "destination",
     "distance_m",
     "figures_intersect",
+    "following_cover",
     "is_within",
     "level_for_size",
     "middle_of",
+    "new_tiles",
     "outline",
     "overlap_too_much",
     "planar_of",

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 MAX_LEVEL = 30
 """The level of leaf cells, about a centimetre wide; level 0 is one of six faces."""
 
+_FACE_SIZE = 1 << 2 * MAX_LEVEL
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class Cell:
@@ -177,3 +179,11 @@ def outline(cell: Cell, pieces: int = 16) -> Area:
                 lon += 360.0 * round((ring[-1][1] - lon) / 360.0)
             ring.append((lat, lon))
     return Polygon((*ring, ring[0]))
+
+
+def ancestor_ids(cell: int) -> Iterator[int]:
+    """The ids of the cells that contain a cell, from its parent up to its face."""
+    size = (cell & -cell) << 2
+    while size <= _FACE_SIZE:
+        yield (cell & -size) | size
+        size <<= 2

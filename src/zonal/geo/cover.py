@@ -49,9 +49,9 @@ def cover(
         return tuple(Cell.from_face(face) for face in range(6))
     if isinstance(area, Circle):
         rim = _rim_level(area, max_cells)
-        return _region_cover(_cap(area), max_cells, min(finest, rim + -rim % step), step)
+        return region_cover(cap_of(area), max_cells, min(finest, rim + -rim % step), step)
     if isinstance(area, Box):
-        return _region_cover(rect_of(area), max_cells, finest, step)
+        return region_cover(rect_of(area), max_cells, finest, step)
     return _polygon_cover(area, max_cells, finest, step)
 
 
@@ -64,7 +64,8 @@ def _coverer(max_cells: int, max_level: int, step: int) -> s2.S2RegionCoverer:
     return coverer
 
 
-def _region_cover(region: object, max_cells: int, max_level: int, step: int) -> tuple[Cell, ...]:
+def region_cover(region: object, max_cells: int, max_level: int, step: int) -> tuple[Cell, ...]:
+    """At most so many cells of S2's own choice."""
     # S2's own bound is soft with a step of two levels; asking for fewer cells makes it hard.
     allowed = max_cells
     while True:
@@ -84,7 +85,8 @@ def _rim_level(circle: Circle, max_cells: int) -> int:
     return max(0, min(MAX_LEVEL, math.ceil(level)))
 
 
-def _cap(circle: Circle) -> s2.S2Cap:
+def cap_of(circle: Circle) -> s2.S2Cap:
+    """The circle as S2's cap, a hair wider than the edge's tolerance."""
     center = circle.bounds.center if circle.center is None else circle.center
     reach = min(circle.radius_m + 2 * EDGE_TOLERANCE_M, HALF_CIRCUMFERENCE_M)
     middle = s2.S2LatLng.FromDegrees(center.lat, center.lon).ToPoint()
@@ -104,7 +106,7 @@ def rect_of(box: Box) -> s2.S2LatLngRect:
 
 @lru_cache(maxsize=1024)
 def _polygon_cover(area: Area, max_cells: int, max_level: int, step: int) -> tuple[Cell, ...]:
-    start = _region_cover(rect_of(area.bounds), min(max_cells, _START_CELLS), max_level, step)
+    start = region_cover(rect_of(area.bounds), min(max_cells, _START_CELLS), max_level, step)
     return tuple(polygon_cover(area, start, max_cells, max_level, step))
 
 
@@ -117,7 +119,7 @@ def cell_intersects(cell: Cell, area: Area) -> bool:
     if isinstance(area, Everywhere):
         return True
     if isinstance(area, Circle):
-        return bool(_cap(area).MayIntersect(s2.S2Cell(s2.S2CellId(cell.id))))
+        return bool(cap_of(area).MayIntersect(s2.S2Cell(s2.S2CellId(cell.id))))
     if isinstance(area, Box):
         return bool(rect_of(area).Intersects(s2.S2Cell(s2.S2CellId(cell.id))))
     return area.intersects(cell.bounds) and area.intersects(outline(cell))

@@ -11,7 +11,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from zonal.errors import GeometryError, SubscriptionError
-from zonal.geo import MAX_LEVEL, Cell, cover
+from zonal.geo import MAX_LEVEL, Cell, Circle, cover, following_cover, level_for_size
 from zonal.index.union import MIN_CELLS, bounded_union, holder
 
 if TYPE_CHECKING:
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 DEFAULT_MAX_CELLS = 256
 DEFAULT_CELLS_AN_AREA = 48
 _FEWEST_CELLS_AN_AREA = 8
+_FEWEST_TO_FOLLOW = 16  # with fewer, an area that moves is covered anew each time
+_KEPT = 2  # times the cells of an area that stays: those that are kept are not merged
+_CLOSELY, _LOOSELY = 0.018, 0.25  # prices of cells where an area comes to
 _CROWD = 2  # times the room: what the areas' own covers may have together before they get coarser
 
 
@@ -85,26 +88,41 @@ class InterestCover:
         """The cells that have to be declared, in order of their ids."""
         return tuple(map(Cell, sorted(self._union)))
 
-    def add(self, id_: Hashable, area: Area) -> None:
-        """Include an area."""
+    def add(self, id_: Hashable, area: Area, *, width_m: float | None = None) -> None:
+        """Include an area; its cells are at least so wide, if that is given."""
         if id_ in self._covers:
             raise SubscriptionError(f"area {id_!r} is in the cover; update() moves it")
-        cells = self._cover_of(area)
+        cells = self._cover_of(area, width_m)
         self._areas[id_], self._covers[id_] = area, cells
         self._peak = max(self._peak, len(self._covers))
         self._want(cells)
 
-    def update(self, id_: Hashable, area: Area) -> None:
-        """Move an area; what the old and the new one share is not touched."""
+    def update(
+        self,
+        id_: Hashable,
+        area: Area,
+        *,
+        closely: bool = True,
+        width_m: float | None = None,
+    ) -> None:
+        """Move an area; what the old and the new one share is not touched.
+
+        A circle keeps the cells that it still touches. New ones are small and many where it is to
+        be covered `closely`, so that little comes from outside; otherwise few, so that it changes
+        little as it moves on.
+        """
         old = self._known(id_)
-        new = self._cover_of(area)
+        if width_m is None:
+            new = self._following(self._areas[id_], old, area, _CLOSELY if closely else _LOOSELY)
+        else:
+            new = self._cover_of(area, width_m)
         self._areas[id_] = area
         if new != old:
             self._covers[id_] = new
             self._want(new)
             self._unwant(old)
             self._moves += 1
-            if self._is_merged and self._moves >= len(self._covers):
+            if self._moves >= len(self._covers):
                 self._compute()
 
     def remove(self, id_: Hashable) -> None:
@@ -135,9 +153,25 @@ class InterestCover:
         fair = _CROWD * self._max_cells // max(1, len(self._covers))
         return min(self._cells_an_area, max(fair, _FEWEST_CELLS_AN_AREA))
 
-    def _cover_of(self, area: Area) -> tuple[int, ...]:
-        cells = cover(area, self._fair_share(), max_level=self._max_level)
+    def _cover_of(self, area: Area, width_m: float | None = None) -> tuple[int, ...]:
+        finest = self._max_level
+        if width_m is not None:
+            finest = min(finest, level_for_size(width_m))
+        cells = cover(area, self._fair_share(), max_level=finest)
         return tuple(cell.id for cell in cells)
+
+    def _following(
+        self, last: Area, cells: tuple[int, ...], area: Area, price: float
+    ) -> tuple[int, ...]:
+        share = self._fair_share()
+        if isinstance(last, Circle) and isinstance(area, Circle) and share >= _FEWEST_TO_FOLLOW:
+            most = min(_KEPT * share, self._max_cells)
+            followed = following_cover(
+                cells, last, area, most, price=price, max_level=self._max_level
+            )
+            if followed is not None:
+                return tuple(cell.id for cell in followed)
+        return self._cover_of(area)
 
     def _refine(self) -> None:
         """Half of the areas have gone: cover the others as finely as so few may be."""

@@ -8,10 +8,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from zonal.geo import MAX_LEVEL
+from zonal.geo import MAX_LEVEL, ancestor_ids
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
 _STEP_BITS = 2
 _FACE_SIZE = 1 << 2 * MAX_LEVEL
@@ -19,25 +19,17 @@ MIN_CELLS = 6
 """The cube has six faces, and no cell is larger than a face."""
 
 
-def ancestors(cell: int) -> Iterator[int]:
-    """The cells that contain a cell, from its parent up to its face."""
-    size = (cell & -cell) << _STEP_BITS
-    while size <= _FACE_SIZE:
-        yield (cell & -size) | size
-        size <<= _STEP_BITS
-
-
 def holder(cell: int, cells: Iterable[int]) -> int | None:
     """The member of a set (or mapping) of cells that contains a cell, perhaps itself."""
     if cell in cells:
         return cell
-    return next((ancestor for ancestor in ancestors(cell) if ancestor in cells), None)
+    return next((ancestor for ancestor in ancestor_ids(cell) if ancestor in cells), None)
 
 
 def maximal(cells: Iterable[int]) -> set[int]:
     """The cells that no other cell of the collection contains."""
     every = set(cells)
-    return {cell for cell in every if not any(up in every for up in ancestors(cell))}
+    return {cell for cell in every if not any(up in every for up in ancestor_ids(cell))}
 
 
 def bounded_union(cells: Iterable[int], max_cells: int) -> set[int]:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import enum
 from abc import abstractmethod
-from typing import Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 
 from zonal.errors import EncodingError
 from zonal.geo import Area, Cell, Point, cell_intersects, cell_of, level_for_size
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
 
 Place: TypeAlias = Point | Cell
 """Where a message comes from: a point, or (blurred) no more than a cell."""
@@ -92,6 +95,10 @@ class Encoding(Protocol):
         """
         return None
 
+    def expressions_for(self, cells: int) -> int:
+        """How many expressions an area may have that would have at most so many S2 cells."""
+        return cells
+
     @abstractmethod
     def place_expressions(self, place: Place) -> tuple[str, ...]:
         """What a publisher at this place publishes under; several only for a blurred place."""
@@ -101,6 +108,23 @@ class Encoding(Protocol):
         self, area: Area, role: Role, max_expressions: int = DEFAULT_MAX_EXPRESSIONS
     ) -> tuple[str, ...]:
         """What a subscriber, queryable or get with this area declares or asks."""
+
+    def following_expressions(
+        self,
+        expressions: Collection[str],  # noqa: ARG002  (overridden)
+        last: Area,  # noqa: ARG002
+        area: Area,
+        role: Role,
+        max_expressions: int = DEFAULT_MAX_EXPRESSIONS,
+        *,
+        closely: bool = True,  # noqa: ARG002
+    ) -> tuple[str, ...]:
+        """What is declared for an area that was `last` before, for which these were declared.
+
+        As many of those as may be kept. With `closely` little may come from outside, otherwise
+        few expressions may change as the area moves on.
+        """
+        return self.area_expressions(area, role, max_expressions)
 
     def check_area(self, area: Area) -> None:  # noqa: ARG002  (overridden)
         """Nothing where the area can be written; a `LocationKeyError` where it cannot at all."""

@@ -151,6 +151,28 @@ def area_keys(
     return tuple(join(topic, expression) for expression in expressions)
 
 
+def following_keys(
+    keys: Iterable[str],
+    topic: str,
+    last: Area,
+    area: Area,
+    encoding: Encoding,
+    role: Role = Role.SUBSCRIBER,
+    max_expressions: int = DEFAULT_MAX_EXPRESSIONS,
+    *,
+    closely: bool = True,
+) -> tuple[str, ...]:
+    """The same for an area that was `last` before, for which these keys were declared.
+
+    See `Encoding.following_expressions`.
+    """
+    had = [key[len(topic) + 1 :] for key in keys]
+    expressions = encoding.following_expressions(
+        had, last, area, role, max_expressions, closely=closely
+    )
+    return tuple(join(topic, expression) for expression in expressions)
+
+
 def cell_keys(
     topic: str, cells: Iterable[Cell], encoding: Encoding, fences: Iterable[str] = ("",)
 ) -> tuple[str, ...]:

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     import shapely
     from numpy.typing import NDArray
 
-_SQUARE_M = 100_000
-_SQUARES = 2  # the depth of squares of 100 km; behind zones and their columns
-_DEEPEST = 10  # squares of 10 m
-_PARTS = 10
+SQUARE_M = 100_000
+SQUARES = 2  # the depth of squares of 100 km; behind zones and their columns
+DEEPEST = 10  # squares of 10 m
+PARTS = 10
 _COLUMNS_A_ZONE = 6.7  # of 100 km, at the equator
 _EXPLORED = 1.5  # blocks across the edge of the area at the deepest, for each one allowed
 
@@ -40,12 +40,19 @@ class GridBlocks(NamedTuple):
     @property
     def width(self) -> int:
         """From west to east, from squares of 100 km on."""
-        return int(_SQUARE_M // 10 ** ((self.depth - 1) // 2))
+        return int(SQUARE_M // 10 ** ((self.depth - 1) // 2))
 
     @property
     def height(self) -> int:
         """From south to north."""
-        return self.width * (_PARTS if self.depth % 2 else 1)
+        return self.width * (PARTS if self.depth % 2 else 1)
+
+    @property
+    def size_m2(self) -> float:
+        """Of all of them together; zones and their columns are as large as can be."""
+        if self.depth < SQUARES and len(self.east):
+            return math.inf
+        return float(self.width * self.height * len(self.east))
 
     def taken(self, which: NDArray[np.bool_] | NDArray[np.int64]) -> GridBlocks:
         """Those of them."""
@@ -53,9 +60,9 @@ class GridBlocks(NamedTuple):
 
     def parts(self) -> GridBlocks:
         """The columns of the squares, or the squares of the columns, those of one in a row."""
-        below = GridBlocks(self.depth + 1, np.repeat(self.frame, _PARTS), self.east, self.north)
-        steps = np.arange(_PARTS) * below.width
-        east, north = np.repeat(self.east, _PARTS), np.repeat(self.north, _PARTS)
+        below = GridBlocks(self.depth + 1, np.repeat(self.frame, PARTS), self.east, self.north)
+        steps = np.arange(PARTS) * below.width
+        east, north = np.repeat(self.east, PARTS), np.repeat(self.north, PARTS)
         moved = np.tile(steps, len(self.east))
         if self.depth % 2:
             return below._replace(east=east, north=north + moved)
@@ -84,6 +91,12 @@ class Disk(NamedTuple):
         above = np.maximum(np.maximum(north, -far_north), 0.0)
         farthest = np.hypot(np.maximum(-east, far_east), np.maximum(-north, far_north))
         return np.hypot(aside, above) <= self.radius_m, farthest <= self.radius_m
+
+    def reaches(self, east: float, north: float, width: float, height: float) -> bool:
+        """Whether one block has a point of it."""
+        aside = max(east - self.easting, self.easting - east - width, 0.0)
+        above = max(north - self.northing, self.northing - north - height, 0.0)
+        return math.hypot(aside, above) <= self.radius_m
 
 
 class ZoneFigure(NamedTuple):
@@ -130,17 +143,33 @@ class Frame(NamedTuple):
             needed[needed], inside[inside] = self.shape.compare(blocks.taken(needed))
         return needed, inside & needed
 
+    def has_part_of(self, east: float, north: float, width: float, height: float) -> bool:
+        """Whether a block has a point of a circle that is covered; as `compare` has it."""
+        assert self.easting is not None
+        assert self.northing is not None
+        assert isinstance(self.shape, Disk)
+        low, high = self.easting
+        south, end = self.northing
+        if east > high or east + width < low or north > end or north + height < south:
+            return False
+        return self.shape.reaches(east, north, width, height)
+
+    def corners(self) -> list[tuple[int, int]]:
+        """Easting and northing of the squares of 100 km around what is covered."""
+        squares = self.squares(0)
+        return list(zip(squares.east.tolist(), squares.north.tolist(), strict=True))
+
     def squares(self, number: int) -> GridBlocks:
         """The squares of 100 km around what is covered."""
         if self.easting is None or self.northing is None:
             empty = np.zeros(0, np.int64)
-            return GridBlocks(_SQUARES, empty, empty, empty)
+            return GridBlocks(SQUARES, empty, empty, empty)
         columns, rows = (
-            np.arange(math.floor(low / _SQUARE_M), math.floor(high / _SQUARE_M) + 1) * _SQUARE_M
+            np.arange(math.floor(low / SQUARE_M), math.floor(high / SQUARE_M) + 1) * SQUARE_M
             for low, high in (self.easting, self.northing)
         )
         east, north = (each.ravel() for each in np.meshgrid(columns, rows, indexing="ij"))
-        return GridBlocks(_SQUARES, np.full(len(east), number), east, north)
+        return GridBlocks(SQUARES, np.full(len(east), number), east, north)
 
 
 def blocks_of(frames: list[Frame], most: int, enough_m2: float) -> Iterator[GridBlocks]:
@@ -150,13 +179,13 @@ def blocks_of(frames: list[Frame], most: int, enough_m2: float) -> Iterator[Grid
     of depth 1 their columns.
     """
     tree, layers = _top(frames)
-    while tree[-1].depth < _DEEPEST:
+    while tree[-1].depth < DEEPEST:
         across = np.flatnonzero(~layers[-1].is_inside)
         if not 0 < len(across) <= _EXPLORED * most:
             break
         parts = tree[-1].taken(across).parts()
         needed, inside = _compared(frames, parts)
-        parents = np.repeat(across, _PARTS)[needed]
+        parents = np.repeat(across, PARTS)[needed]
         layers.append(_layer(parts.taken(needed), parents, len(tree[-1].east), inside[needed]))
         tree.append(parts.taken(needed))
     pairs = zip(tree, cheapest(layers, most, enough_m2), strict=True)
@@ -167,7 +196,7 @@ def _top(frames: list[Frame]) -> tuple[list[GridBlocks], list[CoverLayer]]:
     """Zones, their columns, and the squares of 100 km that are needed."""
     every = [frame.squares(number) for number, frame in enumerate(frames)]
     squares = GridBlocks(
-        _SQUARES, *map(np.concatenate, zip(*(each[1:] for each in every), strict=True))
+        SQUARES, *map(np.concatenate, zip(*(each[1:] for each in every), strict=True))
     )
     needed, inside = _compared(frames, squares)
     squares, inside = squares.taken(needed), inside[needed]

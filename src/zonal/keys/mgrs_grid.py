@@ -41,6 +41,7 @@ from zonal.keys.encoding import (
     RoleExpression,
 )
 from zonal.keys.mgrs_cover import Disk, Frame, GridBlocks, Shape, ZoneFigure, blocks_of
+from zonal.keys.mgrs_following import Block, Way, direction, following_blocks
 from zonal.keys.mgrs_zones import (
     ABSENT_ZONES,
     MARGIN_M,
@@ -55,7 +56,7 @@ from zonal.keys.mgrs_zones import (
 from zonal.keys.s2 import paths_intersect
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     from numpy.typing import NDArray
 
@@ -69,6 +70,9 @@ _DISTORTION = 1.01  # of distances: sphere against ellipsoid 0.56 %, the project
 _DEGREE_M = 111_195.0
 _MOST_ZONES = 100
 _ENOUGH = 1.4  # declared area over wanted area below which there are no more expressions
+_CLOSELY, _LOOSELY = 0.05, 0.25  # prices of squares where a circle comes to
+_LARGE, _TOO_LARGE = 1.6, 1.8  # … beyond the second there are more than usual, up to the first
+_MANY = 128
 _HAIR_DEG = 1e-7
 _HALF_METRE_DEG = 5e-6
 
@@ -139,6 +143,10 @@ class MgrsEncoding(Encoding):
     name: str = "mgrs"
     prefix: str = "@mgrs"
 
+    def expressions_for(self, cells: int) -> int:
+        """More where detail is wanted: squares fit the edge of an area less than cells do."""
+        return _MANY if cells >= DEFAULT_MAX_EXPRESSIONS else cells
+
     def place_expressions(self, place: Place) -> tuple[str, ...]:
         """The path of the point's square metre; the squares around a blurred place."""
         if isinstance(place, Point):
@@ -156,6 +164,25 @@ class MgrsEncoding(Encoding):
             return ("@mgrs/**",)
         paths = squares_of(area, max_expressions)
         return tuple(f"@mgrs/{path}/**" for path in paths) if paths else ("@mgrs/**",)
+
+    def following_expressions(
+        self,
+        expressions: Collection[str],
+        last: Area,
+        area: Area,
+        role: Role,
+        max_expressions: int = DEFAULT_MAX_EXPRESSIONS,
+        *,
+        closely: bool = True,
+    ) -> tuple[str, ...]:
+        """Those of the squares and columns that a circle still touches, and new ones."""
+        if isinstance(last, Circle) and isinstance(area, Circle):
+            paths = [each.removeprefix("@mgrs/").removesuffix("/**") for each in expressions]
+            price = _CLOSELY if closely else _LOOSELY
+            followed = _following(paths, last, area, max_expressions, price)
+            if followed:
+                return tuple(f"@mgrs/{path}/**" for path in followed)
+        return self.area_expressions(area, role, max_expressions)
 
     def decode(self, expression: str, role: Role) -> Place | Area:  # noqa: ARG002
         """The square as a polygon; everywhere for `@mgrs/**`."""
@@ -184,17 +211,69 @@ class MgrsEncoding(Encoding):
 @lru_cache(maxsize=1024)
 def squares_of(area: Area, max_squares: int) -> tuple[str, ...]:
     """Paths of squares that contain the area; empty where the whole globe is the best answer."""
+    frames = _frames(area)
+    if not frames or len(frames) > max_squares:
+        return ()
+    wanted_m2 = _size_m2(area)
+    few = min(max_squares, DEFAULT_MAX_EXPRESSIONS)
+    blocks = list(blocks_of(frames, few, _ENOUGH * wanted_m2))
+    if few < max_squares and sum(each.size_m2 for each in blocks) > _TOO_LARGE * wanted_m2 > 0:
+        blocks = list(blocks_of(frames, max_squares, _LARGE * wanted_m2))
+    return tuple(sorted({path for each in blocks for path in _paths_of_blocks(frames, each)}))
+
+
+def _frames(area: Area) -> list[Frame]:
+    """What has to be covered in each zone; nothing where there are too many."""
     parts: dict[str, ZonePart] = {}
     # The hair takes the zones on both sides of a boundary that the area touches.
     for part in zone_parts(area.bounds.expanded(_HAIR_DEG)):
         parts[part.zone] = parts[part.zone].merged(part) if part.zone in parts else part
         if len(parts) > _MOST_ZONES:
-            return ()
-    frames = [frame for part in parts.values() if (frame := _frame(part, area)) is not None]
-    if len(frames) > max_squares:
+            return []
+    return [frame for part in parts.values() if (frame := _frame(part, area)) is not None]
+
+
+def _following(
+    paths: list[str], last: Circle, circle: Circle, max_squares: int, price: float
+) -> tuple[str, ...]:
+    """Paths of a circle that came from `last`, where it had these; empty where it starts anew."""
+    if last.center is None or circle.center is None or last.radius_m != circle.radius_m:
         return ()
-    blocks = list(blocks_of(frames, max_squares, _ENOUGH * _size_m2(area)))
-    return tuple(sorted({path for each in blocks for path in _paths_of_blocks(frames, each)}))
+    if not 0.0 < last.center.distance_m(circle.center) < circle.radius_m:
+        return ()
+    ways = []
+    for frame in _frames(circle):
+        if not isinstance(frame.shape, Disk):
+            return ()
+        before = utm.from_latlon(
+            *last.center, int(frame.zone[:-1]), force_northern=frame.zone[-1] >= "N"
+        )
+        now = (frame.shape.easting, frame.shape.northing)
+        ways.append(Way(frame, frame.shape, direction(before[:2], now)))
+    kept = [block for path in paths if (block := _block_of_path(path)) is not None]
+    blocks = following_blocks(ways, kept, max_squares, circle.radius_m, price)
+    return tuple(sorted(map(_path_of_block, blocks))) if blocks else ()
+
+
+def _block_of_path(path: str) -> Block | None:
+    """The square or column of a path; None for zones and their columns."""
+    if (
+        path.count("/") < 1
+        or not path[:1].isdigit()
+        or (path.endswith("$*") and path.count("/") < 2)
+    ):
+        return None
+    is_column = path.endswith("$*")
+    with _converter_lock:
+        square = f"{path[:-2]}0" if is_column else path
+        _, _, easting, northing = _converter.MGRSToUTM(reference_of_path(square))
+    depth = 2 * path.count("/") - is_column
+    return Block(path.partition("/")[0], depth, round(easting), round(northing)).on_grid()
+
+
+def _path_of_block(block: Block) -> str:
+    path = _path_of_utm(block.zone, block.east, block.north, (block.depth - 1) // 2)
+    return f"{path[:-1]}$*" if block.depth % 2 else path
 
 
 def _frame(part: ZonePart, area: Area) -> Frame | None:

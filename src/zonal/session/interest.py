@@ -19,6 +19,7 @@ from zonal.keys import (
     cell_keys,
     encoding_key,
     fences_at,
+    following_keys,
     join,
 )
 
@@ -56,6 +57,10 @@ class Wish(NamedTuple):
     every_fence: bool = False
     """Whether it hears fenced messages wherever it is."""
     role: Role = Role.SUBSCRIBER
+    closely: bool = True
+    """Of an area that moved: whether little may come from outside, or few keys may change."""
+    place_m: float | None = None
+    """How wide the cells around its own place are at the least, in metres."""
 
 
 class Interest:
@@ -64,7 +69,8 @@ class Interest:
     Args:
         topic: a key expression without a location.
         encodings: the ways in which places of its messages may be written.
-        area_cells: the bound of all areas' cells together.
+        area_cells: the bound of all areas' cells together, and of one and a half times the keys of
+            areas that are declared by themselves.
         cells_an_area: the bound of each area's own.
         coupled: with at most so many cells of areas, fenced messages from elsewhere are not asked
             for; it costs a key for each pair of area and place.
@@ -95,6 +101,7 @@ class Interest:
         self._anywhere = 0
         self._every_fence = 0
         self._area_keys: Counter[str] = Counter()
+        self._keys_of: dict[tuple[Hashable, str], tuple[str, ...]] = {}  # and encoding
         self._announced: Counter[str] = Counter()
         self._others = 0  # rises with every change of these two
 
@@ -120,10 +127,13 @@ class Interest:
             self._count(wish, 1)
         if old is not None:
             self._count(old, -1)
+        for encoding in self._by_areas:
+            self._change_keys(who, encoding, old, wish)
         area = wish.area if wish is not None and self._by_cells else None
         around = None if wish is None else wish.around
-        changed = _include(self._areas, who, area)
-        changed |= _include(self._places, who, around)
+        closely, place_m = (True, None) if wish is None else (wish.closely, wish.place_m)
+        changed = _include(self._areas, who, area, closely=closely)
+        changed |= _include(self._places, who, around, width_m=place_m)
         return changed or before != (bool(self._anywhere), bool(self._every_fence), self._others)
 
     def drop(self, who: Hashable) -> bool:
@@ -133,21 +143,42 @@ class Interest:
     def _count(self, wish: Wish, by: int) -> None:
         self._anywhere += by * (wish.area is None)
         self._every_fence += by * wish.every_fence
-        if wish.area is not None:
-            self._count_keys(self._area_keys, self._by_areas, wish.area, wish.role, by)
         area = wish.area or Everywhere()
-        self._count_keys(self._announced, self._announcing, area, wish.role, by)
+        for encoding in self._announcing:
+            keys = area_keys(self.topic, area, encoding, wish.role, self._cells_an_area)
+            self._count_keys(self._announced, keys, by)
 
-    def _count_keys(
-        self, keys: Counter[str], encodings: list[Encoding], area: Area, role: Role, by: int
+    def _change_keys(
+        self, who: Hashable, encoding: Encoding, old: Wish | None, wish: Wish | None
     ) -> None:
-        for encoding in encodings:
-            for key in area_keys(self.topic, area, encoding, role, self._cells_an_area):
-                keys[key] += by
-                if keys[key] in {0, by}:  # it went, or it is new
-                    self._others += 1
-                if not keys[key]:
-                    del keys[key]
+        """The keys of an area that is declared by itself, instead of those that it had."""
+        had = self._keys_of.pop((who, encoding.name), ())
+        if wish is not None and wish.area is not None:
+            last = None if old is None else old.area
+            keys = self._keys_of_area(wish.area, wish, encoding, last, had)
+            self._keys_of[who, encoding.name] = keys
+            self._count_keys(self._area_keys, keys, 1)
+        self._count_keys(self._area_keys, had, -1)
+
+    def _keys_of_area(
+        self, area: Area, wish: Wish, encoding: Encoding, last: Area | None, had: tuple[str, ...]
+    ) -> tuple[str, ...]:
+        room = self._bound // (2 * len(self._wishes))
+        most = max(self._cells_an_area, min(encoding.expressions_for(self._cells_an_area), room))
+        if last is None:
+            return area_keys(self.topic, area, encoding, wish.role, most)
+        closely = wish.closely
+        return following_keys(
+            had, self.topic, last, area, encoding, wish.role, most, closely=closely
+        )
+
+    def _count_keys(self, counter: Counter[str], keys: Iterable[str], by: int) -> None:
+        for key in keys:
+            counter[key] += by
+            if counter[key] in {0, by}:  # it went, or it is new
+                self._others += 1
+            if not counter[key]:
+                del counter[key]
 
     def keys(self, detail: Detail = Detail.CELLS) -> frozenset[str]:
         """What to declare; together these keys meet every message that somebody wants."""
@@ -183,11 +214,12 @@ class Interest:
                 yield from cell_keys(self.topic, cells, encoding, fences)
             else:
                 yield from (encoding_key(self.topic, encoding, fence) for fence in fences)
+        is_full = len(self._area_keys) > self._bound * 3 // 2
         for encoding in self._by_areas:
-            if len(self._area_keys) > self._bound:
+            if is_full:
                 yield encoding_key(self.topic, encoding)
             yield from (encoding_key(self.topic, encoding, fence) for fence in fences)
-        if len(self._area_keys) <= self._bound:
+        if not is_full:
             yield from self._area_keys
         yield from self._announced_keys(fences)
 
@@ -208,10 +240,19 @@ class Interest:
             yield from (join(key, fence) for fence in fences)
 
 
-def _include(cover: InterestCover, who: Hashable, area: Area | None) -> bool:
+def _include(
+    cover: InterestCover,
+    who: Hashable,
+    area: Area | None,
+    *,
+    closely: bool = True,
+    width_m: float | None = None,
+) -> bool:
     """Include an area in a cover, or leave it out; whether the cells changed."""
-    if area is not None:
-        (cover.update if who in cover else cover.add)(who, area)
+    if area is not None and who in cover:
+        cover.update(who, area, closely=closely, width_m=width_m)
+    elif area is not None:
+        cover.add(who, area, width_m=width_m)
     elif who in cover:
         cover.remove(who)
     return bool(cover.take_changes())

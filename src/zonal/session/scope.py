@@ -10,7 +10,12 @@ from zonal.session.interest import Wish
 OWN_MARGIN_M = 100.0
 """How far one moves before its own place is declared anew, unless asked otherwise."""
 _ROUNDING_M = 1.0
-_MOVES_A_RADIUS = 32
+_MOVES_A_RADIUS = 64
+_CLOSELY, _STILL_CLOSELY = 256.0, 64.0
+"""So many messages from beside the area, while it moves by its radius, are worth close covers: a
+key that is declared costs routers as much as some eight messages."""
+_PLACES_A_RADIUS, _PLACES_A_RADIUS_CLOSELY = 4, 8
+_PLACE_OF_MARGIN = 2
 
 
 class Scope:
@@ -23,7 +28,7 @@ class Scope:
             the whole network.
         own: where the subscriber is; None: not known.
         fenced: whether messages with a geofence are heard wherever it is.
-        margin_m: how far it moves before its area is declared anew; by default a 32nd of the
+        margin_m: how far it moves before its area is declared anew; by default a 64th of the
             radius.
         own_margin_m: the same for its own place.
     """
@@ -44,6 +49,8 @@ class Scope:
         self._margin_m = _margin(area, margin_m, own_margin_m)
         self._role = role
         self._declared_at: Point | None = None
+        self._closely = False
+        self._left_out = 0
         self.area: Area | None = area
         """The area now; an ego-centric one where it is at the moment."""
         self.wish: Wish | None = None
@@ -61,16 +68,33 @@ class Scope:
         """Whether moving changes what is heard: the area, or the fences around."""
         return self.is_ego_centric or not self.fenced
 
-    def move(self, own: Point | None) -> None:
-        """The subscriber is here now: the area follows at once, the wish beyond the margin."""
+    def move(self, own: Point | None, left_out: int = 0) -> None:
+        """The subscriber is here now: the area follows at once, the wish beyond the margin.
+
+        `left_out` is how many messages have come so far that were not from the area. Where they
+        are many, the area is covered closely as it moves, otherwise with few keys.
+        """
         self._follow(own)
         last = self._declared_at
         if own is None or last is None:
-            has_left = own is not last
-        else:
-            has_left = own.distance_m(last) > self._margin_m
-        if has_left:
+            if own is not last:
+                self._declare(own)
+            return
+        moved_m = own.distance_m(last)
+        if moved_m > self._margin_m:
+            self._weigh(left_out, moved_m)
             self._declare(own)
+        elif self.is_ego_centric and not self._closely and left_out - self._left_out >= _CLOSELY:
+            # It stays among many: covered anew where it was, all of it is close.
+            self._closely, self._left_out = True, left_out
+            self._declare(last)
+
+    def _weigh(self, left_out: int, moved_m: float) -> None:
+        """Whether what came from beside the area would have been worth more keys."""
+        if isinstance(self._wanted, Circle):
+            a_radius = (left_out - self._left_out) * self._wanted.radius_m / moved_m
+            self._closely = a_radius >= (_STILL_CLOSELY if self._closely else _CLOSELY)
+        self._left_out = left_out
 
     def _follow(self, own: Point | None) -> None:
         if own is not None and isinstance(self._wanted, Circle) and self._wanted.is_ego_centric:
@@ -85,7 +109,14 @@ class Scope:
                 return
             area = _circle(own, area.radius_m + self._margin_m)
         around = None if own is None or self.fenced else _circle(own, self._margin_m + _ROUNDING_M)
-        self.wish = Wish(area, around, self.fenced, self._role)
+        self.wish = Wish(area, around, self.fenced, self._role, self._closely, self._place_m())
+
+    def _place_m(self) -> float:
+        """How wide the cells of its own place are: it has fewer than its area."""
+        if isinstance(self._wanted, Circle) and self._wanted.is_ego_centric:
+            parts = _PLACES_A_RADIUS_CLOSELY if self._closely else _PLACES_A_RADIUS
+            return max(self._wanted.radius_m / parts, _ROUNDING_M)
+        return max(self._margin_m * _PLACE_OF_MARGIN, _ROUNDING_M)
 
 
 def _margin(area: Area | None, margin_m: float | None, own_margin_m: float) -> float:

@@ -184,7 +184,7 @@ class Subscriber(DeclaredInArea, Incoming[Sample]):
         """Follow the position."""
         if not self._closed:
             own = self._position.last
-            self._scope.move(own)
+            self._scope.move(own, self.counters.filtered_at_edge)
             self._edge.update(self, own)
 
     # What the edge asks (see `listeners.Listener`)

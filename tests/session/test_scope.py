@@ -1,0 +1,73 @@
+"""What a subscription asks for as its subscriber moves: by what came from beside its area."""
+
+from __future__ import annotations
+
+import pytest
+
+from zonal.geo import Circle, Point, destination
+from zonal.keys import encoding_named
+from zonal.session.interest import Interest
+from zonal.session.scope import Scope
+
+DUOMO = Point(45.4642, 9.19)
+RADIUS_M = 2000.0
+
+
+def declared_on_the_way(name: str, messages_a_radius: float) -> float:
+    """New keys a radius, of a circle that moves straight on."""
+    scope = Scope(Circle(radius_m=RADIUS_M), DUOMO)
+    interest = Interest("topic", [encoding_named(name)])
+    interest.want("it", scope.wish)
+    keys, new = interest.keys(), 0
+    for step in range(1, 501):
+        place = destination(DUOMO, 63.0, step * RADIUS_M / 100)
+        scope.move(place, left_out=int(step * messages_a_radius / 100))
+        interest.want("it", scope.wish)
+        before, keys = keys, interest.keys()
+        new += len(keys - before)
+    return new / 5
+
+
+@pytest.mark.parametrize(("name", "most"), [("s2", 14.0), ("mgrs", 20.0)])
+def test_where_nothing_comes_from_beside_it_few_keys_change(name: str, most: float) -> None:
+    assert declared_on_the_way(name, 0) <= most
+
+
+@pytest.mark.parametrize("name", ["s2", "mgrs"])
+def test_where_much_comes_from_beside_it_more_keys_are_declared(name: str) -> None:
+    loosely, closely = (declared_on_the_way(name, number) for number in (0, 10_000))
+    assert closely > loosely
+
+
+def test_it_stays_close_while_some_still_comes_and_is_loose_again_when_nothing_does() -> None:
+    scope = Scope(Circle(radius_m=RADIUS_M), DUOMO)
+    left_out, closely = 0, []
+    for step, come in enumerate((0, 30, 3, 3, 0), 1):
+        left_out += come
+        scope.move(destination(DUOMO, 90.0, step * 100.0), left_out)
+        assert scope.wish is not None
+        closely.append(scope.wish.closely)
+    assert closely == [False, True, False, False, False]
+    scope.move(destination(DUOMO, 90.0, 600.0), left_out + 30)
+    scope.move(destination(DUOMO, 90.0, 700.0), left_out + 36)
+    assert scope.wish is not None
+    assert scope.wish.closely
+
+
+@pytest.mark.parametrize("name", ["s2", "mgrs"])
+def test_one_who_stays_among_many_messages_from_beside_is_covered_anew(name: str) -> None:
+    scope = Scope(Circle(radius_m=RADIUS_M), DUOMO)
+    interest, at_rest = (Interest("topic", [encoding_named(name)]) for _ in range(2))
+    interest.want("it", scope.wish)
+    for step in range(1, 301):
+        scope.move(destination(DUOMO, 63.0, step * RADIUS_M / 50))
+        interest.want("it", scope.wish)
+    assert scope.wish is not None
+    at_rest.want("it", scope.wish)
+    areas = {key for key in at_rest.keys() if "@to" not in key}
+    scope.move(destination(DUOMO, 63.0, 300 * RADIUS_M / 50), left_out=255)
+    assert not interest.want("it", scope.wish)
+    assert not areas <= interest.keys()
+    scope.move(destination(DUOMO, 63.0, 300 * RADIUS_M / 50), left_out=256)
+    assert interest.want("it", scope.wish)
+    assert areas <= interest.keys()
