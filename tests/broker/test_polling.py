@@ -15,7 +15,7 @@ import pytest
 
 from command_line import line_with, running_zonal
 from network import eventually
-from zonal.broker.polling import BusyPolling
+from zonal.broker.polling import FIRST_PAUSE, BusyPolling
 
 BOUND = 0.0001
 
@@ -125,6 +125,16 @@ def test_nobody_waits_for_an_answer_who_sends_on_before_it() -> None:
         rounds.hear(1, BOUND / 100)
         rounds.go_round(BOUND / 100)
     assert not rounds.soon
+
+
+def test_a_crowd_at_once_counts_as_one_reason_not_to_look() -> None:
+    rounds = talked()
+    rounds.hear(1000, 0.0)
+    rounds.go_round()
+    assert not rounds.soon
+    rounds.hear(1, 1.5 * FIRST_PAUSE)
+    rounds.hear(100, BOUND / 2)
+    assert rounds.soon
 
 
 def exchanged(broker: socket.socket, times: int) -> None:

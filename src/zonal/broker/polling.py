@@ -96,6 +96,8 @@ class BusyPolling:
 
     def _shorten(self, now: float) -> None:
         """Looking was not needed."""
+        if self._window == 0.0:  # more of what has ended it
+            return
         self._found = 0
         self._window /= SHRINK
         if self._window * SHORTEST < self._bound:
