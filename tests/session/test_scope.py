@@ -64,7 +64,8 @@ def test_one_who_stays_among_many_messages_from_beside_is_covered_anew(name: str
         interest.want("it", scope.wish)
     assert scope.wish is not None
     at_rest.want("it", scope.wish)
-    areas = {key for key in at_rest.keys() if "@to" not in key}
+    every = at_rest.keys()
+    areas = {key for key in every if "@to" not in key}
     scope.move(destination(DUOMO, 63.0, 300 * RADIUS_M / 50), left_out=255)
     assert not interest.want("it", scope.wish)
     assert not areas <= interest.keys()
