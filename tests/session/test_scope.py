@@ -15,7 +15,7 @@ RADIUS_M = 2000.0
 
 def declared_on_the_way(name: str, messages_a_radius: float) -> float:
     """New keys a radius, of a circle that moves straight on."""
-    scope = Scope(Circle(radius_m=RADIUS_M), DUOMO)
+    scope = Scope(Circle(radius_m=RADIUS_M), DUOMO, moves_a_radius=64)
     interest = Interest("topic", [encoding_named(name)])
     interest.want("it", scope.wish)
     keys, new = interest.keys(), 0
@@ -40,7 +40,7 @@ def test_where_much_comes_from_beside_it_more_keys_are_declared(name: str) -> No
 
 
 def test_it_stays_close_while_some_still_comes_and_is_loose_again_when_nothing_does() -> None:
-    scope = Scope(Circle(radius_m=RADIUS_M), DUOMO)
+    scope = Scope(Circle(radius_m=RADIUS_M), DUOMO, moves_a_radius=64)
     left_out, closely = 0, []
     for step, come in enumerate((0, 30, 3, 3, 0), 1):
         left_out += come
@@ -56,7 +56,7 @@ def test_it_stays_close_while_some_still_comes_and_is_loose_again_when_nothing_d
 
 @pytest.mark.parametrize("name", ["s2", "mgrs"])
 def test_one_who_stays_among_many_messages_from_beside_is_covered_anew(name: str) -> None:
-    scope = Scope(Circle(radius_m=RADIUS_M), DUOMO)
+    scope = Scope(Circle(radius_m=RADIUS_M), DUOMO, moves_a_radius=64)
     interest, at_rest = (Interest("topic", [encoding_named(name)]) for _ in range(2))
     interest.want("it", scope.wish)
     for step in range(1, 301):
@@ -64,7 +64,8 @@ def test_one_who_stays_among_many_messages_from_beside_is_covered_anew(name: str
         interest.want("it", scope.wish)
     assert scope.wish is not None
     at_rest.want("it", scope.wish)
-    areas = {key for key in at_rest.keys() if "@to" not in key}
+    every = at_rest.keys()
+    areas = {key for key in every if "@to" not in key}
     scope.move(destination(DUOMO, 63.0, 300 * RADIUS_M / 50), left_out=255)
     assert not interest.want("it", scope.wish)
     assert not areas <= interest.keys()

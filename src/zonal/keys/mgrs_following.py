@@ -46,7 +46,7 @@ class Block(NamedTuple):
             yield block
 
 
-class Way(NamedTuple):
+class ZoneWay(NamedTuple):
     """Where a circle in a zone comes from, and where it is now: its frame's shape."""
 
     frame: Frame
@@ -56,7 +56,7 @@ class Way(NamedTuple):
 
 
 class _BlockTiles:
-    def __init__(self, ways: Collection[Way]) -> None:
+    def __init__(self, ways: Collection[ZoneWay]) -> None:
         self._ways = {way.frame.zone: way for way in ways}
 
     def parts(self, tile: Block) -> list[Block]:
@@ -92,7 +92,7 @@ class _BlockTiles:
 
 
 def following_blocks(
-    ways: Collection[Way], blocks: Collection[Block], most: int, radius_m: float, price: float
+    ways: Collection[ZoneWay], blocks: Collection[Block], most: int, radius_m: float, price: float
 ) -> set[Block] | None:
     """At most so many blocks that contain a circle: those of these that it touches, and new ones.
 

@@ -41,7 +41,7 @@ from zonal.keys.encoding import (
     RoleExpression,
 )
 from zonal.keys.mgrs_cover import Disk, Frame, GridBlocks, Shape, ZoneFigure, blocks_of
-from zonal.keys.mgrs_following import Block, Way, direction, following_blocks
+from zonal.keys.mgrs_following import Block, ZoneWay, direction, following_blocks
 from zonal.keys.mgrs_zones import (
     ABSENT_ZONES,
     MARGIN_M,
@@ -249,7 +249,7 @@ def _following(
             *last.center, int(frame.zone[:-1]), force_northern=frame.zone[-1] >= "N"
         )
         now = (frame.shape.easting, frame.shape.northing)
-        ways.append(Way(frame, frame.shape, direction(before[:2], now)))
+        ways.append(ZoneWay(frame, frame.shape, direction(before[:2], now)))
     kept = [block for path in paths if (block := _block_of_path(path)) is not None]
     blocks = following_blocks(ways, kept, max_squares, circle.radius_m, price)
     return tuple(sorted(map(_path_of_block, blocks))) if blocks else ()

@@ -10,7 +10,9 @@ from zonal.session.interest import Wish
 OWN_MARGIN_M = 100.0
 """How far one moves before its own place is declared anew, unless asked otherwise."""
 _ROUNDING_M = 1.0
-_MOVES_A_RADIUS = 64
+MOVES_A_RADIUS, MOVES_OF_KEPT_CELLS = 32, 64
+"""How often what follows is declared anew while it moves by its radius: more often where that
+keeps most of the keys."""
 _CLOSELY, _STILL_CLOSELY = 256.0, 64.0
 """So many messages from beside the area, while it moves by its radius, are worth close covers: a
 key that is declared costs routers as much as some eight messages."""
@@ -28,8 +30,8 @@ class Scope:
             the whole network.
         own: where the subscriber is; None: not known.
         fenced: whether messages with a geofence are heard wherever it is.
-        margin_m: how far it moves before its area is declared anew; by default a 64th of the
-            radius.
+        margin_m: how far it moves before its area is declared anew; by default the radius over
+            `moves_a_radius`.
         own_margin_m: the same for its own place.
     """
 
@@ -41,12 +43,15 @@ class Scope:
         fenced: bool = False,
         margin_m: float | None = None,
         own_margin_m: float = OWN_MARGIN_M,
+        moves_a_radius: int = MOVES_A_RADIUS,
         role: Role = Role.SUBSCRIBER,
     ) -> None:
         self._wanted = area
         self.fenced = fenced
         check_length("margin_m", margin_m)
-        self._margin_m = _margin(area, margin_m, own_margin_m)
+        if margin_m is None and isinstance(area, Circle) and area.is_ego_centric:
+            margin_m = area.radius_m / moves_a_radius
+        self._margin_m = own_margin_m if margin_m is None else margin_m
         self._role = role
         self._declared_at: Point | None = None
         self._closely = False
@@ -117,14 +122,6 @@ class Scope:
             parts = _PLACES_A_RADIUS_CLOSELY if self._closely else _PLACES_A_RADIUS
             return max(self._wanted.radius_m / parts, _ROUNDING_M)
         return max(self._margin_m * _PLACE_OF_MARGIN, _ROUNDING_M)
-
-
-def _margin(area: Area | None, margin_m: float | None, own_margin_m: float) -> float:
-    if margin_m is not None:
-        return margin_m
-    if isinstance(area, Circle) and area.is_ego_centric:
-        return area.radius_m / _MOVES_A_RADIUS
-    return own_margin_m
 
 
 def _circle(center: Point, radius_m: float) -> Area:

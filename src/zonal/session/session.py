@@ -198,9 +198,10 @@ class Session(Located, Vouched, Asking, Watching, Closing):
 
         Without an area: every message of the topic, with or without a location. A `Circle`
         without a centre follows the session's position, and is declared anew when it moved by
-        `margin_m` (a 64th of its radius). Messages with a geofence are heard by those inside
-        it, or with `fenced=True` by everybody. `encoding` may name several. From publishers with
-        a memory, `history` gets what was sent before, and `recovery` what was lost on its way.
+        `margin_m` (a 64th of its radius; in `json` a 32nd). Messages with a geofence are heard by
+        those inside it, or with `fenced=True` by everybody. `encoding` may name several. From
+        publishers with a memory, `history` gets what was sent before, and `recovery` what was lost
+        on its way.
         The second element of a handler that is a pair is `subscriber.handler`.
         """
         function, kept = handler if isinstance(handler, tuple) else (handler, None)

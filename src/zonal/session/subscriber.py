@@ -10,7 +10,7 @@ from zonal.keys import Encoding, Role, refine
 from zonal.runtime import Incoming, Mailbox, Overflow
 from zonal.session.recovery import Recovery
 from zonal.session.sample import Sample
-from zonal.session.scope import Scope
+from zonal.session.scope import MOVES_A_RADIUS, MOVES_OF_KEPT_CELLS, Scope
 from zonal.session.undeclaring import DeclaredInArea
 
 if TYPE_CHECKING:
@@ -78,7 +78,15 @@ class SubscriberOptions:
 
     def scope(self, own: Point | None) -> Scope:
         """Where it listens, for someone at this place."""
-        return Scope(self.area, own, fenced=self.fenced, margin_m=self.margin_m, role=self.role)
+        announced = any(encoding.announces_areas for encoding in self.encodings)
+        return Scope(
+            self.area,
+            own,
+            fenced=self.fenced,
+            margin_m=self.margin_m,
+            moves_a_radius=MOVES_A_RADIUS if announced else MOVES_OF_KEPT_CELLS,
+            role=self.role,
+        )
 
 
 class Subscriber(DeclaredInArea, Incoming[Sample]):
