@@ -331,5 +331,7 @@ def test_spark_takes_over_and_raises_an_alert(tmp_path: Path) -> None:
             value = alerts.next_named("PUT").data["value"]
             assert value["value"] > ALERT_ABOVE
     names = sorted(path.name for path in tmp_path.iterdir())
-    assert names == ["districts.geojson", "lake", "log", "spark.log"]
+    assert names == [
+        "districts.geojson", "lake", "log", "newest", "spark.log", "streets.geojson",
+    ]  # fmt: skip
     assert json.loads((tmp_path / "districts.geojson").read_text())["features"]
