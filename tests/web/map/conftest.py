@@ -15,7 +15,7 @@ from town import CENTRE, WAIT_MS, Stage, Town
 from zonal.web import MapView, Meter, WebOptions, WebServer
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def chrome() -> Iterator[Browser]:
     if chromium() is None:
         pytest.skip("chromium is not installed")
