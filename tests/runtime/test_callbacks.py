@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from network import eventually
-from zonal.runtime import Arrivals, Callback, CallbackThreads, Mailbox
+from zonal.runtime import Arrivals, Callback, CallbackThreads, Mailbox, Overflow
 
 Make = Callable[[Callable[[Any], Any]], Callback[Any]]
 
@@ -31,6 +31,20 @@ def test_calls_are_in_order(make: Make) -> None:
     for start in range(0, 1000, 10):
         callback.offer(range(start, start + 10))
     eventually(lambda: heard == list(range(1000)))
+
+
+def test_more_at_once_than_may_wait_is_called_for_nevertheless() -> None:
+    """Whoever brings it waits for room, which only the calls make."""
+    heard: list[int] = []
+    threads = CallbackThreads("test")
+    box: Mailbox[int] = Mailbox(2, Overflow.BLOCK)
+    callback = Callback("a test", heard.append, box, threads)
+    bringing = threading.Thread(target=callback.offer, args=(range(7),), daemon=True)
+    bringing.start()
+    eventually(lambda: heard == list(range(7)))
+    bringing.join(10)
+    assert not bringing.is_alive()
+    threads.close()
 
 
 def test_a_callback_that_raises_is_called_again(

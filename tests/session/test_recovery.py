@@ -18,6 +18,7 @@ from zonal.geo import Circle, Point
 from zonal.keys import encoding_named, message_keys
 from zonal.session import Memory, Overflow, Recovery, Router, Session
 from zonal.session.asker import HEARTBEATS
+from zonal.session.missing import MissingMessages
 from zonal.session.recovery import Recoverer
 
 DUOMO = Point(45.4642, 9.1900)
@@ -113,21 +114,23 @@ class NeverAsks:
         """Nothing is asked."""
 
 
+def numbered(number: int) -> Any:
+    """What one publisher sends."""
+    entity = SimpleNamespace(zid="a1", eid=1)
+    return Numbered("t/x", source_info=SimpleNamespace(source_id=entity, source_sn=number))
+
+
 def test_a_history_that_comes_after_the_heartbeat_is_delivered_whole() -> None:
     """A long one takes its time: the publisher's heartbeats and new messages overtake it."""
     delivered: list[Any] = []
     recoverer = Recoverer(cast("Any", NeverAsks()), Recovery(), delivered.extend)
 
-    def message(number: int) -> Any:
-        entity = SimpleNamespace(zid="a1", eid=1)
-        return Numbered("t/x", source_info=SimpleNamespace(source_id=entity, source_sn=number))
-
     last = zenoh.ext.z_serialize(zenoh.ext.UInt32(9))
     recoverer.take([cast("Any", Numbered(f"t/x{HEARTBEATS}a1/1", last))])
-    recoverer.hear([message(10)])
-    recoverer.hear([message(number) for number in range(6)])
-    recoverer.hear([message(11)])
-    recoverer.hear([message(number) for number in range(6, 10)])
+    recoverer.hear([numbered(10)])
+    recoverer.hear([numbered(number) for number in range(6)])
+    recoverer.hear([numbered(11)])
+    recoverer.hear([numbered(number) for number in range(6, 10)])
     heard = [sample.source_info.source_sn for sample in delivered]
     assert sorted(heard) == list(range(12))
     assert [number for number in heard if number < 10] == list(range(10))
@@ -187,6 +190,55 @@ def test_a_publisher_that_cannot_be_asked_is_waited_for_no_longer_than_patience(
     assert texts(collect(subscriber, 1)) == ["2"]
     assert time.monotonic() - before > patience_s
     assert (subscriber.counters.given_up, subscriber.counters.recovered) == (1, 0)
+
+
+def test_a_publisher_that_answers_slowly_is_waited_for_while_anything_comes() -> None:
+    """A long backlog takes longer than patience, and more so on a busy machine."""
+    patience_s = 10.0
+    missing = MissingMessages("air", "a1", 1, 0)
+    missing.sequence.tell(99)
+    now = missing.heard_at + 1.0
+    missing.look(now)
+    assert missing.questions(now) == [(0, 63)]
+    for number in range(50, 99):
+        missing.wait(patience_s - 1)
+        assert not missing.hopeless(patience_s), "its answers still come"
+        missing.sequence.hear(number, cast("Any", None))
+        missing.silent_s = 0.0
+        missing.look(now)
+    missing.wait(patience_s + 1)
+    assert missing.hopeless(patience_s) == 50
+
+
+def test_time_in_which_nobody_looked_is_not_the_publishers_silence() -> None:
+    """Held up by a slow user, or by the machine: answers could not come in, either."""
+    recoverer = Recoverer(cast("Any", NeverAsks()), Recovery(patience_s=10.0), lambda _: None)
+    recoverer.hear([numbered(0)])
+    recoverer.hear([numbered(2)])
+    assert [(each.first, each.last) for each in recoverer.due()] == [(1, 1)]
+    recoverer._looked_at -= 3600.0
+    recoverer.due()
+    assert recoverer.given_up == 0
+
+
+def test_what_waited_for_a_lost_message_may_be_more_than_a_mailbox_holds(
+    sender: Session, receiver: Session, link: LossyLink
+) -> None:
+    taken: list[int] = []
+    subscriber = receiver.declare_subscriber(
+        "air", lambda sample: taken.append(int(sample.text)), recovery=Recovery(),
+        overflow=Overflow.BLOCK, capacity=1,
+    )  # fmt: skip
+    publisher = sender.declare_publisher("air", memory=Memory(cache=100, heartbeat_s=0.1))
+    wait_until_declared(sender, subscriber)
+    publisher.put("0")
+    eventually(lambda: taken == [0])
+    lose(link, publisher.put, 1)
+    for number in range(2, 9):
+        publisher.put(str(number))
+    eventually(lambda: len(taken) == 9)
+    assert taken == list(range(9))
+    assert subscriber.counters.given_up == 0
 
 
 def test_fenced_messages_are_recovered_too(sender: Session, link: LossyLink) -> None:

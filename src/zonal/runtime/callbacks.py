@@ -106,6 +106,7 @@ class Callback(Generic[T]):
         self._slow, self._slow_until = 0, 0.0
         self.errors = 0
         self.called_at_once = 0
+        mailbox.before_waiting = self._begin
         if len(mailbox):
             self.offer(())
 
@@ -120,12 +121,15 @@ class Callback(Generic[T]):
             return True
         if items:
             self._mailbox.put(items)
+        self._begin()
+        return False
+
+    def _begin(self) -> None:
         with self._changed:
             if self._busy:
-                return False
+                return
             self._busy = True
         self._threads.run(self)
-        return False
 
     def _begins_at_once(self) -> bool:
         """Whether nothing is before these items, and calls have been quick; then it is busy."""

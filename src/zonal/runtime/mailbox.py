@@ -91,6 +91,8 @@ class Mailbox(Generic[T]):
         self._readers: list[threading.Lock] = []
         self._async_waiters: set[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = set()
         self._closed = False
+        self.before_waiting: Callable[[], None] = lambda: None
+        """Called when somebody who puts items waits for room, so that whoever makes it begins."""
         self.overflowed = 0
         self.taken = 0
 
@@ -189,6 +191,7 @@ class Mailbox(Generic[T]):
             readers, self._readers = self._readers, []
             self._wake(readers)
             if rest:
+                self.before_waiting()
                 self._changed.wait()
 
     def _tell(self) -> None:

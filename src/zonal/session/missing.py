@@ -45,6 +45,8 @@ class MissingMessages:
         self.sequence: Sequence[zenoh.Sample] = Sequence(first)
         self.heard_at = time.monotonic()
         self.is_reached = False
+        self.silent_s = 0.0
+        """How long nothing has come of what was asked for."""
         self._wanted: dict[int, WantedMessage] = {}
         self._at_once = _AT_ONCE
         # A publisher forgets its oldest messages first: once it has forgotten one that is missing,
@@ -104,11 +106,19 @@ class MissingMessages:
         if not left_out:
             self._at_once = min(2 * self._at_once, _AT_MOST)
 
-    def hopeless(self, now: float, patience_s: float) -> int:
-        """How many of the first missing messages need not be waited for any longer."""
+    def wait(self, seconds: float) -> None:
+        """So much time has passed in which an answer could have come."""
+        if any(each.asked_since < math.inf for each in islice(self._wanted.values(), 1)):
+            self.silent_s += seconds
+
+    def hopeless(self, patience_s: float) -> int:
+        """How many of the first missing messages need not be waited for any longer.
+
+        A publisher that still sends what is missing, however slowly, is waited for.
+        """
         first, length = self.sequence.first_gap()
         for number, each in islice(self._wanted.items(), 1):
-            if now - each.asked_since > patience_s:
+            if self.silent_s > patience_s:
                 return length
             if each.left_out >= _ANSWERS_ENOUGH:
                 self._forgets = True

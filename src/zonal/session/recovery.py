@@ -30,6 +30,9 @@ logger = logging.getLogger(__name__)
 
 _HELD_AT_MOST = 262_144
 _SOURCES = 4096
+_LONGEST_LOOK_S = 1.5
+"""Whoever did not look for longer, because what came could not be handed over or the machine was
+busy, has not waited for publishers all that time: their answers could not come in, either."""
 _INFO_OF, _ENTITY_OF = attrgetter("source_info"), attrgetter("source_id")
 _NUMBER_OF, _PUBLISHER_OF = attrgetter("source_sn"), attrgetter("zid", "eid")
 
@@ -42,8 +45,8 @@ class Recovery:
     """
 
     patience_s: float = 10.0
-    """After this time a missing message is given up, and those that waited for it are delivered;
-    should it come after all, it is delivered late."""
+    """When for so long nothing has come of what a publisher was asked for, it is given up, and what
+    waited for it is delivered; should it come after all, it is delivered late."""
 
     def __post_init__(self) -> None:
         if not self.patience_s > 0:
@@ -66,6 +69,7 @@ class Recoverer:
         self._sources: OrderedDict[tuple[str, int], MissingMessages] = OrderedDict()
         self._histories: dict[tuple[str, int], MissingMessages] = {}
         self._lacking: set[MissingMessages] = set()
+        self._looked_at = time.monotonic()
         self.recovered = 0
         self.given_up = 0
         asker.add(self)
@@ -135,9 +139,10 @@ class Recoverer:
                 continue
             sequence, heard = source.sequence, source.sequence.heard
             source.heard_at = now
-            if asked:
-                source.is_reached = True
-                self.recovered += sequence.lacks(number)
+            if sequence.lacks(number):
+                source.silent_s = 0.0
+                self.recovered += asked
+            source.is_reached |= asked
             if not asked and sequence.was_heard_lately(number):
                 # A copy, or somebody used the publisher's number: who reads it can tell.
                 ready.append(sample)
@@ -198,10 +203,12 @@ class Recoverer:
         """Nothing is missing of it any more."""
         self._lacking.discard(source)
         source.is_reached = False
+        source.silent_s = 0.0
 
     def _give_up(self, source: MissingMessages, count: int) -> list[zenoh.Sample]:
         """The first missing messages; what follows them."""
         self.given_up += count
+        source.silent_s = 0.0
         logger.warning("%d messages of %s are lost", count, source.key)
         return source.sequence.give_up(count)
 
@@ -271,11 +278,13 @@ class Recoverer:
     def due(self) -> list[Question]:
         """What is to be asked for now; what is hopeless is given up."""
         now = time.monotonic()
+        passed_s, self._looked_at = min(now - self._looked_at, _LONGEST_LOOK_S), now
         due: list[Question] = []
         with self._lock:
             for source in tuple(self._lacking):
                 source.look(now)
-                hopeless = source.hopeless(now, self._patience_s)
+                source.wait(passed_s)
+                hopeless = source.hopeless(self._patience_s)
                 if hopeless:
                     ready = self._give_up(source, hopeless)
                     if ready:
