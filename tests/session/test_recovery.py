@@ -204,7 +204,7 @@ def test_a_publisher_that_answers_slowly_is_waited_for_while_anything_comes() ->
         missing.wait(patience_s - 1)
         assert not missing.hopeless(patience_s), "its answers still come"
         missing.sequence.hear(number, cast("Any", None))
-        missing.silent_s = 0.0
+        missing.came(now)
         missing.look(now)
     missing.wait(patience_s + 1)
     assert missing.hopeless(patience_s) == 50

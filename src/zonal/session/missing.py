@@ -47,6 +47,7 @@ class MissingMessages:
         self.is_reached = False
         self.silent_s = 0.0
         """How long nothing has come of what was asked for."""
+        self._filled_at = -math.inf
         self._wanted: dict[int, WantedMessage] = {}
         self._at_once = _AT_ONCE
         # A publisher forgets its oldest messages first: once it has forgotten one that is missing,
@@ -95,16 +96,22 @@ class MissingMessages:
     def answered(self, first: int, last: int, now: float) -> None:
         """An answer is complete: what it left out is asked for again.
 
-        At once, if the publisher can be reached: an answer without anything may only mean that
-        after a break in the network its memory is not known again.
+        Soon, if the publisher can be reached: an answer without anything may only mean that
+        after a break in the network its memory is not known again. While other missing messages
+        come in, it says nothing: Zenoh drops of an answer what a busy link cannot take.
         """
         left_out = [self._wanted[n] for n in range(first, last + 1) if n in self._wanted]
+        is_quiet = now - self._filled_at > _QUIET_S
         for each in left_out:
-            each.left_out += 1
+            each.left_out += is_quiet
             if self.is_reached:
-                each.ask_at = now
+                each.ask_at = now + _QUIET_S
         if not left_out:
             self._at_once = min(2 * self._at_once, _AT_MOST)
+
+    def came(self, now: float) -> None:
+        """A missing message came."""
+        self.silent_s, self._filled_at = 0.0, now
 
     def wait(self, seconds: float) -> None:
         """So much time has passed in which an answer could have come."""

@@ -140,7 +140,7 @@ class Recoverer:
             sequence, heard = source.sequence, source.sequence.heard
             source.heard_at = now
             if sequence.lacks(number):
-                source.silent_s = 0.0
+                source.came(now)
                 self.recovered += asked
             source.is_reached |= asked
             if not asked and sequence.was_heard_lately(number):
