@@ -29,6 +29,16 @@ _COLUMNS_A_ZONE = 6.7  # of 100 km, at the equator
 _EXPLORED = 1.5  # blocks across the edge of the area at the deepest, for each one allowed
 
 
+def width_of(depth: int) -> int:
+    """Metres from west to east of a square or column of this depth, from 100 km on."""
+    return int(SQUARE_M // 10 ** ((depth - 1) // 2))
+
+
+def height_of(depth: int) -> int:
+    """The same from south to north: a column is as high as ten squares."""
+    return width_of(depth) * (PARTS if depth % 2 else 1)
+
+
 class GridBlocks(NamedTuple):
     """Squares (of an even depth) or columns of ten of them (of an odd one), in metres."""
 
@@ -40,12 +50,12 @@ class GridBlocks(NamedTuple):
     @property
     def width(self) -> int:
         """From west to east, from squares of 100 km on."""
-        return int(SQUARE_M // 10 ** ((self.depth - 1) // 2))
+        return width_of(self.depth)
 
     @property
     def height(self) -> int:
         """From south to north."""
-        return self.width * (PARTS if self.depth % 2 else 1)
+        return height_of(self.depth)
 
     @property
     def size_m2(self) -> float:

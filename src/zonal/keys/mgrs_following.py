@@ -6,7 +6,15 @@ import math
 from typing import TYPE_CHECKING, NamedTuple
 
 from zonal.geo import TileSpot, new_tiles
-from zonal.keys.mgrs_cover import DEEPEST, PARTS, SQUARE_M, SQUARES, Disk, Frame
+from zonal.keys.mgrs_cover import (
+    DEEPEST,
+    PARTS,
+    SQUARES,
+    Disk,
+    Frame,
+    height_of,
+    width_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -25,12 +33,12 @@ class Block(NamedTuple):
     @property
     def width(self) -> int:
         """From west to east."""
-        return int(SQUARE_M // 10 ** ((self.depth - 1) // 2))
+        return width_of(self.depth)
 
     @property
     def height(self) -> int:
         """From south to north."""
-        return self.width * (PARTS if self.depth % 2 else 1)
+        return height_of(self.depth)
 
     def on_grid(self) -> Block:
         """The block of its depth that its corner lies in."""
