@@ -10,7 +10,7 @@ import pytest
 
 from broker_bench import Bench
 from broker_packets import connect, publish
-from zonal.broker.access import ANYONE, RemoteEnd, User
+from zonal.broker.access import RemoteEnd, User
 from zonal.broker.rates import Allowance, Use
 from zonal.broker.recovery import recover
 from zonal.broker.settings import Limits, Rates, Settings, read_limits
@@ -242,7 +242,6 @@ def test_a_turn_ends_when_its_time_is_spent_and_goes_on_where_it_stopped() -> No
     assert bench.broker.receive(client.connection, b"", bench.now, lambda: next(turns)) is None
     bench.flush()
     assert len(client.packets()) == 7
-    assert ANYONE.rules is None
 
 
 def test_limits_are_written_as_text() -> None:

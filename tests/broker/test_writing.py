@@ -50,6 +50,18 @@ async def numbers(wire: Wire, count: int) -> list[int]:
     return seen
 
 
+async def fill(link: ClientLink, reader: Wire, writer: Wire, size: int) -> int:
+    """Publishes to one who does not read until much waits; how many messages that took."""
+    reader.writer.transport.pause_reading()  # type: ignore[attr-defined]
+    count = 0
+    while link.unsent < UNREAD:
+        writer.writer.write(publication(count, size))
+        await writer.writer.drain()
+        await asyncio.sleep(0)
+        count += 1
+    return count
+
+
 @by_both_loops
 @settings(max_examples=15, deadline=None)
 @given(
@@ -87,14 +99,8 @@ def test_who_reads_late_gets_what_waited_before_what_is_new(
         async with serving(Limits(backlog=BACKLOG)) as (server, port):
             reader = await Wire.connected(port, "r", "t")
             link = link_of(server, "r")
-            reader.writer.transport.pause_reading()  # type: ignore[attr-defined]
             writer = await Wire.connected(port, "w")
-            count = 0
-            while link.unsent < UNREAD:
-                writer.writer.write(publication(count, 100_000))
-                await writer.writer.drain()
-                await asyncio.sleep(0)
-                count += 1
+            count = await fill(link, reader, writer, 100_000)
             reader.writer.transport.resume_reading()  # type: ignore[attr-defined]
             seen = await numbers(reader, count)
             await until(lambda: link.unsent == 0)
@@ -115,15 +121,8 @@ def test_what_waits_is_written_before_a_connection_ends(
     async def exchange() -> None:
         async with serving(Limits(backlog=BACKLOG)) as (server, port):
             reader = await Wire.connected(port, "r", "t")
-            link = link_of(server, "r")
-            reader.writer.transport.pause_reading()  # type: ignore[attr-defined]
             writer = await Wire.connected(port, "w")
-            count = 0
-            while link.unsent < UNREAD:
-                writer.writer.write(publication(count, 10_000))
-                await writer.writer.drain()
-                await asyncio.sleep(0)
-                count += 1
+            count = await fill(link_of(server, "r"), reader, writer, 10_000)
             await until(lambda: server.broker.counters.sent == count)
             other = await Wire.connected(port, "r")  # takes the session over
             reader.writer.transport.resume_reading()  # type: ignore[attr-defined]

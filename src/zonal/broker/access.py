@@ -63,9 +63,6 @@ class User:
         return self.rules.may_receive(self.name, topic, place, position=position, client=client_id)
 
 
-ANYONE = User()
-
-
 class Access(Protocol):
     """Decides who is let in."""
 

@@ -72,7 +72,6 @@ class InterestCover:
         self._union: dict[int, int] = {}  # cells to declare, and how many wanted cells are inside
         self._added: set[int] = set()
         self._dropped: set[int] = set()
-        self._is_merged = False
         self._areas_when_computed = 0
         self._peak = 0  # areas at most since then
         self._moves = 0  # since the union was last computed from the areas' own covers
@@ -216,7 +215,6 @@ class InterestCover:
 
     def _merge(self) -> None:
         """Make room: merge the union itself, or compute it anew when areas have doubled."""
-        self._is_merged = True
         if len(self._covers) >= 2 * self._areas_when_computed:
             self._compute()
         else:
@@ -226,7 +224,6 @@ class InterestCover:
         """Compute the union from the areas' own covers: dearer, but without old compromises."""
         self._areas_when_computed = self._peak = len(self._covers)
         self._moves = 0
-        self._is_merged = len(self._wanted) > self._max_cells
         self._replace(dict.fromkeys(self._wanted, 1))
 
     def _replace(self, cells: dict[int, int]) -> None:
