@@ -73,6 +73,7 @@ _ENOUGH = 1.4  # declared area over wanted area below which there are no more ex
 _CLOSELY, _LOOSELY = 0.05, 0.25  # prices of squares where a circle comes to
 _LARGE, _TOO_LARGE = 1.6, 1.8  # … beyond the second there are more than usual, up to the first
 _MANY = 128
+_COPIES = 16  # squares of a blurred place: a message is sent under each
 _HAIR_DEG = 1e-7
 _HALF_METRE_DEG = 5e-6
 
@@ -148,10 +149,10 @@ class MgrsEncoding(Encoding):
         return _MANY if cells >= DEFAULT_MAX_EXPRESSIONS else cells
 
     def place_expressions(self, place: Place) -> tuple[str, ...]:
-        """The path of the point's square metre; the squares around a blurred place."""
+        """The path of the point's square metre; at most 16 squares around a blurred place."""
         if isinstance(place, Point):
             return (f"@mgrs/{path_of_reference(reference_of(place))}",)
-        return self.area_expressions(outline(place), Role.PUBLISHER)
+        return self.area_expressions(outline(place), Role.PUBLISHER, _COPIES)
 
     def area_expressions(
         self,
