@@ -11,14 +11,18 @@ from typing import TYPE_CHECKING
 
 import zenoh
 
-from zonal.runtime import keep_state
+from zonal.session.historian import Remembered, Search
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from zonal.session.historian import Historian
+
 _CACHES = "/@adv/**"
 _PUBLISHERS = "/@adv/pub/**"
-_ANSWER_WITHIN_S = 10.0
+_OWN = "/@adv/pub/"
+_STAMPED = "uhlc"
+"""Stands for the number of a publisher whose messages have time stamps only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,57 +43,97 @@ class PastMessages:
         if self.age_s is not None and not self.age_s > 0:
             raise ValueError(f"a history is older than 0 seconds, not {self.age_s}")
 
-    @property
-    def parameters(self) -> str:
-        """What Zenoh's advanced publishers are asked for."""
-        wanted = []
-        if self.messages is not None:
-            wanted.append(f"_max={self.messages}")
-        if self.age_s is not None:
-            wanted.append(f"_time=[now(-{self.age_s}s)..]")
-        return "?" + ";".join(wanted) if wanted else ""
+    def time(self, until: str, waited_s: float) -> str:
+        """The time that Zenoh's advanced publishers are asked about.
+
+        Its beginning is told by the publisher's clock, and moves with it. What was young enough
+        when the memory was found is asked for however long its turn takes to come.
+        """
+        since = "" if self.age_s is None else f"now(-{self.age_s + waited_s:.6f}s)"
+        return f"_time=[{since}..{until}]" if since or until else ""
 
 
 class Memories:
     """The memories of a key's publishers, asked for what they hold; of later ones when they come.
 
-    Whoever listens to the key does so before, or what is sent meanwhile would be missed.
+    Whoever listens to the key does so before, or what is sent meanwhile would be missed. All are
+    first asked for their last message alone, which tells who they are.
     """
 
     def __init__(
         self,
         session: zenoh.Session,
+        historian: Historian,
         key: str,
         arrive: Callable[[zenoh.Sample], None],
         history: PastMessages,
     ) -> None:
-        self._session = session
-        self._history = history
-        self._arrive = arrive
+        self.messages = history.messages
+        self.time = history.time
+        self.arrive = arrive
+        self._key = zenoh.KeyExpr(key)
+        self._historian = historian
         self._publishers = session.liveliness().declare_subscriber(
             f"{key}{_PUBLISHERS}", zenoh.handlers.Callback(self._appeared, indirect=False)
         )
-        self._ask(f"{key}{_CACHES}")
+        self._search(f"{key}{_CACHES}")
 
     def _appeared(self, token: zenoh.Sample) -> None:
         if token.kind == zenoh.SampleKind.PUT:
-            self._ask(str(token.key_expr))
+            self._search(str(token.key_expr))
 
-    def _ask(self, caches: str) -> None:
-        def answer(reply: zenoh.Reply) -> None:
-            keep_state()
-            if reply.ok is not None:
-                self._arrive(reply.ok)
+    def _search(self, caches: str) -> None:
+        parameters = ";".join(each for each in ("_max=1", self.time("", 0.0)) if each)
+        self._historian.search(_MemorySearch(self, f"{caches}?{parameters}"))
 
-        self._session.get(
-            f"{caches}{self._history.parameters}",
-            zenoh.handlers.Callback(answer, indirect=False),
-            consolidation=zenoh.ConsolidationMode.NONE,
-            accept_replies=zenoh.ReplyKeyExpr.ANY,
-            target=zenoh.QueryTarget.ALL,
-            timeout=_ANSWER_WITHIN_S,
-        )
+    def found(self, memory: Remembered) -> None:
+        """One who remembers something."""
+        self._historian.found(self, memory)
+
+    def is_for(self, key: zenoh.KeyExpr) -> bool:
+        """Whether messages under this key are listened to."""
+        return self._key.intersects(key)
 
     def undeclare(self) -> None:
         """Ask no more."""
         self._publishers.undeclare()
+        self._historian.forget(self)
+
+
+class _MemorySearch(Search):
+    """Hears the last message of each memory.
+
+    An answer from which nobody can be asked further is handed on: it is somebody else's.
+    """
+
+    def __init__(self, memories: Memories, caches: str) -> None:
+        super().__init__(caches)
+        self._memories = memories
+        self._found: set[str] = set()
+
+    def take(self, reply: zenoh.Reply) -> None:
+        if reply.ok is None:
+            self.has_failed = True
+            return
+        memory = _remembered(reply.ok, reply.replier_id)
+        if memory is None or not self._memories.is_for(reply.ok.key_expr):
+            self._memories.arrive(reply.ok)
+        elif memory.cache not in self._found:
+            self._found.add(memory.cache)
+            self._memories.found(memory)
+
+
+def _remembered(last: zenoh.Sample, replier: zenoh.EntityGlobalId | None) -> Remembered | None:
+    """Whose memory an answer comes from; None if it is not the memory of who sent the message."""
+    info, stamp = last.source_info, last.timestamp
+    if info is not None:
+        zenoh_id, entity, number = str(info.source_id.zid), str(info.source_id.eid), info.source_sn
+    elif stamp is not None:
+        zenoh_id = str(stamp.get_id()) if replier is None else str(replier.zid)
+        entity, number = _STAMPED, None
+    else:
+        return None
+    if replier is not None and str(replier.zid) != zenoh_id:
+        return None
+    cache = f"{last.key_expr}{_OWN}{zenoh_id}/{entity}/**"
+    return Remembered(zenoh_id, cache, number, len(last.payload))

@@ -1,0 +1,237 @@
+"""Asks memories for what they hold, part by part, for all keys of a session."""
+
+from __future__ import annotations
+
+import logging
+import math
+import threading
+import time
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from zonal.session.asker import Question
+from zonal.session.backlog import Answer, NumberedBacklog, Part, StampedBacklog
+from zonal.session.desk import Desk
+from zonal.session.moment import rfc3339
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import zenoh
+
+    from zonal.session.asker import Asker, Event
+    from zonal.session.backlog import Backlog
+
+logger = logging.getLogger(__name__)
+
+_ANSWER_WITHIN_S = 10.0
+_PART_BYTES = 4 * 1024 * 1024
+"""What an answer may have, by the sizes of what came before."""
+_MEMORIES = 65_536
+_UNDER_WAY = 256
+"""From so many questions on, none is added."""
+_TRIES = 6
+"""So often in a row no answer may come before a memory is given up."""
+
+
+class Remembered(NamedTuple):
+    """A memory that was found: whose it is, where it is asked, and what it sent last."""
+
+    zenoh_id: str
+    cache: str
+    last: int | None
+    """The number; None where its messages have none."""
+    size: int
+
+
+class Wants(Protocol):
+    """One who wants what memories hold."""
+
+    @property
+    def messages(self) -> int | None:
+        """Of each so many at most, the newest."""
+
+    def time(self, until: str, waited_s: float) -> str:
+        """The parameter for the time, so long after the memory was found; empty: any time."""
+
+    def arrive(self, sample: zenoh.Sample) -> None:
+        """Take a message; on Zenoh's threads."""
+
+
+class _Walk:
+    """The way through one memory, for one who wants that."""
+
+    def __init__(self, wants: Wants, memory: Remembered) -> None:
+        self.wants = wants
+        self.memory = memory
+        self.backlog: Backlog = (
+            StampedBacklog(wants.messages)
+            if memory.last is None
+            else NumberedBacklog(memory.last, wants.messages)
+        )
+        self.found_at = time.monotonic()
+        self.found_again: Remembered | None = None
+        self.size = memory.size
+        self.failures = 0
+
+    def part(self, at_most: int) -> Part | None:
+        if self.failures > _TRIES:
+            return None
+        return self.backlog.part(max(1, min(at_most, _PART_BYTES // max(self.size, 1))))
+
+
+class _PartQuestion(Question):
+    """One part of a memory; what comes goes to the one who wants it."""
+
+    def __init__(self, walk: _Walk, part: Part) -> None:
+        self.walk, self.part = walk, part
+        self.asked_at = time.monotonic()
+        times = walk.wants.time(part.until, self.asked_at - walk.found_at)
+        parameters = ";".join(each for each in (part.wanted, times) if each)
+        super().__init__(f"{walk.memory.cache}?{parameters}", _ANSWER_WITHIN_S)
+        self._messages = self._bytes = 0
+        self._oldest = ""
+
+    def take(self, reply: zenoh.Reply) -> None:
+        """Whoever else answers than the one who was asked tells nothing about its memory."""
+        sample, replier = reply.ok, reply.replier_id
+        if sample is not None and self.part.hands_on:
+            self.walk.wants.arrive(sample)
+        if replier is not None and str(replier.zid) != self.walk.memory.zenoh_id:
+            return
+        if sample is None:
+            self.has_failed = True
+            return
+        self._messages += 1
+        self._bytes += len(sample.payload)
+        if not self._oldest:
+            self._oldest = rfc3339(sample.timestamp) or ""
+
+    @property
+    def answer(self) -> Answer:
+        return Answer(self._messages, self._oldest)
+
+    @property
+    def mean_size(self) -> int:
+        return self._bytes // max(self._messages, 1)
+
+
+class Search(Question):
+    """A question that finds memories, which it hands to the historian."""
+
+    def __init__(self, caches: str) -> None:
+        super().__init__(caches, _ANSWER_WITHIN_S)
+        self.tries = 1
+
+
+class Historian:
+    """The memories that are known, by the session that they belong to (see `asker.Asks`).
+
+    A memory that is found again while it is asked, as after a break, is asked once more then.
+    """
+
+    def __init__(self, asker: Asker) -> None:
+        self._asker = asker
+        self._lock = threading.Lock()
+        self._walks: dict[tuple[Wants, str], _Walk] = {}
+        self._desks: dict[str, Desk[_Walk]] = {}
+        self._ready: dict[str, None] = {}  # the desks to look at, in order
+        self._under_way = 0
+        self._searches: list[Search] = []
+
+    def search(self, search: Search) -> None:
+        """Ask this, from any thread; again if not all answer."""
+        self._asker.add(self)
+        self._asker.ask(self, search)
+
+    def found(self, wants: Wants, memory: Remembered) -> None:
+        """Ask this memory for all that is wanted; from any thread."""
+        with self._lock:
+            walk = self._walks.get((wants, memory.cache))
+            if walk is not None:
+                walk.found_again = memory
+                return
+            if len(self._walks) >= _MEMORIES:
+                logger.warning("more than %d memories at a time: one is not asked", _MEMORIES)
+                return
+            self._start(_Walk(wants, memory))
+        self._asker.put(self, None)
+
+    def forget(self, wants: Wants) -> None:
+        """It wants nothing any more."""
+        with self._lock:
+            for name in [name for name in self._walks if name[0] is wants]:
+                del self._walks[name]
+
+    # With the lock
+
+    def _start(self, walk: _Walk) -> None:
+        self._walks[walk.wants, walk.memory.cache] = walk
+        self._wait(walk)
+
+    def _wait(self, walk: _Walk) -> None:
+        zenoh_id = walk.memory.zenoh_id
+        self._desks.setdefault(zenoh_id, Desk()).wait(walk)
+        self._ready[zenoh_id] = None
+
+    def _part_of(self, walk: _Walk) -> Part | None:
+        """The next part; None at the end: then it is over, or begins anew."""
+        name = (walk.wants, walk.memory.cache)
+        if self._walks.get(name) is not walk:
+            return None
+        part = walk.part(self._desks[walk.memory.zenoh_id].at_most)
+        if part is None:
+            del self._walks[name]
+            if walk.failures > _TRIES:
+                logger.warning("what %s remembers could not be had", walk.memory.cache)
+            if walk.found_again is not None:
+                self._start(_Walk(walk.wants, walk.found_again))
+        return part
+
+    # What the asker wants (see `asker.Asks`)
+
+    @property
+    def ask_at(self) -> float:
+        """There is something to ask for when a memory is found or an answer is complete."""
+        return math.inf
+
+    def take(self, events: Sequence[Event]) -> None:
+        """Questions that are answered."""
+        now = time.monotonic()
+        with self._lock:
+            for event in events:
+                if isinstance(event, _PartQuestion):
+                    self._take(event, now)
+                elif isinstance(event, Search) and event.has_failed and event.tries < _TRIES:
+                    event.tries += 1
+                    event.has_failed = False
+                    self._searches.append(event)
+
+    def _take(self, question: _PartQuestion, now: float) -> None:
+        walk = question.walk
+        answer = None if question.has_failed else question.answer
+        self._under_way -= 1
+        self._desks[walk.memory.zenoh_id].done(question.part, answer, now - question.asked_at)
+        if answer is None:
+            walk.failures += 1
+        else:
+            walk.failures = 0
+            walk.size = question.mean_size or walk.size
+            walk.backlog.answered(answer)
+        self._wait(walk)
+
+    def due(self) -> list[Question]:
+        """What is to be asked for now."""
+        with self._lock:
+            due: list[Question] = [*self._searches]
+            self._searches.clear()
+            while self._ready and self._under_way < _UNDER_WAY:
+                zenoh_id = next(iter(self._ready))
+                del self._ready[zenoh_id]
+                desk = self._desks[zenoh_id]
+                parts = desk.due(self._part_of)
+                due += [_PartQuestion(walk, part) for walk, part in parts]
+                self._under_way += len(parts)
+                if desk.is_idle:
+                    del self._desks[zenoh_id]
+                    self._ready.pop(zenoh_id, None)
+        return due
