@@ -24,11 +24,10 @@ _ANSWER_WITHIN_S = 5.0
 
 
 class Question:
-    """What memories are asked for, and for how long."""
+    """What memories are asked for."""
 
-    def __init__(self, selector: str, within_s: float = _ANSWER_WITHIN_S) -> None:
+    def __init__(self, selector: str) -> None:
         self.selector = selector
-        self.within_s = within_s
         self.has_failed = False
 
     def take(self, reply: zenoh.Reply) -> zenoh.Sample | None:
@@ -155,7 +154,7 @@ class Asker:
                 consolidation=zenoh.ConsolidationMode.NONE,
                 accept_replies=zenoh.ReplyKeyExpr.ANY,
                 target=zenoh.QueryTarget.ALL,
-                timeout=question.within_s,
+                timeout=_ANSWER_WITHIN_S,
             )
         except zenoh.ZError as error:  # the session is being closed
             logger.debug("could not ask a memory: %s", error)

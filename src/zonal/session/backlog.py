@@ -23,12 +23,17 @@ class Part(NamedTuple):
 
     wanted: str
     """The question's parameters but for the time."""
-    weight: int
-    """How many messages the answer has at most, or what the question itself costs."""
+    messages: int
+    """How many the answer has at most."""
     until: str = ""
     """The end of the time asked about, by RFC 3339; empty: open."""
     hands_on: bool = True
     """Whether the answer is for subscribers, not only to find something out."""
+
+    @property
+    def weight(self) -> int:
+        """What the answer costs the one who gives it, in messages."""
+        return max(self.messages, _LIGHTEST)
 
 
 class Answer(NamedTuple):
@@ -39,7 +44,7 @@ class Answer(NamedTuple):
     """The time stamp of the first one, by RFC 3339; empty: none had one."""
 
 
-class Backlog(Protocol):
+class PublisherBacklog(Protocol):
     """The memory of one publisher on one key."""
 
     def part(self, at_most: int) -> Part | None:
@@ -80,7 +85,7 @@ class NumberedBacklog:
         if self._next is None and self._gone - self._held > at_most:
             self._probed = self._probe()
             number = (self._last - self._probed) % NUMBERS
-            return Part(f"_sn={number}..{number}", _LIGHTEST, hands_on=False)
+            return Part(f"_sn={number}..{number}", 1, hands_on=False)
         self._probed = None
         self._next = self._gone - 1 if self._next is None else self._next
         if self._next < 0:
@@ -88,7 +93,7 @@ class NumberedBacklog:
         first = (self._last - self._next) % NUMBERS
         # Older publishers know no part that begins before the numbers begin anew and ends behind.
         self._count = min(at_most, self._next + 1, NUMBERS - first)
-        return Part(f"_sn={first}..{first + self._count - 1}", max(self._count, _LIGHTEST))
+        return Part(f"_sn={first}..{first + self._count - 1}", self._count)
 
     def _probe(self) -> int:
         """Mostly nothing was forgotten, and nothing lies before the number 0: looked at first."""
@@ -131,7 +136,7 @@ class StampedBacklog:
             return None
         again = 1 if self._until else 0
         count = max(at_most, 2) if self._left is None else min(at_most, self._left) + again
-        return Part(f"_max={count}", max(count, _LIGHTEST), self._until)
+        return Part(f"_max={count}", count, self._until)
 
     def answered(self, answer: Answer) -> None:
         """Go on before it."""

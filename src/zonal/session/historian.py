@@ -14,23 +14,23 @@ from zonal.session.desk import Desk
 from zonal.session.moment import rfc3339
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     import zenoh
 
     from zonal.session.asker import Asker, Event
-    from zonal.session.backlog import Backlog
+    from zonal.session.backlog import PublisherBacklog
 
 logger = logging.getLogger(__name__)
 
-_ANSWER_WITHIN_S = 10.0
 _PART_BYTES = 4 * 1024 * 1024
 """What an answer may have, by the sizes of what came before."""
-_MEMORIES = 65_536
+MEMORIES = 65_536
+"""So many are asked at a time; others that are found meanwhile are left out."""
 _UNDER_WAY = 256
 """From so many questions on, none is added."""
-_TRIES = 6
-"""So often in a row no answer may come before a memory is given up."""
+_TRIES = 4
+"""So often a part is asked for whose answer has no end, before what came of it counts as all."""
 
 
 class Remembered(NamedTuple):
@@ -57,13 +57,13 @@ class Wants(Protocol):
         """Take a message; on Zenoh's threads."""
 
 
-class _Walk:
+class _Retrieval:
     """The way through one memory, for one who wants that."""
 
     def __init__(self, wants: Wants, memory: Remembered) -> None:
         self.wants = wants
         self.memory = memory
-        self.backlog: Backlog = (
+        self.backlog: PublisherBacklog = (
             StampedBacklog(wants.messages)
             if memory.last is None
             else NumberedBacklog(memory.last, wants.messages)
@@ -74,20 +74,22 @@ class _Walk:
         self.failures = 0
 
     def part(self, at_most: int) -> Part | None:
-        if self.failures > _TRIES:
-            return None
         return self.backlog.part(max(1, min(at_most, _PART_BYTES // max(self.size, 1))))
 
 
 class _PartQuestion(Question):
     """One part of a memory; what comes goes to the one who wants it."""
 
-    def __init__(self, walk: _Walk, part: Part) -> None:
-        self.walk, self.part = walk, part
+    def __init__(
+        self, retrieval: _Retrieval, part: Part, on_complete: Callable[[_PartQuestion], None]
+    ) -> None:
+        self.retrieval, self.part = retrieval, part
+        self.is_done = False
+        self._on_complete = on_complete
         self.asked_at = time.monotonic()
-        times = walk.wants.time(part.until, self.asked_at - walk.found_at)
+        times = retrieval.wants.time(part.until, self.asked_at - retrieval.found_at)
         parameters = ";".join(each for each in (part.wanted, times) if each)
-        super().__init__(f"{walk.memory.cache}?{parameters}", _ANSWER_WITHIN_S)
+        super().__init__(f"{retrieval.memory.cache}?{parameters}")
         self._messages = self._bytes = 0
         self._oldest = ""
 
@@ -95,8 +97,8 @@ class _PartQuestion(Question):
         """Whoever else answers than the one who was asked tells nothing about its memory."""
         sample, replier = reply.ok, reply.replier_id
         if sample is not None and self.part.hands_on:
-            self.walk.wants.arrive(sample)
-        if replier is not None and str(replier.zid) != self.walk.memory.zenoh_id:
+            self.retrieval.wants.arrive(sample)
+        if replier is not None and str(replier.zid) != self.retrieval.memory.zenoh_id:
             return
         if sample is None:
             self.has_failed = True
@@ -105,6 +107,8 @@ class _PartQuestion(Question):
         self._bytes += len(sample.payload)
         if not self._oldest:
             self._oldest = rfc3339(sample.timestamp) or ""
+        if self._messages == self.part.messages:  # whoever else is asked may never come to an end
+            self._on_complete(self)
 
     @property
     def answer(self) -> Answer:
@@ -119,7 +123,7 @@ class Search(Question):
     """A question that finds memories, which it hands to the historian."""
 
     def __init__(self, caches: str) -> None:
-        super().__init__(caches, _ANSWER_WITHIN_S)
+        super().__init__(caches)
         self.tries = 1
 
 
@@ -132,10 +136,10 @@ class Historian:
     def __init__(self, asker: Asker) -> None:
         self._asker = asker
         self._lock = threading.Lock()
-        self._walks: dict[tuple[Wants, str], _Walk] = {}
-        self._desks: dict[str, Desk[_Walk]] = {}
+        self._retrievals: dict[tuple[Wants, str], _Retrieval] = {}
+        self._desks: dict[str, Desk[_Retrieval]] = {}
         self._ready: dict[str, None] = {}  # the desks to look at, in order
-        self._under_way = 0
+        self._under_way = self._left_out = 0
         self._searches: list[Search] = []
 
     def search(self, search: Search) -> None:
@@ -146,45 +150,49 @@ class Historian:
     def found(self, wants: Wants, memory: Remembered) -> None:
         """Ask this memory for all that is wanted; from any thread."""
         with self._lock:
-            walk = self._walks.get((wants, memory.cache))
-            if walk is not None:
-                walk.found_again = memory
+            retrieval = self._retrievals.get((wants, memory.cache))
+            if retrieval is not None:
+                retrieval.found_again = memory
                 return
-            if len(self._walks) >= _MEMORIES:
-                logger.warning("more than %d memories at a time: one is not asked", _MEMORIES)
+            if len(self._retrievals) >= MEMORIES:
+                self._left_out += 1
+                if self._left_out == 1:
+                    logger.warning("there are more than %d memories: not all are asked", MEMORIES)
                 return
-            self._start(_Walk(wants, memory))
+            self._start(_Retrieval(wants, memory))
         self._asker.put(self, None)
 
     def forget(self, wants: Wants) -> None:
         """It wants nothing any more."""
         with self._lock:
-            for name in [name for name in self._walks if name[0] is wants]:
-                del self._walks[name]
+            for name in [name for name in self._retrievals if name[0] is wants]:
+                del self._retrievals[name]
+
+    def _complete(self, question: _PartQuestion) -> None:
+        """All came that was asked for; on Zenoh's threads."""
+        self._asker.put(self, question)
 
     # With the lock
 
-    def _start(self, walk: _Walk) -> None:
-        self._walks[walk.wants, walk.memory.cache] = walk
-        self._wait(walk)
+    def _start(self, retrieval: _Retrieval) -> None:
+        self._retrievals[retrieval.wants, retrieval.memory.cache] = retrieval
+        self._wait(retrieval)
 
-    def _wait(self, walk: _Walk) -> None:
-        zenoh_id = walk.memory.zenoh_id
-        self._desks.setdefault(zenoh_id, Desk()).wait(walk)
+    def _wait(self, retrieval: _Retrieval) -> None:
+        zenoh_id = retrieval.memory.zenoh_id
+        self._desks.setdefault(zenoh_id, Desk()).wait(retrieval)
         self._ready[zenoh_id] = None
 
-    def _part_of(self, walk: _Walk) -> Part | None:
+    def _part_of(self, retrieval: _Retrieval) -> Part | None:
         """The next part; None at the end: then it is over, or begins anew."""
-        name = (walk.wants, walk.memory.cache)
-        if self._walks.get(name) is not walk:
+        name = (retrieval.wants, retrieval.memory.cache)
+        if self._retrievals.get(name) is not retrieval:
             return None
-        part = walk.part(self._desks[walk.memory.zenoh_id].at_most)
+        part = retrieval.part(self._desks[retrieval.memory.zenoh_id].at_most)
         if part is None:
-            del self._walks[name]
-            if walk.failures > _TRIES:
-                logger.warning("what %s remembers could not be had", walk.memory.cache)
-            if walk.found_again is not None:
-                self._start(_Walk(walk.wants, walk.found_again))
+            del self._retrievals[name]
+            if retrieval.found_again is not None:
+                self._start(_Retrieval(retrieval.wants, retrieval.found_again))
         return part
 
     # What the asker wants (see `asker.Asks`)
@@ -207,17 +215,22 @@ class Historian:
                     self._searches.append(event)
 
     def _take(self, question: _PartQuestion, now: float) -> None:
-        walk = question.walk
-        answer = None if question.has_failed else question.answer
+        if question.is_done:
+            return
+        question.is_done = True
+        retrieval, answer = question.retrieval, question.answer
+        has_failed = question.has_failed and answer.messages < question.part.messages
         self._under_way -= 1
-        self._desks[walk.memory.zenoh_id].done(question.part, answer, now - question.asked_at)
-        if answer is None:
-            walk.failures += 1
-        else:
-            walk.failures = 0
-            walk.size = question.mean_size or walk.size
-            walk.backlog.answered(answer)
-        self._wait(walk)
+        desk = self._desks[retrieval.memory.zenoh_id]
+        desk.done(question.part, None if has_failed else answer, now - question.asked_at)
+        retrieval.failures = retrieval.failures + 1 if has_failed else 0
+        if retrieval.failures == _TRIES:
+            logger.warning("of %s no answer came to its end", question.selector)
+            has_failed, retrieval.failures = False, 0
+        if not has_failed:
+            retrieval.size = question.mean_size or retrieval.size
+            retrieval.backlog.answered(answer)
+        self._wait(retrieval)
 
     def due(self) -> list[Question]:
         """What is to be asked for now."""
@@ -229,7 +242,7 @@ class Historian:
                 del self._ready[zenoh_id]
                 desk = self._desks[zenoh_id]
                 parts = desk.due(self._part_of)
-                due += [_PartQuestion(walk, part) for walk, part in parts]
+                due += [_PartQuestion(*each, self._complete) for each in parts]
                 self._under_way += len(parts)
                 if desk.is_idle:
                     del self._desks[zenoh_id]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import zenoh
 
-from zonal.session.historian import Remembered, Search
+from zonal.session.historian import MEMORIES, Remembered, Search
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -118,7 +118,7 @@ class _MemorySearch(Search):
         memory = _remembered(reply.ok, reply.replier_id)
         if memory is None or not self._memories.is_for(reply.ok.key_expr):
             self._memories.arrive(reply.ok)
-        elif memory.cache not in self._found:
+        elif memory.cache not in self._found and len(self._found) < MEMORIES:
             self._found.add(memory.cache)
             self._memories.found(memory)
 
