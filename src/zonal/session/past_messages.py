@@ -115,7 +115,7 @@ class _MemorySearch(Search):
         if reply.ok is None:
             self.has_failed = True
             return
-        memory = _remembered(reply.ok, reply.replier_id)
+        memory = remembered(reply.ok, reply.replier_id)
         if memory is None or not self._memories.is_for(reply.ok.key_expr):
             self._memories.arrive(reply.ok)
         elif memory.cache not in self._found and len(self._found) < MEMORIES:
@@ -123,7 +123,7 @@ class _MemorySearch(Search):
             self._memories.found(memory)
 
 
-def _remembered(last: zenoh.Sample, replier: zenoh.EntityGlobalId | None) -> Remembered | None:
+def remembered(last: zenoh.Sample, replier: zenoh.EntityGlobalId | None) -> Remembered | None:
     """Whose memory an answer comes from; None if it is not the memory of who sent the message."""
     info, stamp = last.source_info, last.timestamp
     if info is not None:
