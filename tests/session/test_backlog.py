@@ -158,7 +158,7 @@ def test_what_is_under_way_of_a_session_is_bounded_however_many_wait() -> None:
     due = desk.due(lambda _: part_of(desk.at_most // 4))
     assert [one for one, _ in due] == [0, 1, 2, 3]
     assert not desk.due(lambda _: part_of(desk.at_most // 4))
-    desk.done(due[0][1], Answer(1), 0.3)
+    desk.done(due[0][1], Answer(1, seconds=0.3))
     assert [one for one, _ in desk.due(lambda _: part_of(desk.at_most // 4))] == [4]
     assert not desk.is_idle
 
@@ -170,11 +170,11 @@ def test_so_much_is_asked_for_as_is_answered_in_time(seconds: float, factor: flo
         before = desk.at_most
         desk.wait(0)
         ((_, part),) = desk.due(lambda _: part_of(desk.at_most))
-        desk.done(part, Answer(part.messages), seconds)
+        desk.done(part, Answer(part.messages, seconds=seconds))
         assert desk.at_most == before * factor
     for _ in range(20):
         desk.wait(0)
         ((_, part),) = desk.due(lambda _: part_of(desk.at_most))
-        desk.done(part, None if seconds > 0.9 else Answer(part.messages), seconds)
+        desk.done(part, None if seconds > 0.9 else Answer(part.messages, seconds=seconds))
         assert 1 <= desk.at_most <= 4096
     assert desk.is_idle

@@ -41,7 +41,9 @@ class Answer(NamedTuple):
 
     messages: int
     oldest: str = ""
-    """The time stamp of the first one, by RFC 3339; empty: none had one."""
+    """The time stamp of the first one, by RFC 3339; empty: it had none."""
+    seconds: float = 0.0
+    """From the first to the last one: what went before is the way there and back."""
 
 
 class PublisherBacklog(Protocol):

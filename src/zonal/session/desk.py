@@ -15,7 +15,7 @@ T = TypeVar("T")
 _AT_FIRST, _AT_MOST = 256, 4096
 """How many messages are under way. Zenoh takes 10 to 60 µs for one: 4096 are 40 to 250 ms."""
 _QUICK_S, _SLOW_S = 0.15, 0.6
-"""When an answer was so quick, more is asked for, when it was so slow, less, down to a message."""
+"""When answering took so little, more is asked for, when so much, less, down to a message."""
 
 
 class Desk(Generic[T]):
@@ -51,11 +51,11 @@ class Desk(Generic[T]):
                 due.append((one, part))
         return due
 
-    def done(self, part: Part, answer: Answer | None, seconds: float) -> None:
+    def done(self, part: Part, answer: Answer | None) -> None:
         """The answer to a part is complete; None: it did not come."""
         was_full = 2 * self._weight > self.at_most
         self._weight -= part.weight
-        if answer is None or seconds > _SLOW_S:
+        if answer is None or answer.seconds > _SLOW_S:
             self.at_most = max(self.at_most // 2, 1)
-        elif seconds < _QUICK_S and was_full and answer.messages:
+        elif answer.seconds < _QUICK_S and was_full and answer.messages:
             self.at_most = min(2 * self.at_most, _AT_MOST)

@@ -86,12 +86,12 @@ class _PartQuestion(Question):
         self.retrieval, self.part = retrieval, part
         self.is_done = False
         self._on_complete = on_complete
-        self.asked_at = time.monotonic()
-        times = retrieval.wants.time(part.until, self.asked_at - retrieval.found_at)
+        times = retrieval.wants.time(part.until, time.monotonic() - retrieval.found_at)
         parameters = ";".join(each for each in (part.wanted, times) if each)
         super().__init__(f"{retrieval.memory.cache}?{parameters}")
         self._messages = self._bytes = 0
         self._oldest = ""
+        self._began_at = self._last_at = 0.0
 
     def take(self, reply: zenoh.Reply) -> None:
         """Whoever else answers than the one who was asked tells nothing about its memory."""
@@ -103,16 +103,18 @@ class _PartQuestion(Question):
         if sample is None:
             self.has_failed = True
             return
+        self._last_at = time.monotonic()
+        if not self._messages:
+            self._began_at = self._last_at
+            self._oldest = rfc3339(sample.timestamp) or ""
         self._messages += 1
         self._bytes += len(sample.payload)
-        if not self._oldest:
-            self._oldest = rfc3339(sample.timestamp) or ""
         if self._messages == self.part.messages:  # whoever else is asked may never come to an end
             self._on_complete(self)
 
     @property
     def answer(self) -> Answer:
-        return Answer(self._messages, self._oldest)
+        return Answer(self._messages, self._oldest, self._last_at - self._began_at)
 
     @property
     def mean_size(self) -> int:
@@ -204,17 +206,16 @@ class Historian:
 
     def take(self, events: Sequence[Event]) -> None:
         """Questions that are answered."""
-        now = time.monotonic()
         with self._lock:
             for event in events:
                 if isinstance(event, _PartQuestion):
-                    self._take(event, now)
+                    self._take(event)
                 elif isinstance(event, Search) and event.has_failed and event.tries < _TRIES:
                     event.tries += 1
                     event.has_failed = False
                     self._searches.append(event)
 
-    def _take(self, question: _PartQuestion, now: float) -> None:
+    def _take(self, question: _PartQuestion) -> None:
         if question.is_done:
             return
         question.is_done = True
@@ -222,7 +223,7 @@ class Historian:
         has_failed = question.has_failed and answer.messages < question.part.messages
         self._under_way -= 1
         desk = self._desks[retrieval.memory.zenoh_id]
-        desk.done(question.part, None if has_failed else answer, now - question.asked_at)
+        desk.done(question.part, None if has_failed else answer)
         retrieval.failures = retrieval.failures + 1 if has_failed else 0
         if retrieval.failures == _TRIES:
             logger.warning("of %s no answer came to its end", question.selector)
