@@ -155,6 +155,31 @@ def test_of_many_publishers_on_a_wild_key_all_comes(
 
 
 @RECOVERIES
+def test_many_small_memories_are_asked_together(
+    routers: list[Router], near: Session, far: Session, topic: str, recovery: Any
+) -> None:
+    """In bounded parts as well; one that has forgotten, and one that is larger, come whole."""
+    asked: list[str] = []
+
+    def hear(query: zenoh.Query) -> None:
+        asked.append(str(query.parameters))
+
+    with beside_caches(routers, far, f"{topic}/*", hear):
+        sizes = dict.fromkeys(range(100), 20) | {0: 5, 1: 500}
+        for name, size in sizes.items():
+            publisher = near.declare_publisher(f"{topic}/{name}", memory=Memory(cache=size))
+            for number in range(500 if name == 1 else 20):
+                publisher.put(f"{name} {number}")
+        subscriber = late(far, f"{topic}/*", PastMessages(), recovery)
+        heard = texts(collect(subscriber, sum(sizes.values())))
+        for name, size in sizes.items():
+            own = [int(each.split()[1]) for each in heard if each.startswith(f"{name} ")]
+            assert own == list(range(500 if name == 1 else 20))[-size:]
+    assert len(asked) < 30
+    assert max(map(asked_at_most, asked)) <= PART
+
+
+@RECOVERIES
 def test_what_a_publisher_sends_while_its_memory_is_asked_comes_once(
     near: Session, far: Session, topic: str, recovery: Any
 ) -> None:

@@ -122,11 +122,13 @@ class _PartQuestion(Question):
 
 
 class Search(Question):
-    """A question that finds memories, which it hands to the historian."""
+    """A question to many memories, asked again if not all of them answer."""
 
-    def __init__(self, caches: str) -> None:
-        super().__init__(caches)
-        self.tries = 1
+    tries = _TRIES
+
+    def follow(self) -> Search | None:
+        """All have answered, or will not: what to ask next."""
+        return None
 
 
 class Historian:
@@ -142,7 +144,6 @@ class Historian:
         self._desks: dict[str, Desk[_Retrieval]] = {}
         self._ready: dict[str, None] = {}  # the desks to look at, in order
         self._under_way = self._left_out = 0
-        self._searches: list[Search] = []
 
     def search(self, search: Search) -> None:
         """Ask this, from any thread; again if not all answer."""
@@ -210,10 +211,18 @@ class Historian:
             for event in events:
                 if isinstance(event, _PartQuestion):
                     self._take(event)
-                elif isinstance(event, Search) and event.has_failed and event.tries < _TRIES:
-                    event.tries += 1
-                    event.has_failed = False
-                    self._searches.append(event)
+        for event in events:
+            if isinstance(event, Search):
+                self._go_on(event)
+
+    def _go_on(self, search: Search) -> None:
+        following = search.follow()
+        if following is not None:
+            self._asker.ask(self, following)
+        search.tries -= 1
+        if search.has_failed and search.tries > 0:
+            search.has_failed = False
+            self._asker.ask(self, search)
 
     def _take(self, question: _PartQuestion) -> None:
         if question.is_done:
@@ -236,8 +245,7 @@ class Historian:
     def due(self) -> list[Question]:
         """What is to be asked for now."""
         with self._lock:
-            due: list[Question] = [*self._searches]
-            self._searches.clear()
+            due: list[Question] = []
             while self._ready and self._under_way < _UNDER_WAY:
                 zenoh_id = next(iter(self._ready))
                 del self._ready[zenoh_id]

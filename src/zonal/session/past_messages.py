@@ -6,6 +6,7 @@ than what it had of the same source, and anybody can claim a source.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,10 @@ _PUBLISHERS = "/@adv/pub/**"
 _OWN = "/@adv/pub/"
 _STAMPED = "uhlc"
 """Stands for the number of a publisher whose messages have time stamps only."""
+_SMALL, _FEW = 64, 8
+"""Publishers that sent fewer messages are asked together, where there are not fewer of them."""
+_OF_A_SESSION, _OF_ALL = 4096, 16_384
+"""How many messages of one session's memories, and of all, are asked for at once then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +88,7 @@ class Memories:
             self._search(str(token.key_expr))
 
     def _search(self, caches: str) -> None:
-        parameters = ";".join(each for each in ("_max=1", self.time("", 0.0)) if each)
-        self._historian.search(_MemorySearch(self, f"{caches}?{parameters}"))
+        self._historian.search(_MemorySearch(self, caches))
 
     def found(self, memory: Remembered) -> None:
         """One who remembers something."""
@@ -107,9 +111,14 @@ class _MemorySearch(Search):
     """
 
     def __init__(self, memories: Memories, caches: str) -> None:
-        super().__init__(caches)
+        times = memories.time("", 0.0)
+        super().__init__(f"{caches}?" + ";".join(each for each in ("_max=1", times) if each))
         self._memories = memories
+        self._caches = caches
+        self._small_ones_too = not times
         self._found: set[str] = set()
+        self._small: dict[str, Remembered] = {}
+        self._of_session: Counter[str] = Counter()
 
     def take(self, reply: zenoh.Reply) -> None:
         if reply.ok is None:
@@ -120,7 +129,71 @@ class _MemorySearch(Search):
             self._memories.arrive(reply.ok)
         elif memory.cache not in self._found and len(self._found) < MEMORIES:
             self._found.add(memory.cache)
+            self._of_session[memory.zenoh_id] += 1
+            if self._is_small(memory):
+                self._small[memory.cache] = memory
+            else:
+                self._memories.found(memory)
+
+    def _is_small(self, memory: Remembered) -> bool:
+        if memory.last is None or memory.last >= _SMALL:
+            return False
+        return self._small_ones_too and memory.last < (self._memories.messages or _SMALL)
+
+    def follow(self) -> Search | None:
+        """What many small ones hold is asked for together: a question is dear among many keys."""
+        small, self._small = self._small, {}
+        if len(small) < _FEW:
+            for memory in small.values():
+                self._memories.found(memory)
+            return None
+        step = min(
+            _SMALL, _OF_A_SESSION // max(self._of_session.values()), _OF_ALL // len(self._found)
+        )
+        return _Beginnings(self._memories, self._caches, small, max(step, 1))
+
+
+class _Beginnings(Search):
+    """The first messages of many memories, a few numbers of all of them at a time.
+
+    Of which not all came, those are asked alone.
+    """
+
+    tries = 1
+
+    def __init__(
+        self, memories: Memories, caches: str, small: dict[str, Remembered], step: int,
+        first: int = 0, heard: Counter[str] | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(f"{caches}?_sn={first}..{first + step - 1}")
+        self._memories, self._caches, self._small = memories, caches, small
+        self._step, self._next = step, first + step
+        self._heard: Counter[str] = Counter() if heard is None else heard
+
+    def take(self, reply: zenoh.Reply) -> None:
+        if reply.ok is None:
+            return
+        self._memories.arrive(reply.ok)
+        memory = remembered(reply.ok, reply.replier_id)
+        if memory is not None and memory.cache in self._small:
+            self._heard[memory.cache] += 1
+
+    def follow(self) -> Search | None:
+        """The next numbers, or what was left out."""
+        if any(memory.last is not None and memory.last >= self._next for memory in self._rest()):
+            return _Beginnings(
+                self._memories, self._caches, self._small, self._step, self._next, self._heard
+            )
+        for memory in self._rest():
             self._memories.found(memory)
+        return None
+
+    def _rest(self) -> list[Remembered]:
+        return [
+            memory
+            for cache, memory in self._small.items()
+            if memory.last is not None and self._heard[cache] <= memory.last
+        ]
 
 
 def remembered(last: zenoh.Sample, replier: zenoh.EntityGlobalId | None) -> Remembered | None:
