@@ -1,4 +1,4 @@
-"""The one thread of a session that asks publishers' memories for lost messages, for all edges."""
+"""The one thread of a session that asks publishers' memories, for all edges."""
 
 from __future__ import annotations
 
@@ -16,8 +16,6 @@ from zonal.runtime import keep_state
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from zonal.session.missing import MissingMessages
-
 logger = logging.getLogger(__name__)
 
 HEARTBEATS = "/@adv/pub/"
@@ -26,17 +24,21 @@ _ANSWER_WITHIN_S = 5.0
 
 
 class Question:
-    """Messages that were asked for, by their first and last number."""
+    """What memories are asked for."""
 
-    def __init__(self, publisher: MissingMessages, first: int, last: int) -> None:
-        self.publisher = publisher
-        self.first = first
-        self.last = last
+    def __init__(self, selector: str) -> None:
+        self.selector = selector
         self.has_failed = False
+
+    def take(self, reply: zenoh.Reply) -> zenoh.Sample | None:
+        """An answer came; on Zenoh's threads. What the one who asks is to have of it."""
+        if reply.ok is None:
+            self.has_failed = True
+        return reply.ok
 
 
 Event: TypeAlias = "zenoh.Sample | Question | frozenset[str] | None"
-"""An answer or a heartbeat, the end of answers, keys that are declared now, or a gap just found."""
+"""An answer or a heartbeat, the end of answers, keys that are declared now, or merely news."""
 
 
 class Asks(Protocol):
@@ -51,7 +53,7 @@ class Asks(Protocol):
     def take(self, events: Sequence[Event]) -> None:
         """What came for it, in order."""
 
-    def due(self) -> list[Question]:
+    def due(self) -> Sequence[Question]:
         """What is to be asked for now."""
 
 
@@ -108,9 +110,7 @@ class Asker:
                 self._wait()
                 for one in self._all():
                     for question in one.due():
-                        self._ask(one, question)
-            except zenoh.ZError as error:  # the session is being closed
-                logger.debug("could not ask for missing messages: %s", error)
+                        self.ask(one, question)
             except Exception:  # a thread that dies would end the recovery
                 logger.exception("recovery goes on after an error")
 
@@ -135,24 +135,28 @@ class Asker:
         for one, of_one in events.items():
             one.take(of_one)
 
-    def _ask(self, one: Asks, question: Question) -> None:
+    def ask(self, one: Asks, question: Question) -> None:
+        """Ask now; from any thread. One that cannot be asked has failed."""
+
         def answer(reply: zenoh.Reply) -> None:
             keep_state()
-            if reply.ok is None:
-                question.has_failed = True
-            else:
-                self._events.put((one, reply.ok))
+            sample = question.take(reply)
+            if sample is not None:
+                self._events.put((one, sample))
 
         def over() -> None:
-            if not question.has_failed:
-                self._events.put((one, question))
+            self._events.put((one, question))
 
-        publisher = question.publisher
-        self._session.get(
-            f"{publisher.cache}?_sn={question.first}..{question.last}",
-            zenoh.handlers.Callback(answer, over, indirect=False),
-            consolidation=zenoh.ConsolidationMode.NONE,
-            accept_replies=zenoh.ReplyKeyExpr.ANY,
-            target=zenoh.QueryTarget.ALL,
-            timeout=_ANSWER_WITHIN_S,
-        )
+        try:
+            self._session.get(
+                question.selector,
+                zenoh.handlers.Callback(answer, over, indirect=False),
+                consolidation=zenoh.ConsolidationMode.NONE,
+                accept_replies=zenoh.ReplyKeyExpr.ANY,
+                target=zenoh.QueryTarget.ALL,
+                timeout=_ANSWER_WITHIN_S,
+            )
+        except zenoh.ZError as error:  # the session is being closed
+            logger.debug("could not ask a memory: %s", error)
+            question.has_failed = True
+            over()

@@ -10,6 +10,7 @@ from zonal.runtime import Arrivals, CallbackThreads
 from zonal.session.asker import Asker
 from zonal.session.declarations import Declarations
 from zonal.session.edge import Edge
+from zonal.session.historian import Historian
 from zonal.session.interest import CELLS_AN_AREA, Interest
 from zonal.session.past_messages import Memories
 from zonal.session.recovery import Recoverer
@@ -36,7 +37,7 @@ class Receiving:
     """What arrives in a session, whatever the number of topics: at most three threads of ours.
 
     One reads and checks what Zenoh hands over, one watches that user code does not keep the
-    reader, one asks for lost messages; and there are as many threads as callbacks run at a time.
+    reader, one asks memories; and there are as many threads as callbacks run at a time.
     """
 
     def __init__(
@@ -48,6 +49,7 @@ class Receiving:
         self.arrivals = Arrivals("zonal")
         self.threads = CallbackThreads("zonal")
         self._asker = Asker(session)
+        self._historian = Historian(self._asker)
         self._lock = threading.Lock()
         self._edges: dict[tuple[str | int, ...], Edge] = {}
 
@@ -115,7 +117,7 @@ class Receiving:
         if heartbeats is not None:
             heard.append(heartbeats)
         if history is not None:
-            heard.append(Memories(self._session, key, arrive, history))
+            heard.append(Memories(self._session, self._historian, key, arrive, history))
         return heard
 
     def close_unused(self) -> None:

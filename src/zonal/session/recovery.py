@@ -53,6 +53,16 @@ class Recovery:
             raise ValueError(f"patience is more than 0 seconds, not {self.patience_s}")
 
 
+class MissingPart(Question):
+    """Messages that were asked for, by their first and last number."""
+
+    def __init__(self, publisher: MissingMessages, first: int, last: int) -> None:
+        super().__init__(f"{publisher.cache}?_sn={first}..{last}")
+        self.publisher = publisher
+        self.first = first
+        self.last = last
+
+
 class Recoverer:
     """Puts the messages of one edge into order, and knows which of them to ask for."""
 
@@ -247,9 +257,10 @@ class Recoverer:
 
     def _take(self, event: Event) -> None:
         if isinstance(event, Question):
-            now = time.monotonic()
-            event.publisher.look(now)
-            event.publisher.answered(event.first, event.last, now)
+            if isinstance(event, MissingPart) and not event.has_failed:
+                now = time.monotonic()
+                event.publisher.look(now)
+                event.publisher.answered(event.first, event.last, now)
         elif isinstance(event, frozenset):
             self._forget_all_but(event)
         elif event is not None and HEARTBEATS in str(event.key_expr):
@@ -275,11 +286,11 @@ class Recoverer:
             self._lacking.add(source)
             source.look(time.monotonic())
 
-    def due(self) -> list[Question]:
+    def due(self) -> list[MissingPart]:
         """What is to be asked for now; what is hopeless is given up."""
         now = time.monotonic()
         passed_s, self._looked_at = min(now - self._looked_at, _LONGEST_LOOK_S), now
-        due: list[Question] = []
+        due: list[MissingPart] = []
         with self._lock:
             for source in tuple(self._lacking):
                 source.look(now)
@@ -292,5 +303,5 @@ class Recoverer:
                     source.look(now)
                 if not source.sequence.has_gap:
                     self._rest(source)
-                due += [Question(source, first, last) for first, last in source.questions(now)]
+                due += [MissingPart(source, first, last) for first, last in source.questions(now)]
         return due
