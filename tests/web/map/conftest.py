@@ -14,7 +14,6 @@ from network import client, router_row
 from town import CENTRE, WAIT_MS, Stage, Town
 from zonal.web import MapView, Meter, WebOptions, WebServer
 
-
 OPENED = pytest.StashKey[tuple[ExitStack, Browser]]()
 
 
