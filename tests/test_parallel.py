@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[1]
 
 SETTINGS = f"""
 [pytest]
-addopts = -q -p parallel -p no:cacheprovider
+addopts = -q -p parallel -p no:cacheprovider --import-mode=importlib
 pythonpath = {ROOT / "tests" / "support"}
 """
 SHARED = """
@@ -50,6 +50,13 @@ def test_after(): pass
 def test_with_spark(spark_holder): pass
 def test_last(): pass
 """,
+    "test_d.py": """
+import pytest
+
+def test_never(): assert False
+
+pytest.skip("of no use here", allow_module_level=True)
+""",
 }
 
 
@@ -82,7 +89,7 @@ def test_groups_and_files_stay_together_and_a_crash_hides_nothing(
     assert processes["test_a.py::test_crashes"] != processes["test_a.py::test_fails"]
     failed = re.findall(r"^FAILED (\S+)", printed, re.MULTILINE)
     assert sorted(failed) == ["test_a.py::test_crashes", "test_a.py::test_fails"]
-    assert "2 failed, 7 passed" in printed
+    assert "2 failed, 7 passed, 1 skipped" in printed, "one skips itself when it is imported"
 
 
 def test_every_fixture_that_makes_a_group_is_there() -> None:

@@ -72,7 +72,7 @@ def main(folder: Path) -> None:
             page.wait_for_timeout(2_000)
             screenshot(page, folder / "web-past.png")
             page.evaluate("zonal.history.live()")
-            page.evaluate("zonal.map.jumpTo({ center: [10, 45], zoom: 4 })")
+            page.evaluate("() => { zonal.map.jumpTo({ center: [10, 45], zoom: 4 }); }")
             page.wait_for_timeout(3_000)
             screenshot(page, folder / "web-world.png")
             left = opened(chrome, demo.server.url, **desk)

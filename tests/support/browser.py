@@ -31,7 +31,9 @@ FEW_PIXELS: dict[str, Any] = {
 
 
 def chromium() -> str | None:
-    return os.environ.get("CHROMIUM") or shutil.which("chromium")
+    """Where it is: the one without a window, which takes half the processor time, or the whole."""
+    found = (shutil.which(name) for name in ("chromium-headless-shell", "chromium"))
+    return os.environ.get("CHROMIUM") or next(filter(None, found), None)
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import sys
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -65,6 +66,32 @@ def pytest_configure_node(node: WorkerController) -> None:
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling | None:
     """Hand out groups and files where scopes were asked for."""
     return GroupsAndFiles(config, log) if config.getvalue("dist") == "loadscope" else None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session: pytest.Session) -> None:
+    """In a process of many: import our share of the files before all others.
+
+    What has no byte code yet, as in a fresh clone, is compiled once and not by each process.
+    """
+    workerinput = getattr(session.config, "workerinput", None)
+    if workerinput is None:
+        return
+    number, count = int(workerinput["workerid"][2:]), int(workerinput["workercount"])
+    folders = (Path(argument) for argument in session.config.args)
+    files = sorted(file for folder in folders for file in folder.rglob("test_*.py"))
+    for file in files[number % count :: count]:
+        try:
+            _ = pytest.Module.from_parent(session, path=file.absolute()).obj
+        except (pytest.Collector.CollectError, pytest.skip.Exception):  # collecting will tell
+            _forget(file)
+
+
+def _forget(file: Path) -> None:
+    """Have a module imported anew that was not imported to its end."""
+    for name, module in [*sys.modules.items()]:
+        if getattr(module, "__file__", None) == str(file.absolute()):
+            del sys.modules[name]
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -76,6 +76,12 @@ def pixel(page: Page, place: Point) -> tuple[float, float]:
     return point["x"], point["y"]
 
 
+def look_at(page: Page, **camera: object) -> None:
+    """Move the map at once: `center` (longitude, latitude) and `zoom`."""
+    # No value: what `jumpTo` returns is the map itself, which would be sent here, all of it.
+    page.evaluate("(camera) => { zonal.map.jumpTo(camera); }", camera)
+
+
 def colour_at(page: Page, place: tuple[float, float]) -> list[int]:
     """What is drawn there, read in the very frame that it is drawn in."""
     found: list[int] = page.evaluate(_COLOUR_AT, list(place))

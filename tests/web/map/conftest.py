@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import ExitStack, contextmanager
 
 import pytest
@@ -14,13 +14,32 @@ from network import client, router_row
 from town import CENTRE, WAIT_MS, Stage, Town
 from zonal.web import MapView, Meter, WebOptions, WebServer
 
+OPENED = pytest.StashKey[tuple[ExitStack, Browser]]()
+
 
 @pytest.fixture(scope="module")
-def chrome() -> Iterator[Browser]:
+def chrome(pytestconfig: pytest.Config) -> Browser:
+    """One browser for all files of this folder: to start it takes seconds of processor time."""
     if chromium() is None:
         pytest.skip("chromium is not installed")
-    with browser() as running:
-        yield running
+    if OPENED not in pytestconfig.stash:
+        stack = ExitStack()
+        pytestconfig.stash[OPENED] = stack, stack.enter_context(browser())
+    return pytestconfig.stash[OPENED][1]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(
+    item: pytest.Item, nextitem: pytest.Item | None
+) -> Generator[None, None, None]:
+    """Close the browser behind the last: while it is open, no event loop can run in its process."""
+    try:
+        return (yield)
+    finally:
+        is_last = nextitem is None or nextitem.path.parent != item.path.parent
+        if is_last and OPENED in item.config.stash:
+            item.config.stash[OPENED][0].close()
+            del item.config.stash[OPENED]
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from network import client, eventually
-from town import CENTRE, WAIT_MS, Stage, drag, draw_circle, pixel
+from town import CENTRE, WAIT_MS, Stage, drag, draw_circle, look_at, pixel
 from zonal import Point
 from zonal.geo import destination
 
@@ -163,7 +163,7 @@ SEEN_AT = """(place) => zonal.map.queryRenderedFeatures(
 def test_an_area_across_the_antimeridian_is_one_and_is_drawn_on_both_sides(
     page: Page, stage: Stage
 ) -> None:
-    page.evaluate("zonal.map.jumpTo({center: [180, 0], zoom: 8})")
+    look_at(page, center=[180, 0], zoom=8)
     middle = page.evaluate("zonal.map.project([180, 0])")
     page.keyboard.press("b")
     drag(page, (middle["x"] - 100, middle["y"] + 60), (middle["x"] + 100, middle["y"] - 60))
@@ -180,6 +180,6 @@ def test_an_area_across_the_antimeridian_is_one_and_is_drawn_on_both_sides(
 
         eventually(lambda: shown() == ["e", "w"], WAIT_MS / 1000)
     for seen_from in (180.0, -180.0):
-        page.evaluate("(lng) => zonal.map.jumpTo({center: [lng, 0], zoom: 8})", seen_from)
+        look_at(page, center=[seen_from, 0], zoom=8)
         for lon in (seen_from - 0.2, seen_from + 0.2):
             page.wait_for_function(SEEN_AT, arg=[lon, 0.05], timeout=WAIT_MS)

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from network import client, eventually
-from town import CENTRE, WAIT_MS, Stage, draw_circle, pixel
+from town import CENTRE, WAIT_MS, Stage, draw_circle, look_at, pixel
 from zonal.geo import destination
 
 SHARES_A_PAGE = True
@@ -23,7 +23,7 @@ TRAIL = "zonal.things.crowd.trails.features[0]?.geometry.coordinates ?? []"
 
 def test_from_afar_clusters_stand_for_things_and_a_click_goes_nearer(page: Page) -> None:
     expect(page.locator("#shown")).to_have_text("20", timeout=WAIT_MS)
-    page.evaluate("zonal.map.jumpTo({zoom: 4})")
+    look_at(page, zoom=4)
     page.wait_for_function(f"() => ({CLUSTERED})() === 20", timeout=WAIT_MS)
     page.mouse.click(*pixel(page, CENTRE))
     page.wait_for_function("() => zonal.map.getZoom() > 5", timeout=WAIT_MS)
@@ -32,7 +32,7 @@ def test_from_afar_clusters_stand_for_things_and_a_click_goes_nearer(page: Page)
 def test_things_are_shown_one_by_one_where_clusters_are_not_wanted(page: Page) -> None:
     expect(page.locator("#shown")).to_have_text("20", timeout=WAIT_MS)
     page.keyboard.press("k")
-    page.evaluate("zonal.map.jumpTo({zoom: 4})")
+    look_at(page, zoom=4)
     drawn = page.evaluate("zonal.things.dots.frames")
     page.wait_for_function("(drawn) => zonal.things.dots.frames > drawn", arg=drawn)
     assert page.evaluate("zonal.things.crowd.clusters.features.length") == 0

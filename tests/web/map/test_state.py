@@ -7,7 +7,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from browser import FEW_PIXELS, Watched
 from network import client
-from town import WAIT_MS, Stage, draw_circle
+from town import WAIT_MS, Stage, draw_circle, look_at
 from zonal.web import WebOptions, WebServer, grant_for
 
 
@@ -67,7 +67,7 @@ def test_what_the_page_shows_is_in_its_address(page: Page) -> None:
     page.keyboard.press("s")
     page.locator("#encoding").select_option("mgrs")
     page.locator("#encoding").select_option("s2")
-    page.evaluate("zonal.map.jumpTo({zoom: 12})")
+    look_at(page, zoom=12)
     expect(page.locator("#shown")).to_have_text("10", timeout=WAIT_MS)
     area = page.evaluate("zonal.selection.area")
     page.reload()

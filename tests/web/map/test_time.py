@@ -14,6 +14,8 @@ from served import Web
 from town import CENTRE, WAIT_MS, Stage, draw_circle, remembered, send_event
 from zonal.session import Query
 
+SHARES_A_PAGE = True
+
 
 def test_history_by_slider_and_by_question(page: Page, stage: Stage) -> None:
     asked: list[str] = []
