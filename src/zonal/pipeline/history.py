@@ -152,10 +152,11 @@ def _rows_near(
         )
         for groups in _portions(near):
             rows = file.read_row_groups(groups, columns=list(LOG_COLUMNS))
-            for batch in rows.to_batches():
-                found = selection.near(batch)
-                if found.num_rows:
-                    yield _as_logged(found)
+            parts = [selection.near(batch) for batch in rows.to_batches()]
+            # Together, because each exact test costs as much as some thousand rows of it.
+            logged = [_as_logged(part) for part in parts if part.num_rows]
+            found = pa.Table.from_batches(logged, schema=LOG_SCHEMA)
+            yield from found.combine_chunks().to_batches()
 
 
 def _portions(fragment: ds.ParquetFileFragment) -> Iterator[list[int]]:
