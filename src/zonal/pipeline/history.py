@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 from deltalake.exceptions import DeltaError
 
 from zonal.errors import DeclarationError, LakeError
@@ -27,6 +28,10 @@ if TYPE_CHECKING:
     from deltalake import DeltaTable
 
     from zonal.pipeline.selection import Selection
+
+# Columns of words are read as numbers of words: texts are made of the rows that are wanted alone.
+_WORDS = [field.name for field in LOG_SCHEMA if field.type == pa.string()]
+_ROWS_AT_ONCE = 262_144
 
 
 @dataclass(frozen=True)
@@ -111,21 +116,17 @@ class History:
     ) -> Iterator[pa.RecordBatch]:
         at = table.table_uri
         new = _not_in(known)
-        wanted = _both(selection.expression(has_time=has_time), new)
-        # To ask each row about many ranges of cells takes longer than to read it.
-        rowwise = _both(selection.expression(has_time=has_time, by_cell=False), new)
+        # By bounds, not by cells: to ask about many ranges takes longer than to read what is near.
+        wanted = _both(selection.expression(has_time=has_time, by_cell=False), new)
         try:
             dataset = table.to_pyarrow_dataset()
-            files = len(table.file_uris())
             near = list(dataset.get_fragments(filter=wanted))
-            self._count(files=files, files_opened=len(near))
+            self._count(files=len(table.file_uris()), files_opened=len(near))
             for fragment in near:
                 at = f"{table.table_uri.rstrip('/')}/{fragment.path}"
-                batches = _near(fragment, selection.ranges).to_batches(
-                    schema=dataset.schema, columns=list(LOG_COLUMNS), filter=rowwise
-                )
-                for batch in batches:
-                    found = selection.filter(batch.cast(LOG_SCHEMA))
+                for batch in _rows_near(fragment, selection, wanted):
+                    unknown = batch if new is None else batch.filter(new)
+                    found = selection.filter(unknown)
                     self._count(rows=found.num_rows)
                     if found.num_rows:
                         yield found
@@ -139,7 +140,52 @@ class History:
         )
 
 
-def _near(
+def _rows_near(
+    fragment: ds.ParquetFileFragment, selection: Selection, wanted: pc.Expression | None
+) -> Iterator[pa.RecordBatch]:
+    """The rows of a file (columns of the log) within the wanted time and bounds."""
+    near = _groups_near(fragment, selection.ranges)
+    near = near if wanted is None else near.subset(filter=wanted)
+    with near.open() as source:
+        file = pq.ParquetFile(
+            source, metadata=near.metadata, read_dictionary=_WORDS, pre_buffer=True
+        )
+        for groups in _portions(near):
+            rows = file.read_row_groups(groups, columns=list(LOG_COLUMNS))
+            parts = [selection.near(batch) for batch in rows.to_batches()]
+            # Together, because each exact test costs as much as some thousand rows of it.
+            logged = [_as_logged(part) for part in parts if part.num_rows]
+            found = pa.Table.from_batches(logged, schema=LOG_SCHEMA)
+            yield from found.combine_chunks().to_batches()
+
+
+def _portions(fragment: ds.ParquetFileFragment) -> Iterator[list[int]]:
+    """Row groups to read at once: one request to an object store, and memory for so many rows."""
+    portion: list[int] = []
+    rows = 0
+    for group in fragment.row_groups:
+        if portion and rows + group.num_rows > _ROWS_AT_ONCE:
+            yield portion
+            portion, rows = [], 0
+        portion.append(group.id)
+        rows += group.num_rows
+    if portion:
+        yield portion
+
+
+def _as_logged(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The columns of the log; one that a file does not have is null."""
+    there = set(batch.schema.names)
+    columns = [
+        batch.column(field.name).cast(field.type)
+        if field.name in there
+        else pa.nulls(batch.num_rows, field.type)
+        for field in LOG_SCHEMA
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=LOG_SCHEMA)
+
+
+def _groups_near(
     fragment: ds.ParquetFileFragment, ranges: list[tuple[int, int]]
 ) -> ds.ParquetFileFragment:
     """The row groups of a file that may have cells in some ranges; all where there are none.

@@ -47,7 +47,7 @@ _LOGGER = logging.getLogger(__name__)
 DEFAULT_RECORDER = "recorder"
 _SMALL_FILES, _SMALL_BYTES = 16, 32 * 1024 * 1024
 # Row groups small enough that a reader of a large file leaves most of them out.
-_WRITER = WriterProperties(compression="ZSTD", compression_level=1, max_row_group_size=32_768)
+_WRITER = WriterProperties(compression="ZSTD", compression_level=1, max_row_group_size=16_384)
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,8 @@ from zonal.pipeline.schema import UTC_MICROS
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from numpy.typing import NDArray
+
     from zonal.geo import Area
 
 
@@ -47,6 +49,16 @@ class Selection:
             parts += self._in_area(self.area, by_cell=by_cell)
         return reduce(lambda one, other: one & other, parts) if parts else None
 
+    def near(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The rows of a batch within the wanted time and the area's bounds: all that are wanted."""
+        mask = None
+        if self.since or self.until:
+            mask = self._time_mask(batch)
+        if self.area is not None:
+            inside = self._bounds_mask(batch, self.area)
+            mask = inside if mask is None else pc.and_(mask, inside)
+        return batch if mask is None else batch.filter(mask)
+
     def filter(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The wanted rows of a batch, exactly."""
         if self.topic is not None:
@@ -65,6 +77,13 @@ class Selection:
         if self.until:
             mask = pc.and_(mask, pc.less_equal(moments, pa.scalar(self.until, moments.type)))
         return mask
+
+    def _bounds_mask(self, batch: pa.RecordBatch, area: Area) -> pa.Array:
+        box = area.bounds
+        lats, lons = _degrees(batch, "latitude"), _degrees(batch, "longitude")
+        east, west = lons >= box.min_lon, lons <= box.max_lon
+        across = east | west if box.min_lon > box.max_lon else east & west
+        return pa.array((lats >= box.min_lat) & (lats <= box.max_lat) & across)
 
     def _in_log_time(self) -> pc.Expression:
         stamped = self._in_time("timestamp")
@@ -100,12 +119,17 @@ class Selection:
 
 def area_mask(batch: pa.RecordBatch, area: Area) -> pa.Array:
     """Which rows lie in an area; a message without a location lies nowhere."""
-    lats = batch.column("latitude").to_numpy(zero_copy_only=False)
-    lons = batch.column("longitude").to_numpy(zero_copy_only=False)
+    lats, lons = _degrees(batch, "latitude"), _degrees(batch, "longitude")
     placed = ~(np.isnan(lats) | np.isnan(lons))
     mask = np.zeros(len(lats), bool)
     mask[placed] = area.contains_many(lats[placed], lons[placed])
     return pa.array(mask)
+
+
+def _degrees(batch: pa.RecordBatch, column: str) -> NDArray[np.float64]:
+    """A column of places; where a message has none, not a number."""
+    values: NDArray[np.float64] = batch.column(column).to_numpy(zero_copy_only=False)
+    return values
 
 
 def topic_mask(topics: pa.Array, expression: str) -> pa.Array:
