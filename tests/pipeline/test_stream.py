@@ -22,6 +22,7 @@ from zonal.pipeline import (
     Field,
     History,
     Lake,
+    Log,
     LogWriter,
     PayloadDeclaration,
     Selection,
@@ -218,6 +219,27 @@ def test_rows_are_compared_only_where_two_recorders_wrote_or_a_batch_came_before
     job(spark, tmp_path, NO_GOLD).run()
     assert compared == [1]
     assert table(spark, tmp_path, "silver").count() == 50
+
+
+def test_a_log_is_read_from_its_files_unless_spark_would_take_their_names_for_a_pattern(
+    spark: SparkSession, tmp_path: Path, messages: Messages, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = stream.read_directly
+    was_direct = []
+
+    def read_directly(rows: DataFrame, log: Log) -> DataFrame:
+        found = real(rows, log)
+        was_direct.append(found is not rows)
+        return found
+
+    monkeypatch.setattr(stream, "read_directly", read_directly)
+    for name, lake in (("log", "lake"), ("log[1]", "other")):
+        write(tmp_path / name, messages(20))
+        Pipeline(spark, tmp_path / name, tmp_path / lake, NO_GOLD).run()
+        silver = Lake(tmp_path / lake).existing("silver")
+        found = silver.to_pyarrow_dataset().to_table(["offset"])["offset"].to_pylist()
+        assert sorted(found) == list(range(20))
+    assert was_direct == [True, False]
 
 
 def test_a_batch_is_counted_by_what_delta_knows_of_its_files_else_by_its_rows(

@@ -26,8 +26,8 @@ _TYPES = {
     "int": pa.int32(),
     "boolean": pa.bool_(),
 }
-# Spark refuses numbers of more digits.
-_LONGEST = 1000
+LONGEST = 1000
+"""So many bytes a plain payload has at most: Spark refuses numbers of more digits."""
 # A piece that has a payload that is not plain is cut into so many, and those once more.
 _PIECES = 16
 _CUTS = 2
@@ -84,7 +84,7 @@ def _candidates(payloads: pa.Array) -> NDArray[np.bool_]:
         inside = np.diff(np.searchsorted(braces, ends))
         plain = (inside == 2) & (sizes >= 2)
         plain[plain] = (data[ends[:-1][plain]] == _OPEN) & (data[ends[1:][plain] - 1] == _CLOSE)
-    plain &= np.diff(ends) <= _LONGEST
+    plain &= np.diff(ends) <= LONGEST
     text = data.tobytes()
     for word in _NO_NUMBERS:
         if word in text:

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's own guide gives it
 
-from zonal.pipeline.jobs.tables import time_condition
+from zonal.pipeline.jobs.tables import spark_url, time_condition
 from zonal.pipeline.recorded_numbers import RecordedNumbers
 
 if TYPE_CHECKING:
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 _HOUR_S = 3600
 # Statistics may cut longer names off.
 _LONGEST_NAME = 32
+# What Spark takes for a pattern of names.
+_WILD = set("*?[]{}\\")
 _STATISTICS = ("num_records", "min.recorder", "max.recorder", "min.offset", "max.offset")
 
 
@@ -32,9 +34,25 @@ class Batch:
     offsets: RecordedNumbers
 
 
+def read_directly(messages: DataFrame, log: Log) -> DataFrame:
+    """The same rows, read from the files of the log when something is asked of them.
+
+    What a stream hands over is a plan that is done already: all columns of all rows are made, and
+    copied once more for what follows. Where Spark does not say which files they are, and where a
+    file alone does not say which of its rows are there, it is that plan.
+    """
+    files = _files_of(messages)
+    is_wild = any(_WILD & set(path) for path in files)
+    if not files or is_wild or log.table().protocol().reader_features:
+        return messages
+    rows = messages.sparkSession.read.schema(messages.schema)
+    return rows.option("basePath", spark_url(log.url)).parquet(*sorted(files))
+
+
 def summarize(messages: DataFrame, log: Log) -> Batch:
     """Count a batch: by what Delta knows of its files or, where that is not enough, by its rows."""
-    return _by_statistics(_files_of(messages), log) or _by_rows(messages)
+    files = set(map(_name, _files_of(messages)))
+    return _by_statistics(files, log) or _by_rows(read_directly(messages, log))
 
 
 def hours_of(messages: DataFrame) -> tuple[int, ...]:
@@ -50,10 +68,10 @@ def in_hours(hours: tuple[int, ...]) -> str:
 
 
 def _files_of(messages: DataFrame) -> set[str]:
-    """The names of the files that a batch consists of; none where Spark does not say.
+    """The files that a batch consists of; none where Spark does not say.
 
-    What a stream hands over is a plan that is done already, so `inputFiles` knows of nothing, and
-    every question reads all columns. The files stand at its root.
+    What a stream hands over is a plan that is done already, so `inputFiles` knows of nothing. The
+    files stand at its root.
     """
     plan = messages._jdf.queryExecution().logical()  # noqa: SLF001
     if plan.getClass().getSimpleName() != "LogicalRDD":
@@ -66,7 +84,7 @@ def _files_of(messages: DataFrame) -> set[str]:
         rows = before.head().rdd()
     parts = rows.filePartitions()
     return {
-        _name(file.filePath().toString())
+        file.filePath().toPath().toString()
         for index in range(parts.size())
         for file in parts.apply(index).files()
     }

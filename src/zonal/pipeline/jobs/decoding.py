@@ -9,9 +9,11 @@ from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's own
 from pyspark.sql.pandas.functions import arrow_udf
 
 from zonal.errors import DeclarationError
-from zonal.pipeline.flat_payloads import read_plain, schema_of
+from zonal.pipeline.flat_payloads import LONGEST, read_plain, schema_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
     from pyspark.sql import Column, DataFrame
     from pyspark.sql._typing import UserDefinedFunctionLike
 
@@ -29,38 +31,25 @@ def decode(
     *,
     max_skew_s: float = 60.0,
     max_age_s: float = MAX_AGE_S,
+    beside: Mapping[str, Column] | None = None,
 ) -> DataFrame:
     """Add `time`, `device`, a column per declared field, and `reason` (null where a row is good).
 
     Nothing is dropped: what to do with a row that has a reason is the caller's decision. Topics
-    that nobody declared keep their payload and get no fields.
+    that nobody declared keep their payload and get no fields. `beside` are columns that are added
+    first: what Python finds out for them it finds out in the same turn, in which rows are moved
+    there and back.
     """
-    read = messages.withColumns(plain_columns(declaration))
-    return decode_read(read, declaration, max_skew_s=max_skew_s, max_age_s=max_age_s)
-
-
-def plain_columns(declaration: PayloadDeclaration) -> dict[str, Column]:
-    """What plain payloads hold, by the workers' Python, in columns that `decode_read` takes."""
-    found = {}
-    for index, topic in enumerate(declaration.topics):
-        schema = schema_of(topic)
-        if schema is not None:
-            payload = F.when(_concerns(declaration, index), F.col("payload"))
-            found[f"_plain_{index}"] = _reader(schema, topic.ddl)(payload)
-    return found
-
-
-def decode_read(
-    messages: DataFrame, declaration: PayloadDeclaration, *, max_skew_s: float, max_age_s: float
-) -> DataFrame:
-    """The same as `decode` for messages that have `plain_columns`, which go."""
-    clashes = sorted(set(declaration.fields) & set(messages.columns))
+    clashes = sorted(set(declaration.fields) & {*messages.columns, *(beside or {})})
     if clashes:
         raise DeclarationError(f"field {clashes[0]} has the name of a column of the log")
     parsed = messages.withColumns(
         {
-            f"_parsed_{index}": F.when(_concerns(declaration, index), _parse(topic, index))
-            for index, topic in enumerate(declaration.topics)
+            **(beside or {}),
+            **{
+                f"_parsed_{index}": F.when(_concerns(declaration, index), _parse(topic, payload))
+                for index, (topic, payload) in enumerate(_payloads(declaration))
+            },
         }
     )
     columns = {
@@ -76,9 +65,15 @@ def decode_read(
         ),
         **{name: _field(declaration, name) for name in declaration.fields},
     }
-    numbers = range(len(declaration.topics))
-    helpers = [f"_{kind}_{index}" for kind in ("plain", "parsed") for index in numbers]
+    helpers = [f"_parsed_{index}" for index in range(len(declaration.topics))]
     return parsed.withColumns(columns).drop(*helpers)
+
+
+def _payloads(declaration: PayloadDeclaration) -> Iterator[tuple[TopicSchema, Column]]:
+    """Each topic with the payloads that may be plain ones of it."""
+    short = F.length("payload") <= LONGEST
+    for index, topic in enumerate(declaration.topics):
+        yield topic, F.when(_concerns(declaration, index) & short, F.col("payload"))
 
 
 def _once(column: Column) -> Column:
@@ -109,13 +104,16 @@ def topic_matches(topic: TopicSchema) -> Column:
     return same if below == topic.topic else same | column.startswith(f"{below}/")
 
 
-def _parse(topic: TopicSchema, index: int) -> Column:
+def _parse(topic: TopicSchema, payload: Column) -> Column:
     options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _CORRUPT}
     text = F.col("payload").cast("string")
     parsed = F.from_json(text, f"{topic.ddl}, `{_CORRUPT}` string", options)
-    if schema_of(topic) is None:
+    schema = schema_of(topic)
+    if schema is None:
         return parsed
-    plain = F.col(f"_plain_{index}")
+    # Asked for within the expression, not in a column before it: Spark would copy all rows once
+    # more to give it its name, and asks Python once for what is equal.
+    plain = _reader(schema, topic.ddl)(payload)
     fields = [plain[field.name].alias(field.name) for field in topic.fields]
     fitting = F.lit(None).cast("string").alias(_CORRUPT)
     return F.when(plain[_PLAIN], F.struct(*fields, fitting)).otherwise(parsed)

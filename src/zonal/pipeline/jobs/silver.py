@@ -13,7 +13,7 @@ from pyspark.sql.pandas.functions import arrow_udf
 
 from zonal.errors import DeclarationError
 from zonal.pipeline.cells import parent_sql
-from zonal.pipeline.jobs.decoding import MAX_AGE_S, decode_read, plain_columns
+from zonal.pipeline.jobs.decoding import MAX_AGE_S, decode
 from zonal.pipeline.payloads import WIDENINGS, PayloadDeclaration
 from zonal.pipeline.schema import LOG_COLUMNS
 
@@ -46,10 +46,12 @@ def refine(messages: DataFrame, plan: SilverPlan) -> DataFrame:
     Works on a stream and on a batch alike; keeps every row. A condition by which files shall be
     left out (topic, time) belongs on `messages`.
     """
-    # What Python finds out of a row is asked for at once: each time rows are moved there and back.
-    asked = messages.withColumns({**plain_columns(plan.declaration), "zone": _zone(plan.zones)})
-    decoded = decode_read(
-        asked, plan.declaration, max_skew_s=plan.max_skew_s, max_age_s=plan.max_age_s
+    decoded = decode(
+        messages,
+        plan.declaration,
+        max_skew_s=plan.max_skew_s,
+        max_age_s=plan.max_age_s,
+        beside={"zone": _zone(plan.zones)},
     )
     # A payload's field may be called `device`: it is that column then.
     return decoded.select(*dict.fromkeys((*_MESSAGE_COLUMNS, *plan.declaration.fields)))
