@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from pipeline_rows import START
 from property_examples import examples
-from zonal.errors import LogError
+from zonal.errors import LakeError, LogError
 from zonal.pipeline import Log, LogWriter, Retention
 from zonal.pipeline.recorded_numbers import RecordedNumbers
 
@@ -99,6 +99,15 @@ def test_a_commit_whose_answer_was_lost_is_not_written_again(
 def test_a_folder_without_a_table_is_no_log(tmp_path: Path) -> None:
     with pytest.raises(LogError, match="is no log"):
         Log(tmp_path / "nothing").to_table()
+
+
+@pytest.mark.parametrize("name", ["log[1]", "a^b", "a|b", "a\\b"])
+def test_a_folder_that_delta_cannot_name_is_refused_before_anything_is_written(
+    tmp_path: Path, name: str
+) -> None:
+    with pytest.raises(LakeError, match="choose another name"):
+        LogWriter(tmp_path / name)
+    assert not [*tmp_path.iterdir()]
 
 
 def test_a_writer_knows_which_numbers_it_has(tmp_path: Path, messages: Messages) -> None:

@@ -233,7 +233,7 @@ def test_a_log_is_read_from_its_files_unless_spark_would_take_their_names_for_a_
         return found
 
     monkeypatch.setattr(stream, "read_directly", read_directly)
-    for name, lake in (("log", "lake"), ("log[1]", "other")):
+    for name, lake in (("log", "lake"), ("log{1}", "other")):
         write(tmp_path / name, messages(20))
         Pipeline(spark, tmp_path / name, tmp_path / lake, NO_GOLD).run()
         silver = Lake(tmp_path / lake).existing("silver")

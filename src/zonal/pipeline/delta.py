@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _COMMITS_BACK = (1, 10, 1000)
+_UNFIT = frozenset("[]^|\\")
+"""What delta-rs cannot have in a path: it ends with a panic, or writes somewhere else."""
 STATISTICS_TICK = timedelta(milliseconds=1)
 """Delta cuts times off at the millisecond in its statistics: the latest may be as much later."""
 
@@ -23,7 +25,15 @@ STATISTICS_TICK = timedelta(milliseconds=1)
 def url_of(place: str | Path, *names: str) -> str:
     """A local path (made absolute) or a URL such as `s3://bucket/log`, with names below it."""
     text = str(place)
-    root = text.rstrip("/") if "://" in text else str(Path(text).absolute())
+    if "://" in text:
+        return "/".join((text.rstrip("/"), *names))
+    root = str(Path(text).absolute())
+    unfit = sorted(_UNFIT & set(root))
+    if unfit:
+        raise LakeError(
+            f"a folder with {' and '.join(unfit)} in its name, {root}, cannot hold Delta tables: "
+            "choose another name"
+        )
     return "/".join((root, *names))
 
 
