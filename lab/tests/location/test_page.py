@@ -70,7 +70,7 @@ def outcome(case: LocationCase, topology: Topology, lost: int = 0, doubled: int 
         nodes={node.id: dict(counters) for node in topology.nodes},
         load=0.5,
     )
-    return Outcome({}, {SAMPLES: sample_table(run), NODES: node_table(run, topology)})
+    return Outcome({}, {SAMPLES: sample_table(run, topology), NODES: node_table(run, topology)})
 
 
 @pytest.fixture

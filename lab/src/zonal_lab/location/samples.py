@@ -38,11 +38,15 @@ def _case_columns(case: LocationCase, rows: int) -> dict[str, pa.Array]:
     }
 
 
-def sample_table(run: SceneRun) -> pa.Table:
-    """One row a wanted message, of every subscriber."""
+def sample_table(run: SceneRun, topology: Topology) -> pa.Table:
+    """One row a wanted message, of every subscriber that is measured.
+
+    The others' are most of all messages where they hear a busy publisher, and in no figure.
+    """
     kept = [
         np.column_stack([np.full(len(rows), subscriber), rows])
         for subscriber, rows in run.messages.items()
+        if topology[subscriber].measured
     ]
     rows = np.concatenate(kept) if kept else np.zeros((0, 5), dtype=np.int64)
     columns: dict[str, Any] = _case_columns(run.case, len(rows))

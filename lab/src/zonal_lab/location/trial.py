@@ -114,5 +114,8 @@ class LocationTrial(Trial["AnyCase"]):
         found = scene.run(case, self._plan.seconds_of(case), skip_ms=skip_ms)
         return Outcome(
             {"seconds": found.seconds, "setup_s": found.setup_s, "notes": found.notes},
-            {SAMPLES: sample_table(found), NODES: node_table(found, scene.topology)},
+            {
+                SAMPLES: sample_table(found, scene.topology),
+                NODES: node_table(found, scene.topology),
+            },
         )
