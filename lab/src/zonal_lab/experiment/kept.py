@@ -109,8 +109,17 @@ def _write(table: pa.Table, path: Path) -> None:
 
 
 def _unpack_kind(table: pa.Table, folder: Path) -> None:
+    """A file for each case, whose rows follow one another."""
     folder.mkdir(exist_ok=True)
-    cases = table[_CASE]
-    rows = table.drop_columns([_CASE])
-    for case in pc.unique(cases).to_pylist():
-        pq.write_table(rows.filter(pc.equal(cases, case)), folder / f"{case}.parquet")
+    runs = pc.run_end_encode(table[_CASE].combine_chunks())
+    rows, start = table.drop_columns([_CASE]), 0
+    for case, end in zip(runs.values.to_pylist(), runs.run_ends.to_pylist(), strict=True):
+        # Read once and deleted: nothing is gained by packing it again.
+        pq.write_table(
+            rows.slice(start, end - start),
+            folder / f"{case}.parquet",
+            compression="none",
+            use_dictionary=False,
+            write_statistics=False,
+        )
+        start = end

@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow.parquet as pq
 
-from zonal_lab.location.samples import CASE_COLUMNS, NODES, SAMPLE_SCHEMA, SAMPLES
+from zonal_lab.location.samples import (
+    CASE_COLUMNS,
+    NODES,
+    SAMPLE_SCHEMA,
+    SAMPLES,
+    count_distinct,
+)
 from zonal_lab.location.summary import Condition
 
 if TYPE_CHECKING:
@@ -127,7 +133,7 @@ def _one(mine: dict[str, np.ndarray], expected: float) -> tuple[float, float, fl
     if not len(took):
         return np.nan, np.nan, 0.0, 1.0
     span_s = (mine["received_us"].max() - mine["received_us"].min()) / 1e6
-    distinct = len(np.unique(mine["publisher"].astype(np.int64) << 36 | mine["number"]))
+    distinct = count_distinct(mine["publisher"].astype(np.int64) << 36 | mine["number"])
     rate = len(took) / span_s if span_s > 0 else 0.0
     loss = max(1 - distinct / expected, 0.0) if expected else 0.0
     return float(took.mean()), float(took.std()), rate, loss

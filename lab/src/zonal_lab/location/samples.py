@@ -8,6 +8,8 @@ import numpy as np
 import pyarrow as pa
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from zonal_lab.emulation import Topology
     from zonal_lab.location.plan import LocationCase
     from zonal_lab.location.scene import SceneRun
@@ -95,3 +97,9 @@ def node_table(run: SceneRun, topology: Topology) -> pa.Table:
     for index, (name, column) in enumerate(_case_columns(run.case, len(rows)).items()):
         table = table.add_column(index, name, column)
     return table
+
+
+def count_distinct(numbers: NDArray[np.int64]) -> int:
+    """How many different ones these are, which are nearly in order, as messages arrive."""
+    ordered = np.sort(numbers, kind="stable")
+    return int(np.count_nonzero(np.diff(ordered))) + bool(len(ordered))

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from zonal_lab.errors import PlanError
-from zonal_lab.location.samples import CASE_COLUMNS, NODES, SAMPLES
+from zonal_lab.location.samples import CASE_COLUMNS, NODES, SAMPLES, count_distinct
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -277,7 +277,7 @@ def _figures_of(key: Key, mine: dict[str, NDArray[np.int64]], expected: int) -> 
 def _distinct(mine: dict[str, NDArray[np.int64]]) -> int:
     """How many different messages these are: one number for round, publisher and number."""
     numbers = mine["round"].astype(np.int64) << 48 | mine["publisher"].astype(np.int64) << 36
-    return len(np.unique(numbers | mine["number"]))
+    return count_distinct(numbers | mine["number"])
 
 
 def _throughput(rounds: NDArray[np.int64], received_us: NDArray[np.int64]) -> float:

@@ -15,7 +15,7 @@ from zonal_lab.psvr.parts.part import (
     WORK,
     Part,
     Row,
-    drawn_gain,
+    gain,
     gain_of,
     grouped,
     product,
@@ -121,12 +121,16 @@ def _worst(cells: dict[tuple[int, float, int], float]) -> str:
 def _worst_gain(rows: Sequence[Row], other: str, most: int) -> Callable[[Draw], float]:
     """The gain with all shortcuts in the worst cell (n ≤ most, p, 10 ≤ s < n), by draws."""
     some = [row for row in rows if 10 <= row["s"] < row["n"] <= most]
-    cells = list(grouped(some, "n", "p", "s").values())
+    cells = [
+        (tuple(row["wide"] for row in cell), tuple(row[other] for row in cell))
+        for cell in grouped(some, "n", "p", "s").values()
+    ]
+    has_largest = any(row["n"] == most for row in some)
 
     def figure(draw: Draw) -> float:
-        if not any(row["n"] == most for row in some):
+        if not has_largest:
             raise LookupError("the largest networks were not run")
-        return max(drawn_gain(draw, cell, "wide", other) for cell in cells)
+        return max(gain(draw(ours), draw(theirs)) for ours, theirs in cells)
 
     return figure
 

@@ -74,11 +74,6 @@ def gain(ours: float, theirs: float) -> float:
     return 100 * ours / theirs - 100 if theirs else 0.0
 
 
-def drawn_gain(draw: Draw, rows: Sequence[Row], ours: str, theirs: str) -> float:
-    """The gain over the publications of the rows that a draw picks."""
-    return gain(draw([row[ours] for row in rows]), draw([row[theirs] for row in rows]))
-
-
 def drawn_share(draw: Draw, rows: Sequence[Row], part: str, whole: str) -> float:
     """Per cent that one column is of another, in the rows that a draw picks."""
     return 100 * draw([row[part] for row in rows]) / draw([row[whole] for row in rows])
