@@ -414,9 +414,27 @@ def test_samples_that_come_together_are_what_each_is_alone(
     """Read in columns, and from whichever of them: from one place and from two, and in parts."""
     with far.declare_subscriber(topic, recovery=Recovery()) as subscriber:
         wait_until_declared(near, subscriber)
-        sent = [(str(number), (DUOMO, MONZA)[number % 200 > 150]) for number in range(600)]
-        for text, place in sent:
+        places = [DUOMO, MONZA, *((DUOMO, MONZA)[number % 200 > 150] for number in range(600))]
+        sent = [(str(number), place) for number, place in enumerate(places)]
+        for text, place in sent[:2]:  # from then on both places are known
             near.put(topic, text, location=place)
+        eventually(lambda: subscriber.counters.waiting == 2)
+        arrivals, held, all_are_there = (
+            far._receiving.arrivals,
+            threading.Event(),
+            threading.Event(),
+        )
+
+        def hold(_: list[object]) -> None:
+            held.set()
+            assert all_are_there.wait(60)
+
+        arrivals.door(hold)("the reader waits here")
+        assert held.wait(20)
+        for text, place in sent[2:]:
+            near.put(topic, text, location=place)
+        eventually(lambda: arrivals._queue.qsize() == len(sent) - 2)
+        all_are_there.set()
         batches: list[Sequence[Sample]] = []
         for batch in subscriber.batches():
             batches.append(batch)

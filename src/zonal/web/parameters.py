@@ -222,7 +222,7 @@ def _encodings(given: Mapping[str, str], technique: str | None) -> tuple[str, ..
 
 
 def _precision(given: Mapping[str, str], operation: Operation) -> tuple[str | None, float | None]:
-    """The encoding that the thesis calls a precision, or the metres of a blurred place."""
+    """The encoding that Visotto 2023 calls a precision, or the metres of a blurred place."""
     text = given.get("precision", "").upper()
     if text in _TECHNIQUES:
         return _TECHNIQUES[text], None

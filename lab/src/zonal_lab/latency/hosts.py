@@ -143,7 +143,7 @@ class Hosts:
         self._bridge.ask({"do": "open", "brokers": brokers, "qos": qos}, _PATIENCE_S)
 
     def _near_place(self, transport: Transport) -> dict[str, dict[str, Any]]:
-        """The near end is a peer, in every scenario of the thesis."""
+        """The near end is a peer, in every scenario of Barón 2024."""
         return self._place(self._nodes[1], transport, mode="peer")
 
     def _far_place(self, transport: Transport) -> dict[str, dict[str, Any]]:

@@ -12,7 +12,7 @@ from zonal_lab.experiment import picture, table
 from zonal_lab.location.false_positives import EXPECTED, THEIRS
 from zonal_lab.location.pictures import draw_condition, draw_links, draw_over_time
 from zonal_lab.location.plan import FINE_BLOOM, FINE_BLOOM_IN, FalsePositivesCase
-from zonal_lab.location.samples import SAMPLES
+from zonal_lab.location.samples import KEPT_MESSAGES, SAMPLES
 from zonal_lab.location.spark_summary import summarize_by_spark
 from zonal_lab.location.summary import Condition, greatest_difference_ms, summarize
 from zonal_lab.location.techniques import TECHNIQUES
@@ -92,7 +92,7 @@ def _draw(results: Results, summary: Summary, folder: Path, name: str) -> dict[s
 
 def _lines(results: Results, summary: Summary, pictures: dict[str, str]) -> Iterator[str]:
     manifest = results.manifest()
-    yield from _introduction(manifest)
+    yield from _introduction(manifest, summary.interval)
     yield f"The figures were computed from the raw samples by {summary.computed_by}."
     yield ""
     yield from _table_of_signs(summary)
@@ -104,8 +104,15 @@ def _lines(results: Results, summary: Summary, pictures: dict[str, str]) -> Iter
     yield from _false_positives(results)
 
 
-def _introduction(manifest: dict[str, Any]) -> Iterator[str]:
+def _introduction(manifest: dict[str, Any], interval: int) -> Iterator[str]:
     plan = manifest["plan"]
+    figures = "nothing is left out of the figures"
+    if interval > 1:
+        figures = (
+            f"where a subscriber expects more than {KEPT_MESSAGES:,} messages, every {interval}th "
+            "by its number is kept and in the figures (doubles are counted among these, throughput "
+            f"is theirs times {interval})"
+        )
     links = "on cards without a limit"
     if plan["client_links"] == "trace":
         links = "on a packet trace (publishers outward, subscribers inward)"
@@ -115,8 +122,7 @@ def _introduction(manifest: dict[str, Any]) -> Iterator[str]:
         f"carries 5 Mbit/s each way, clients are {links}. All techniques of a round run one after "
         "the other on the same network and meet the same stretch of the trace. Every message is "
         "numbered and stamped with the machine's monotonic clock where it is sent and where the "
-        "application gets it; nothing is left out of the figures. A figure of several subscribers "
-        "is the mean of theirs."
+        f"application gets it; {figures}. A figure of several subscribers is the mean of theirs."
     )
     yield ""
     if plan.get("variant_seconds") is not None:

@@ -109,8 +109,9 @@ def _figures(samples: pa.Table, nodes: list[dict[str, Any]], seconds: float) -> 
     rows = []
     for node in measured:
         mine = due & (columns["subscriber"] == node["node"])
-        expected = float(node["expected"]) * share
-        rows.append(_one({name: each[mine] for name, each in columns.items()}, expected))
+        interval = node.get("interval", 1)
+        expected = float(node.get("sampled", node["expected"])) * share
+        rows.append(_one({name: each[mine] for name, each in columns.items()}, expected, interval))
     sent = sum(int(n["sent"]) for n in nodes)
     subscribers = [n for n in nodes if n["role"] == "subscriber"]
     means = np.nanmean(np.array(rows, dtype=np.float64), axis=0) if rows else np.zeros(4)
@@ -127,13 +128,18 @@ def _figures(samples: pa.Table, nodes: list[dict[str, Any]], seconds: float) -> 
     )
 
 
-def _one(mine: dict[str, np.ndarray], expected: float) -> tuple[float, float, float, float]:
-    """Mean, deviation, throughput (Visotto 2023, equation 7.2) and loss of one subscriber."""
+def _one(
+    mine: dict[str, np.ndarray], expected: float, interval: int
+) -> tuple[float, float, float, float]:
+    """Mean, deviation, throughput (Visotto 2023, equation 7.2) and loss of one subscriber.
+
+    `expected`: of the messages that are kept, one in each `interval`.
+    """
     took = (mine["received_us"] - mine["sent_us"]) / 1e3
     if not len(took):
         return np.nan, np.nan, 0.0, 1.0
     span_s = (mine["received_us"].max() - mine["received_us"].min()) / 1e6
     distinct = count_distinct(mine["publisher"].astype(np.int64) << 36 | mine["number"])
-    rate = len(took) / span_s if span_s > 0 else 0.0
+    rate = len(took) * interval / span_s if span_s > 0 else 0.0
     loss = max(1 - distinct / expected, 0.0) if expected else 0.0
     return float(took.mean()), float(took.std()), rate, loss

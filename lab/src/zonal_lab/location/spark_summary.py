@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 from zonal_lab.location.samples import NODES, SAMPLES
 from zonal_lab.location.summary import (
     Key,
+    Sampled,
     SubscriberFigures,
     Summary,
     doubled_messages,
-    expected_messages,
     measured_subscribers,
+    sampled_messages,
 )
 
 if TYPE_CHECKING:
@@ -36,14 +37,14 @@ def summarize_by_spark(results: Results) -> Summary:
     conf = {"spark.sql.shuffle.partitions": "8", "spark.driver.memory": "4g"}
     spark = open_spark(app="zonal-lab", conf=conf)
     nodes = results.table(NODES)
-    expected = expected_messages(nodes)
+    sampled = sampled_messages(nodes)
     samples = spark.read.parquet(*map(str, results.samples(SAMPLES)))
     samples = samples.where(_measured(measured_subscribers(nodes)))
     pooled = {_key(row): row for row in summarize(_messages(samples)).collect()}
     rates = _rates(samples)
     doubles = doubled_messages(results)
     rows = [
-        _figures(key, row, expected[key], rates[key], doubles[key])
+        _figures(key, row, sampled[key], rates[key], doubles[key])
         for key, row in sorted(pooled.items())
     ]
     return Summary(rows, nodes, computed_by="the summary job on Spark")
@@ -92,13 +93,13 @@ def _rates(samples: DataFrame) -> dict[Key, list[float]]:
 
 
 def _figures(
-    key: Key, row: Any, expected: int, rates: list[float], doubles: int
+    key: Key, row: Any, sampled: Sampled, rates: list[float], doubles: int
 ) -> SubscriberFigures:
     return SubscriberFigures(
         *key,
         rounds=len(rates),
         messages=row.received,
-        expected=expected,
+        expected=sampled.expected,
         doubles=doubles,
         mean_ms=row.mean_ms,
         std_ms=row.deviation_ms,
@@ -106,5 +107,5 @@ def _figures(
         p95_ms=row.p95_ms,
         p99_ms=row.p99_ms,
         max_ms=row.max_ms,
-        throughput_hz=sum(rates) / len(rates),
+        throughput_hz=sum(rates) / len(rates) * sampled.interval,
     )

@@ -62,7 +62,7 @@ class SubscriberFigures:
 
     @property
     def loss(self) -> float:
-        """The share of expected messages that never came."""
+        """The share of expected messages that never came; of those that are kept, as both are."""
         return 1 - (self.messages - self.doubles) / self.expected if self.expected else 0.0
 
 
@@ -91,6 +91,8 @@ class Summary:
         self.rows = rows
         self.computed_by = computed_by
         self._nodes = nodes.to_pylist()
+        self.interval = max((node.get("interval", 1) for node in self._nodes), default=1)
+        """In the case with the most messages one of so many is kept."""
 
     def conditions(self) -> list[Condition]:
         """The conditions, in the order of Visotto 2023."""
@@ -169,11 +171,11 @@ def summarize(results: Results) -> Summary:
     grouped: dict[str, list[Path]] = defaultdict(list)
     for path in results.samples(SAMPLES):
         grouped[path.stem.rpartition("-")[0]].append(path)  # all rounds of a technique together
-    expected, measured = expected_messages(nodes), measured_subscribers(nodes)
+    sampled, measured = sampled_messages(nodes), measured_subscribers(nodes)
     rows = [
         figures
         for paths in grouped.values()
-        for figures in _figures(pq.read_table(paths), expected)
+        for figures in _figures(pq.read_table(paths), sampled)
         if figures.subscriber in measured[figures.scenario]
     ]
     return Summary(rows, nodes)
@@ -208,14 +210,23 @@ Key = tuple[str, str, int, str, int]
 _IDENTITY = ("subscriber", "round", "publisher", "number")
 
 
-def expected_messages(nodes: pa.Table) -> dict[Key, int]:
-    """How many messages each subscriber should have got, all rounds together."""
-    total: dict[Key, int] = defaultdict(int)
+class Sampled(NamedTuple):
+    """How many messages of a subscriber could be kept, and one of how many that is."""
+
+    expected: int
+    interval: int
+
+
+def sampled_messages(nodes: pa.Table) -> dict[Key, Sampled]:
+    """How many kept messages each subscriber should have got, all rounds together."""
+    total: dict[Key, Sampled] = {}
     for node in nodes.to_pylist():
         if node["role"] == "subscriber":
             conditions = (node["scenario"], node["transport"], node["cpu_percent"])
             key = (*conditions, node["technique"], node["node"])
-            total[key] += node["expected"]
+            before = total[key].expected if key in total else 0
+            expected = before + node.get("sampled", node["expected"])
+            total[key] = Sampled(expected, node.get("interval", 1))
     return total
 
 
@@ -237,7 +248,7 @@ def doubled_messages(results: Results) -> dict[Key, int]:
     return doubled
 
 
-def _figures(samples: pa.Table, expected: dict[Key, int]) -> list[SubscriberFigures]:
+def _figures(samples: pa.Table, sampled: dict[Key, Sampled]) -> list[SubscriberFigures]:
     if samples.num_rows == 0:
         return []
     first = samples.slice(0, 1).to_pylist()[0]
@@ -251,18 +262,20 @@ def _figures(samples: pa.Table, expected: dict[Key, int]) -> list[SubscriberFigu
         chosen = columns["subscriber"] == subscriber
         mine = {name: column[chosen] for name, column in columns.items()}
         key = (scenario, transport, cpu, technique, subscriber)
-        rows.append(_figures_of(key, mine, expected[key]))
+        rows.append(_figures_of(key, mine, sampled[key]))
     return rows
 
 
-def _figures_of(key: Key, mine: dict[str, NDArray[np.int64]], expected: int) -> SubscriberFigures:
+def _figures_of(
+    key: Key, mine: dict[str, NDArray[np.int64]], sampled: Sampled
+) -> SubscriberFigures:
     latency_ms = (mine["received_us"] - mine["sent_us"]) / 1e3
     p50, p95, p99 = np.percentile(latency_ms, [50, 95, 99])
     return SubscriberFigures(
         *key,
         rounds=len(np.unique(mine["round"])),
         messages=len(latency_ms),
-        expected=expected,
+        expected=sampled.expected,
         doubles=len(latency_ms) - _distinct(mine),
         mean_ms=float(latency_ms.mean()),
         std_ms=float(latency_ms.std()),
@@ -270,7 +283,7 @@ def _figures_of(key: Key, mine: dict[str, NDArray[np.int64]], expected: int) -> 
         p95_ms=float(p95),
         p99_ms=float(p99),
         max_ms=float(latency_ms.max()),
-        throughput_hz=_throughput(mine["round"], mine["received_us"]),
+        throughput_hz=_throughput(mine["round"], mine["received_us"]) * sampled.interval,
     )
 
 
