@@ -100,12 +100,12 @@ def test_user_code_that_keeps_the_reader_is_left_to_itself(arrivals: Arrivals) -
     """Another thread reads on; the first one ends with the call."""
     let_go, heard, stuck = threading.Event(), list[int](), threading.Event()
 
-    def call(_: list[int]) -> None:
-        def user_code() -> None:
-            stuck.set()
-            assert let_go.wait(20)
+    def user_code(_: list[int]) -> None:
+        stuck.set()
+        assert let_go.wait(20)
 
-        arrivals.call(user_code)
+    def call(batch: list[int]) -> None:
+        arrivals.call(user_code, batch)
 
     slow, quick = arrivals.door(call), arrivals.door(heard.extend)
     slow(0)
@@ -124,14 +124,14 @@ def test_a_reader_that_took_over_is_replaced_as_well(arrivals: Arrivals) -> None
     begun, let_go = ([threading.Event(), threading.Event()] for _ in range(2))
     heard = list[int]()
 
-    def call(batch: list[int]) -> None:
-        def user_code() -> None:
-            if batch == [1]:
-                let_go[0].set()
-            begun[batch[0]].set()
-            assert let_go[batch[0]].wait(120)
+    def user_code(batch: list[int]) -> None:
+        if batch == [1]:
+            let_go[0].set()
+        begun[batch[0]].set()
+        assert let_go[batch[0]].wait(120)
 
-        arrivals.call(user_code)
+    def call(batch: list[int]) -> None:
+        arrivals.call(user_code, batch)
 
     slow, quick = arrivals.door(call), arrivals.door(heard.extend)
     for number in (0, 1):
@@ -226,12 +226,12 @@ def test_what_is_put_behind_comes_after_what_waits_and_is_never_held_up(
 def test_user_code_that_keeps_the_reader_of_a_lane_is_left_to_itself(arrivals: Arrivals) -> None:
     let_go, heard, stuck = threading.Event(), list[int](), threading.Event()
 
-    def call(_: list[int]) -> None:
-        def user_code() -> None:
-            stuck.set()
-            assert let_go.wait(20)
+    def user_code(_: list[int]) -> None:
+        stuck.set()
+        assert let_go.wait(20)
 
-        arrivals.call(user_code)
+    def call(batch: list[int]) -> None:
+        arrivals.call(user_code, batch)
 
     quick = arrivals.door(heard.extend)
     arrivals.lanes(call).add(lane_of([1]))

@@ -24,7 +24,16 @@ from network import (
     wait_for_match,
 )
 from zonal.geo import Point
-from zonal.session import Memory, Overflow, PastMessages, Recovery, Router, Session, Subscriber
+from zonal.session import (
+    Memory,
+    Overflow,
+    PastMessages,
+    Publisher,
+    Recovery,
+    Router,
+    Session,
+    Subscriber,
+)
 from zonal.session.historian import Remembered
 from zonal.session.past_messages import remembered
 
@@ -41,6 +50,26 @@ def late(session: Session, topic: str, history: PastMessages, recovery: Any) -> 
     return session.declare_subscriber(
         topic, history=history, recovery=recovery, overflow=Overflow.BLOCK
     )
+
+
+def wait_until_sent(session: Session, *publishers: Publisher) -> None:
+    """Wait until what these have put is past the routers: behind it come their memories' answers.
+
+    What is still under way when somebody subscribes comes as the present does, beside the past.
+    """
+    waiting = {each.key for each in publishers}
+
+    def all_answer() -> bool:
+        for key in tuple(waiting):
+            for memories in (f"{key}/@adv/pub/**", f"{key}/@s2/**/@adv/pub/**"):
+                answers = session.zenoh.get(
+                    f"{memories}?_max=1", timeout=2.0, accept_replies=zenoh.ReplyKeyExpr.ANY
+                )
+                if any(reply.ok is not None for reply in answers):
+                    waiting.discard(key)
+        return not waiting
+
+    eventually(all_answer, what="answers of all memories")
 
 
 def assert_no_more_comes(subscriber: Subscriber, publisher: Any) -> None:
@@ -80,6 +109,8 @@ def test_no_question_asks_for_more_than_a_part(
         publisher = near.declare_publisher(topic, memory=Memory(cache=count))
         for number in range(count):
             publisher.put(str(number))
+        wait_until_sent(far, publisher)
+        asked.clear()
         subscriber = late(far, topic, PastMessages(), recovery)
         assert texts(collect(subscriber, count)) == numbers(count)
     assert len(asked) > 3
@@ -93,6 +124,7 @@ def test_of_a_memory_that_has_forgotten_the_first_messages_all_it_holds_comes(
     publisher = near.declare_publisher(topic, memory=Memory(cache=3000))
     for number in range(10_000):
         publisher.put(str(number))
+    wait_until_sent(far, publisher)
     subscriber = late(far, topic, PastMessages(), recovery)
     assert texts(collect(subscriber, 3000)) == numbers(7000, 10_000)
     assert_no_more_comes(subscriber, publisher)
@@ -106,6 +138,7 @@ def test_of_so_many_messages_exactly_the_newest_come(
     publisher = near.declare_publisher(topic, memory=Memory(cache=3000))
     for number in range(5000):
         publisher.put(str(number))
+    wait_until_sent(far, publisher)
     subscriber = late(far, topic, PastMessages(messages=messages), recovery)
     assert texts(collect(subscriber, messages)) == numbers(5000 - messages, 5000)
     assert_no_more_comes(subscriber, publisher)
@@ -147,6 +180,7 @@ def test_of_many_publishers_on_a_wild_key_all_comes(
         for name, publisher in enumerate(publishers):
             if number < 10 or name < 5:
                 publisher.put(f"{name} {number}")
+    wait_until_sent(far, *publishers)
     subscriber = late(far, f"{topic}/*", PastMessages(), recovery)
     heard = texts(collect(subscriber, 5 * 100 + 35 * 10))
     for name in range(40):
@@ -166,10 +200,15 @@ def test_many_small_memories_are_asked_together(
 
     with beside_caches(routers, far, f"{topic}/*", hear):
         sizes = dict.fromkeys(range(100), 20) | {0: 5, 1: 500}
-        for name, size in sizes.items():
-            publisher = near.declare_publisher(f"{topic}/{name}", memory=Memory(cache=size))
+        publishers = [
+            near.declare_publisher(f"{topic}/{name}", memory=Memory(cache=size))
+            for name, size in sizes.items()
+        ]
+        for name, publisher in zip(sizes, publishers, strict=True):
             for number in range(500 if name == 1 else 20):
                 publisher.put(f"{name} {number}")
+        wait_until_sent(far, *publishers)
+        asked.clear()
         subscriber = late(far, f"{topic}/*", PastMessages(), recovery)
         heard = texts(collect(subscriber, sum(sizes.values())))
         for name, size in sizes.items():
@@ -264,6 +303,8 @@ def test_who_never_ends_an_answer_keeps_nothing_back(
         publisher = near.declare_publisher(topic, memory=Memory(cache=200))
         for number in range(200):
             publisher.put(str(number))
+        wait_until_sent(far, publisher)
+        unanswered.clear()
         subscriber = late(far, topic, PastMessages(), recovery)
         assert texts(collect(subscriber, 200)) == numbers(200)
         assert unanswered
@@ -314,6 +355,7 @@ def test_who_answers_for_another_keeps_nothing_back(
     publisher = near.declare_publisher(topic, memory=Memory(cache=1000))
     for number in range(2000):
         publisher.put(str(number))
+    wait_until_sent(far, publisher)
 
     def answer(query: zenoh.Query) -> None:
         if lie == "refuses":

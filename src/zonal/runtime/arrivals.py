@@ -78,6 +78,7 @@ class Arrivals:
         self._calls = 0
         self._calling = 0
         self._called = threading.Event()
+        self._is_unwatched = True
         self.held_up = 0
         """How often somebody who brought an item had to wait for room."""
 
@@ -224,7 +225,7 @@ class Arrivals:
 
     # User code on the reading thread
 
-    def call(self, user_code: Callable[[], None]) -> None:
+    def call(self, user_code: Callable[[Any], None], items: Any) -> None:
         """Run something short of the user's on the reading thread, which saves the way to another.
 
         Should it take longer than 20 ms, another thread reads in the place of this one, which
@@ -234,10 +235,11 @@ class Arrivals:
             self._start_watcher()
         self._calls += 1
         call = self._calling = self._calls
-        if not self._called.is_set():
+        if self._is_unwatched:
+            self._is_unwatched = False
             self._called.set()
         try:
-            user_code()
+            user_code(items)
         finally:
             with self._lock:
                 if self._calling == call:  # else this reader was replaced, and the new one calls
@@ -264,6 +266,9 @@ class Arrivals:
             if quiet_s > _QUIET_S:
                 quiet_s = 0.0
                 self._called.clear()
+                self._is_unwatched = True
+                if self._calling or self._closed.is_set():  # a call that has not seen it
+                    self._called.set()
 
     def _replace_reader(self, stuck_in: int) -> None:
         with self._lock:

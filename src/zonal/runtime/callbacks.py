@@ -100,7 +100,8 @@ class Callback(Generic[T]):
         self._mailbox = mailbox
         self._threads = threads
         self._arrivals = arrivals
-        self._changed = threading.Condition()
+        self._lock = threading.Lock()
+        self._changed = threading.Condition(self._lock)
         self._caller: int | None = None
         self._busy = False
         self._slow, self._slow_until = 0, 0.0
@@ -110,43 +111,38 @@ class Callback(Generic[T]):
         if len(mailbox):
             self.offer(())
 
-    def offer(self, items: Sequence[T], *, at_once: bool = False) -> bool:
-        """Items for the callback; they may have to wait, and `Overflow` says what if too many.
-
-        `at_once`: from the reading thread as the last thing it does: called there if it can be.
-        Whether it was.
-        """
-        if at_once and self._begins_at_once():
-            self._call_on_reader(items)
-            return True
+    def offer(self, items: Sequence[T]) -> None:
+        """Items for the callback; they may have to wait, and `Overflow` says what if too many."""
         if items:
             self._mailbox.put(items)
         self._begin()
-        return False
+
+    def call_at_once(self, items: Sequence[T]) -> bool:
+        """Call with these now, on the reading thread, as the last thing that it does.
+
+        False, and nothing done, where others are before them or calls have been slow.
+        """
+        # A message that comes alone meets a cold cache: each function on its way is a microsecond.
+        arrivals = self._arrivals
+        with self._lock:
+            if self._busy or arrivals is None:
+                return False
+            if not (arrivals.is_at_the_end and self._mailbox.is_idle):
+                return False
+            if time.monotonic() <= self._slow_until:
+                return False
+            self._busy = True
+        self.called_at_once += len(items)
+        arrivals.call(self._call_timed, items)
+        self._rest_or_go_on()
+        return True
 
     def _begin(self) -> None:
-        with self._changed:
+        with self._lock:
             if self._busy:
                 return
             self._busy = True
         self._threads.run(self)
-
-    def _begins_at_once(self) -> bool:
-        """Whether nothing is before these items, and calls have been quick; then it is busy."""
-        with self._changed:
-            if self._busy or len(self._mailbox) or self._mailbox.is_closed:
-                return False
-            arrivals = self._arrivals
-            if arrivals is None or not arrivals.is_at_the_end:
-                return False
-            self._busy = time.monotonic() > self._slow_until
-            return self._busy
-
-    def _call_on_reader(self, items: Sequence[T]) -> None:
-        assert self._arrivals is not None
-        self.called_at_once += len(items)
-        self._arrivals.call(lambda: self._call_timed(items))
-        self._rest_or_go_on()
 
     def _call_timed(self, items: Sequence[T]) -> None:
         start = time.monotonic()
@@ -166,7 +162,7 @@ class Callback(Generic[T]):
         self._rest_or_go_on()
 
     def _rest_or_go_on(self) -> None:
-        with self._changed:
+        with self._lock:
             self._caller = None
             if not len(self._mailbox):
                 self._busy = False

@@ -78,12 +78,19 @@ class Incoming(Generic[T]):
     # For those who bring the items
 
     def _bring(self, items: Sequence[Any], *, at_once: bool = False) -> bool:
-        """To the callback, or into the mailbox; `at_once` and what it gives: `Callback.offer`."""
-        if self._callback is None:
+        """To the callback, or into the mailbox.
+
+        `at_once`: by `Callback.call_at_once` if it can be; whether it was.
+        """
+        callback = self._callback
+        if callback is None:
             self._mailbox.put(items)
             items = ()
-        if self._callback is not None:  # it may just have been given
-            return self._callback.offer(items, at_once=at_once and bool(items))
+            callback = self._callback  # it may just have been given
+        elif at_once and items and callback.call_at_once(items):
+            return True
+        if callback is not None:
+            callback.offer(items)
         return False
 
     def _call_back(

@@ -104,6 +104,11 @@ class Mailbox(Generic[T]):
         """Whether nothing more will come."""
         return self._closed
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing waits, and something may still come."""
+        return not (self._items or self._in_folded or self._closed)
+
     def put(self, items: Sequence[T]) -> None:
         """Add items; what does not fit is handled as `overflow` says, and counted."""
         with self._changed:

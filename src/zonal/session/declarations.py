@@ -64,6 +64,8 @@ class Declarations:
         self._accompanied: dict[str, Iterable[Any]] = {}
         self._pending = 0
         self._doubtful_until = 0.0
+        self.was_changing = False
+        """`is_changing`, or the end of it has not been noticed yet."""
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -73,11 +75,11 @@ class Declarations:
     @property
     def is_changing(self) -> bool:
         """Whether marks, or what also came by a key that was undeclared, may still come."""
-        if self._pending > 0:
-            return True
-        if self._doubtful_until and time.monotonic() > self._doubtful_until:
-            self._doubtful_until = 0.0
-        return self._doubtful_until > 0.0
+        if not self.was_changing:
+            return False
+        with self._lock:
+            self.was_changing = self._pending > 0 or time.monotonic() <= self._doubtful_until
+            return self.was_changing
 
     def adjust(self, wanted: Iterable[str]) -> bool:
         """Declare these keys and no others; whether any had to go."""
@@ -109,7 +111,9 @@ class Declarations:
             self._arrive(self._mark(self._doubt))
 
     def _doubt(self) -> None:
-        self._doubtful_until = time.monotonic() + _DOUBTFUL_S
+        with self._lock:
+            self._doubtful_until = time.monotonic() + _DOUBTFUL_S
+            self.was_changing = True
 
     def _mark(self, and_do: Callable[[], None] = lambda: None) -> Any:
         def read() -> None:
@@ -121,6 +125,7 @@ class Declarations:
     def _expect(self, number: int) -> None:
         with self._lock:
             self._pending += number
+            self.was_changing = True
 
     def close(self) -> None:
         """Undeclare all."""

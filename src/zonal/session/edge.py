@@ -193,15 +193,16 @@ class Edge:
 
         False where it is another one.
         """
-        if type(raw) is Mark or self._may_repeat or self._recoverer is not None:
+        if type(raw) is Mark or self._may_repeat:
             return False
         key = str(raw.key_expr)
         entry = self._known.get(key)
-        if entry is None or len(entry[1]) != 1 or self._declarations.is_changing:
+        if entry is None or len(entry[1]) != 1 or self._declarations.was_changing:
             return False
         self.received += 1
-        if self._shorthands is not None and key not in self._shorthands:
-            self._shorthands.heard(key)
+        shorthands = self._shorthands
+        if shorthands is not None and key not in shorthands.declared:
+            shorthands.heard(key)
         entry[1][0].deliver((Sample(raw, entry[0]),), at_once=True)
         return True
 

@@ -30,19 +30,17 @@ class Shorthands:
         self._declare = declare
         self._lock = threading.Lock()
         self._counts: Counter[str] = Counter()
-        self._declared: OrderedDict[str, Any] = OrderedDict()
+        self.declared: OrderedDict[str, Any] = OrderedDict()
+        """Those that are declared now, with their subscriptions."""
         self._closed = False
-
-    def __contains__(self, key: str) -> bool:
-        return key in self._declared
 
     def heard(self, key: str, messages: int = 1) -> None:
         """So many messages came, one of them under this key; after some the key is declared."""
         with self._lock:
             if self._closed or "*" in key:
                 return
-            if key in self._declared:
-                self._declared.move_to_end(key)
+            if key in self.declared:
+                self.declared.move_to_end(key)
                 return
             self._counts[key] += messages
             if self._counts[key] < _OFTEN:
@@ -51,8 +49,8 @@ class Shorthands:
                 return
             del self._counts[key]
             # A ring of one that nobody reads: what comes is dropped without waking Python.
-            self._declared[key] = self._declare(key, zenoh.handlers.RingChannel(1))
-            oldest = self._declared.popitem(last=False)[1] if len(self._declared) > _KEPT else None
+            self.declared[key] = self._declare(key, zenoh.handlers.RingChannel(1))
+            oldest = self.declared.popitem(last=False)[1] if len(self.declared) > _KEPT else None
         if oldest is not None:
             oldest.undeclare()
 
@@ -62,10 +60,10 @@ class Shorthands:
             wild = [zenoh.KeyExpr(expression) for expression in expressions]
             gone = [
                 key
-                for key in self._declared
+                for key in self.declared
                 if not any(expression.includes(zenoh.KeyExpr(key)) for expression in wild)
             ]
-            old = [self._declared.pop(key) for key in gone]
+            old = [self.declared.pop(key) for key in gone]
         for subscriber in old:
             subscriber.undeclare()
 
