@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from zonal_lab.command import EXPERIMENTS
 from zonal_lab.experiment import EVALUATION, differences
 
 ROOT = Path(__file__).parents[2]
 
 
+@pytest.mark.group("pages")  # the longest test that is alone in its file: groups start first
 def test_every_committed_page_says_what_its_data_says() -> None:
     assert list(differences(ROOT / EVALUATION, EXPERIMENTS)) == []
 
