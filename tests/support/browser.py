@@ -25,9 +25,13 @@ FLAGS = [
 ]
 
 FEW_PIXELS: dict[str, Any] = {
-    "viewport": {"width": 1024, "height": 640}, "device_scale_factor": 0.25
+    "viewport": {"width": 1024, "height": 640}, "device_scale_factor": 0.25,
+    "reduced_motion": "reduce",
 }  # fmt: skip
-"""A window of an ordinary width with few pixels: the processor draws them, beside all tests."""
+"""A window of an ordinary width with few pixels: the processor draws them, beside all tests.
+
+Of somebody who wants no motion, since each flight of the map is many frames; `town.let_it_glide`.
+"""
 
 
 def chromium() -> str | None:

@@ -82,6 +82,11 @@ def look_at(page: Page, **camera: object) -> None:
     page.evaluate("(camera) => { zonal.map.jumpTo(camera); }", camera)
 
 
+def let_it_glide(page: Page) -> None:
+    """From here on the map moves through all places between: frame by frame, with ends later on."""
+    page.emulate_media(reduced_motion="no-preference")
+
+
 def colour_at(page: Page, place: tuple[float, float]) -> list[int]:
     """What is drawn there, read in the very frame that it is drawn in."""
     found: list[int] = page.evaluate(_COLOUR_AT, list(place))

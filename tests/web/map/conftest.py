@@ -114,6 +114,8 @@ def page(request: pytest.FixtureRequest, chrome: Browser, stage: Stage) -> Itera
     with ExitStack() as stack:
         if getattr(request.module, "SHARES_A_PAGE", False):
             opened, watched, shown = request.getfixturevalue("shared_page")
+            expect(opened.locator("body[data-ready=true]")).to_be_attached(timeout=WAIT_MS)
+            opened.emulate_media(reduced_motion="reduce")
             opened.keyboard.press("Escape")
             opened.evaluate(AS_AT_FIRST, shown)
         else:

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from network import client, eventually
-from town import CENTRE, WAIT_MS, Stage, drag, draw_circle, look_at, pixel
+from town import CENTRE, WAIT_MS, Stage, drag, draw_circle, let_it_glide, look_at, pixel
 from zonal import Point
 from zonal.geo import destination
 
@@ -45,6 +45,7 @@ def test_moving_the_area_moves_what_is_received(page: Page, stage: Stage) -> Non
 
 
 def test_enter_waits_until_the_map_has_glided_to_its_place(page: Page) -> None:
+    let_it_glide(page)
     page.keyboard.press("c")
     page.keyboard.press("Enter")
     page.keyboard.press("ArrowRight")
@@ -99,6 +100,7 @@ def test_enter_ends_a_polygon_that_the_mouse_draws(page: Page) -> None:
 
 
 def test_an_area_by_keyboard_alone(page: Page) -> None:
+    let_it_glide(page)
     page.keyboard.press("c")
     expect(page.locator("#hint")).to_be_visible()
     page.keyboard.press("Enter")

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from network import client, eventually
-from town import CENTRE, WAIT_MS, Stage, draw_circle, look_at, pixel
+from town import CENTRE, WAIT_MS, Stage, draw_circle, let_it_glide, look_at, pixel
 from zonal.geo import destination
 
 SHARES_A_PAGE = True
@@ -22,6 +22,7 @@ TRAIL = "zonal.things.crowd.trails.features[0]?.geometry.coordinates ?? []"
 
 
 def test_from_afar_clusters_stand_for_things_and_a_click_goes_nearer(page: Page) -> None:
+    let_it_glide(page)
     expect(page.locator("#shown")).to_have_text("20", timeout=WAIT_MS)
     look_at(page, zoom=4)
     page.wait_for_function(f"() => ({CLUSTERED})() === 20", timeout=WAIT_MS)

@@ -11,6 +11,8 @@ from network import client, eventually
 from town import CENTRE, WAIT_MS, Stage, drag, pixel, remembered, send_event
 from zonal.geo import destination
 
+SHARES_A_PAGE = True
+
 
 def test_a_geofenced_message_reaches_those_inside(page: Page, stage: Stage) -> None:
     with (

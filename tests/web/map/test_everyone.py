@@ -10,6 +10,8 @@ from served import Web
 from town import CENTRE, WAIT_MS, Stage, draw_circle, pixel
 from zonal.geo import destination
 
+SHARES_A_PAGE = True
+
 
 def test_light_and_dark(page: Page) -> None:
     ground = "zonal.map.getPaintProperty('ground', 'background-color')"

@@ -42,14 +42,12 @@ export class Crowd {
       type: "line", layout: { "line-cap": "round", "line-join": "round" },
       paint: { "line-color": ["get", "colour"], "line-width": 2.5, "line-opacity": 0.65 },
     }]);
-    for (const name of ["clusters", "heat", "trails"]) this[name].visible = false;
     map.on("zoomend", () => this.changed());
   }
 
   /** Show `clusters`, `heat` or `trails`, or stop it. */
   choose(name, on) {
     this.shown[on ? "add" : "delete"](name);
-    this[name].visible = on;
     if (name === "clusters") this.map.setLayerZoomRange("dots", on ? FAR : 0, 24);
     if (name === "trails" && !on) for (const thing of this.things()) thing.trail = undefined;
     this.draw();

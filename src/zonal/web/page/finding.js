@@ -45,8 +45,9 @@ export class Finding {
   seen() {
     if (!this.isOpen || this.waiting || this.things.count === 0) return;
     this.waiting = setTimeout(() => {
-      if (this.isOpen) this.fit(14);
-      this.isOpen = false;
+      const wanted = this.isOpen;
+      this.isOpen = false; // before a move that is over at once, where no motion is wanted
+      if (wanted) this.fit(14);
     }, GATHERING_MS);
   }
 

@@ -59,7 +59,8 @@ export function repaint(map, ground) {
   for (const sheet of map.sheets) sheet.repaint();
 }
 
-/** Features that are drawn in the same way: a source of the map, and the layers that show it. */
+/** Features that are drawn in the same way: a source of the map, and the layers that show it. While
+ * there are none the layers are hidden: else every frame would look through their empty tiles. */
 export class Sheet {
   /** `looks()` gives the layers, bottom first, in the colours of the theme as it is. */
   constructor(map, name, place, looks, source = {}) {
@@ -68,7 +69,7 @@ export class Sheet {
     map.addSource(name, { type: "geojson", data: collection([]), ...source });
     this.ids = looks().map((layer, number) => {
       const id = `${name}-${number}`;
-      map.addLayer({ ...layer, id, source: name }, place);
+      map.addLayer({ ...layer, layout: { ...layer.layout, visibility: "none" }, id, source: name }, place);
       return id;
     });
     map.sheets.add(this);
@@ -79,12 +80,11 @@ export class Sheet {
   }
 
   show(features) {
+    const change = this.features.length > 0 !== features.length > 0;
     this.features = features;
     this.source?.setData(collection(features));
-  }
-
-  set visible(on) {
-    for (const id of this.ids) this.map.setLayoutProperty(id, "visibility", on ? "visible" : "none");
+    const visibility = features.length ? "visible" : "none";
+    if (change) for (const id of this.ids) this.map.setLayoutProperty(id, "visibility", visibility);
   }
 
   repaint() {
