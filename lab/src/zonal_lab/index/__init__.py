@@ -14,6 +14,8 @@ from zonal_lab.index.throughput import (
     granularity_claims,
     sweep_clients,
     sweep_granularity,
+    walk_of,
+    walks_of_all,
 )
 from zonal_lab.index.timing import time_workload, workload_claims
 from zonal_lab.index.workload import (
@@ -51,5 +53,7 @@ __all__ = [
     "sweep_clients",
     "sweep_granularity",
     "time_workload",
+    "walk_of",
+    "walks_of_all",
     "workload_claims",
 ]
