@@ -12,6 +12,8 @@ from zonal_lab.index import (
     break_even,
     sweep_clients,
     sweep_granularity,
+    walk_of,
+    walks_of_all,
 )
 
 if TYPE_CHECKING:
@@ -26,7 +28,7 @@ def bench_granularity(trajectories: list[Trajectory], args: argparse.Namespace) 
     seconds = args.seconds / 4 if args.quick else args.seconds
     result: Result = {}
     for clients in (10, 1000):
-        table = sweep_granularity(trajectories, clients, seconds)
+        table = sweep_granularity(walk_of(trajectories, clients), seconds)
         print(f"\nFigure 7: operations a second for {clients} clients, by granularity and ratio")
         print_table(table)
         result[f"clients {clients}"] = table
@@ -36,8 +38,9 @@ def bench_granularity(trajectories: list[Trajectory], args: argparse.Namespace) 
 def bench_geo_or_not(trajectories: list[Trajectory], args: argparse.Namespace) -> Result:
     seconds = args.seconds / 4 if args.quick else args.seconds
     result: Result = {}
+    walks = walks_of_all(trajectories)
     for title, remembers in WAYS.items():
-        factors = sweep_clients(trajectories, seconds, remembers=remembers)
+        factors = sweep_clients(walks, seconds, remembers=remembers)
         print(f"\nFigure 8, {title}: throughput with geofences (granularity 25) over without")
         print_table(factors, digits=2)
         result[title] = factors

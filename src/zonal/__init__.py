@@ -8,42 +8,48 @@ with zonal.open(position=(45.4642, 9.19)) as session:
 ```
 """
 
-from zonal.border import FenceEvent
-from zonal.errors import (
-    AttachmentError,
-    AttestationError,
-    ClosedError,
-    ConfigurationError,
-    ContentEncodingError,
-    EncodingError,
-    FenceError,
-    GeometryError,
-    LocationKeyError,
-    NetworkError,
-    PayloadError,
-    PositionError,
-    SealError,
-    StoreError,
-    TopicError,
-    TrustError,
-    ZonalError,
-)
-from zonal.geo import Area, Box, Circle, Everywhere, MultiPolygon, Point, Polygon
-from zonal.keys import BloomDomain, BloomEncoding, register_encoding
-from zonal.session import (
-    Memory,
-    Overflow,
-    PastMessages,
-    Recovery,
-    Router,
-    Sample,
-    Security,
-    Session,
-    Subscriber,
-    config,
-    open,  # noqa: A004
-)
-from zonal.store import Store
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from zonal.border import FenceEvent
+    from zonal.errors import (
+        AttachmentError,
+        AttestationError,
+        ClosedError,
+        ConfigurationError,
+        ContentEncodingError,
+        EncodingError,
+        FenceError,
+        GeometryError,
+        LocationKeyError,
+        NetworkError,
+        PayloadError,
+        PositionError,
+        SealError,
+        StoreError,
+        TopicError,
+        TrustError,
+        ZonalError,
+    )
+    from zonal.geo import Area, Box, Circle, Everywhere, MultiPolygon, Point, Polygon
+    from zonal.keys import BloomDomain, BloomEncoding, register_encoding
+    from zonal.session import (
+        Memory,
+        Overflow,
+        PastMessages,
+        Recovery,
+        Router,
+        Sample,
+        Security,
+        Session,
+        Subscriber,
+        config,
+        open,  # noqa: A004
+    )
+    from zonal.store import Store
 
 __version__ = "0.2.0"
 
@@ -90,3 +96,18 @@ __all__ = [
     "open",
     "register_encoding",
 ]
+
+
+def __getattr__(name: str) -> object:
+    """Load a name of the face when it is first used.
+
+    A process that needs one package, such as a program's `--help` or a node of the mesh, does not
+    load all the others before it.
+    """
+    if name in __all__:
+        for package in ("errors", "geo", "keys", "border", "session", "store"):
+            found = getattr(import_module(f"zonal.{package}"), name, None)
+            if found is not None:
+                globals()[name] = found
+                return found
+    raise AttributeError(f"module 'zonal' has no attribute {name!r}")

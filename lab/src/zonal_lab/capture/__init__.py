@@ -5,6 +5,13 @@
 - `page`: the table of bytes.
 """
 
-from zonal_lab.capture.experiment import EXPERIMENT
+from typing import TYPE_CHECKING
+
+from zonal_lab.face import loaded_late
+
+if TYPE_CHECKING:
+    from zonal_lab.capture.experiment import EXPERIMENT
+else:
+    __getattr__ = loaded_late(__name__, EXPERIMENT="experiment")
 
 __all__ = ["EXPERIMENT"]

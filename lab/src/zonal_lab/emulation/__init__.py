@@ -9,33 +9,75 @@
 - `machine`: what this machine can emulate; `runs`, `signals`: nothing is left behind.
 """
 
-from zonal_lab.emulation.lane import NS_PER_MS, TraceGate
-from zonal_lab.emulation.link_measure import LinkMeasure, measure_link
-from zonal_lab.emulation.machine import Machine, examine_machine
-from zonal_lab.emulation.namespaces import Namespace, enter
-from zonal_lab.emulation.network import CARD, EmulatedNetwork
-from zonal_lab.emulation.role import Answer, EndRole, Role, cpu_seconds, read_counters, serve
-from zonal_lab.emulation.runs import remove_leftovers
-from zonal_lab.emulation.signals import ending_in_order
-from zonal_lab.emulation.topology import (
-    Card,
-    Node,
-    Topology,
-    hosts_in_a_row,
-    layout,
-    load_topology,
-)
-from zonal_lab.emulation.trace import (
-    Trace,
-    describe_trace,
-    made_up_lte,
-    read_trace,
-    trace_file,
-    write_trace,
-)
-from zonal_lab.emulation.waiting import wait_until
-from zonal_lab.emulation.wireless import made_up_wifi
-from zonal_lab.emulation.worker import Worker
+from typing import TYPE_CHECKING
+
+from zonal_lab.face import loaded_late
+
+if TYPE_CHECKING:
+    from zonal_lab.emulation.lane import NS_PER_MS, TraceGate
+    from zonal_lab.emulation.link_measure import LinkMeasure, measure_link
+    from zonal_lab.emulation.machine import Machine, examine_machine
+    from zonal_lab.emulation.namespaces import Namespace, enter
+    from zonal_lab.emulation.network import CARD, EmulatedNetwork
+    from zonal_lab.emulation.role import Answer, EndRole, Role, cpu_seconds, read_counters, serve
+    from zonal_lab.emulation.runs import remove_leftovers
+    from zonal_lab.emulation.signals import ending_in_order
+    from zonal_lab.emulation.topology import (
+        Card,
+        Node,
+        Topology,
+        hosts_in_a_row,
+        layout,
+        load_topology,
+    )
+    from zonal_lab.emulation.trace import (
+        Trace,
+        describe_trace,
+        made_up_lte,
+        read_trace,
+        trace_file,
+        write_trace,
+    )
+    from zonal_lab.emulation.waiting import wait_until
+    from zonal_lab.emulation.wireless import made_up_wifi
+    from zonal_lab.emulation.worker import Worker
+else:
+    __getattr__ = loaded_late(
+        __name__,
+        NS_PER_MS="lane",
+        TraceGate="lane",
+        LinkMeasure="link_measure",
+        measure_link="link_measure",
+        Machine="machine",
+        examine_machine="machine",
+        Namespace="namespaces",
+        enter="namespaces",
+        CARD="network",
+        EmulatedNetwork="network",
+        Answer="role",
+        EndRole="role",
+        Role="role",
+        cpu_seconds="role",
+        read_counters="role",
+        serve="role",
+        remove_leftovers="runs",
+        ending_in_order="signals",
+        Card="topology",
+        Node="topology",
+        Topology="topology",
+        hosts_in_a_row="topology",
+        layout="topology",
+        load_topology="topology",
+        Trace="trace",
+        describe_trace="trace",
+        made_up_lte="trace",
+        read_trace="trace",
+        trace_file="trace",
+        write_trace="trace",
+        wait_until="waiting",
+        made_up_wifi="wireless",
+        Worker="worker",
+    )
 
 __all__ = [
     "CARD",

@@ -10,8 +10,6 @@ from bisect import bisect_left
 from collections import deque
 from typing import TYPE_CHECKING, Protocol
 
-import numpy as np
-
 from zonal_lab.emulation.trace import OPPORTUNITY_BYTES
 
 if TYPE_CHECKING:
@@ -69,8 +67,8 @@ class TraceGate:
     """
 
     def __init__(self, trace: Trace) -> None:
-        times = np.rint(trace.opportunities_ms * NS_PER_MS)
-        self._times_ns: list[int] = times.astype(np.int64).tolist()
+        times_ms: list[float] = trace.opportunities_ms.tolist()
+        self._times_ns = [round(each * NS_PER_MS) for each in times_ms]
         self._period_ns = trace.period_ms * NS_PER_MS
         self.restart(0)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -24,8 +24,26 @@ COLOURS = {
 """A colour for each system, the same in all pictures."""
 
 
+class _Nowhere:
+    """A picture, its panels and all that is on them, where nothing is drawn."""
+
+    def __getattr__(self, name: str) -> _Nowhere:
+        return self
+
+    def __call__(self, *_: object, **__: object) -> _Nowhere:
+        return self
+
+    def __getitem__(self, _: object) -> _Nowhere:
+        return self
+
+    def __iter__(self) -> Iterator[_Nowhere]:
+        return iter(())
+
+
 def new_figure(width: float, height: float) -> Figure:
-    """An empty picture, in inches."""
+    """An empty picture, in inches; within `without_pictures` all that is done to it is nothing."""
+    if not _pictures.get():
+        return cast("Figure", _Nowhere())
     from matplotlib.figure import Figure  # only pictures need it
 
     return Figure(figsize=(width, height), layout="constrained")
@@ -33,6 +51,8 @@ def new_figure(width: float, height: float) -> Figure:
 
 def panels(figure: Figure, rows: int, columns: int, **options: Any) -> list[Axes]:
     """The panels of a picture, row by row, without frames at the top and the right."""
+    if isinstance(figure, _Nowhere):
+        return [cast("Axes", figure)] * (rows * columns)
     found: list[Axes] = list(figure.subplots(rows, columns, squeeze=False, **options).flat)
     for axis in found:
         axis.spines[["top", "right"]].set_visible(False)

@@ -8,12 +8,33 @@
   shows.
 """
 
-from zonal_lab.geobroker.everything_matches import Overhead, measure_overhead
-from zonal_lab.geobroker.experiment import EXPERIMENT
-from zonal_lab.geobroker.journeys import Journey, journeys_for, run_workload_job
-from zonal_lab.geobroker.plan import KINDS, GeobrokerPlan, UseCase
-from zonal_lab.geobroker.travel import Travelled, run_use_case
-from zonal_lab.geobroker.traveller import PUBLISH
+from typing import TYPE_CHECKING
+
+from zonal_lab.face import loaded_late
+
+if TYPE_CHECKING:
+    from zonal_lab.geobroker.everything_matches import Overhead, measure_overhead
+    from zonal_lab.geobroker.experiment import EXPERIMENT
+    from zonal_lab.geobroker.journeys import Journey, journeys_for, run_workload_job
+    from zonal_lab.geobroker.plan import KINDS, GeobrokerPlan, UseCase
+    from zonal_lab.geobroker.travel import Travelled, run_use_case
+    from zonal_lab.geobroker.traveller import PUBLISH
+else:
+    __getattr__ = loaded_late(
+        __name__,
+        Overhead="everything_matches",
+        measure_overhead="everything_matches",
+        EXPERIMENT="experiment",
+        Journey="journeys",
+        journeys_for="journeys",
+        run_workload_job="journeys",
+        KINDS="plan",
+        GeobrokerPlan="plan",
+        UseCase="plan",
+        Travelled="travel",
+        run_use_case="travel",
+        PUBLISH="traveller",
+    )
 
 __all__ = [
     "EXPERIMENT",

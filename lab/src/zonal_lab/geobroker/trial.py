@@ -22,6 +22,7 @@ from zonal_lab.index import (
     sweep_clients,
     sweep_granularity,
     time_workload,
+    walks_of_all,
 )
 from zonal_lab.systems import mosquitto_version
 
@@ -121,9 +122,9 @@ class GeobrokerTrial(Trial[GeobrokerCase]):
             [Point(*place) for place in zip(way.lats[:_PLACES], way.lons[:_PLACES], strict=True)]
             for way in self._ways
         ]
-        seconds = self._plan.index_seconds
-        granularity = {n: sweep_granularity(ways, n, seconds) for n in (10, 1000)}
-        geo = {way: sweep_clients(ways, seconds, remembers=WAYS[way]) for way in WAYS}
+        seconds, walks = self._plan.index_seconds, walks_of_all(ways)
+        granularity = {n: sweep_granularity(walks[n], seconds) for n in (10, 1000)}
+        geo = {way: sweep_clients(walks, seconds, remembers=WAYS[way]) for way in WAYS}
         return {
             "granularity": {f"clients {n}": table for n, table in granularity.items()},
             "geo or not": geo,

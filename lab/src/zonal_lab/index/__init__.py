@@ -5,28 +5,64 @@
 - `throughput`, `pictures`: the paper's figures 7 and 8, and what it says about them.
 """
 
-from zonal_lab.index.alternatives import BTreeFences, LinearFences, RTreeFences, STRTreeFences
-from zonal_lab.index.pictures import draw_geo_or_not, draw_granularity
-from zonal_lab.index.throughput import (
-    WAYS,
-    break_even,
-    geo_claims,
-    granularity_claims,
-    sweep_clients,
-    sweep_granularity,
-)
-from zonal_lab.index.timing import time_workload, workload_claims
-from zonal_lab.index.workload import (
-    RADIUS_M,
-    TOPIC,
-    Trajectory,
-    Workload,
-    arrivals,
-    circle_at,
-    geobroker_workload,
-    load_trajectories,
-    scattered_circles,
-)
+from typing import TYPE_CHECKING
+
+from zonal_lab.face import loaded_late
+
+if TYPE_CHECKING:
+    from zonal_lab.index.alternatives import BTreeFences, LinearFences, RTreeFences, STRTreeFences
+    from zonal_lab.index.pictures import draw_geo_or_not, draw_granularity
+    from zonal_lab.index.throughput import (
+        WAYS,
+        break_even,
+        geo_claims,
+        granularity_claims,
+        sweep_clients,
+        sweep_granularity,
+        walk_of,
+        walks_of_all,
+    )
+    from zonal_lab.index.timing import time_workload, workload_claims
+    from zonal_lab.index.workload import (
+        RADIUS_M,
+        TOPIC,
+        Trajectory,
+        Workload,
+        arrivals,
+        circle_at,
+        geobroker_workload,
+        load_trajectories,
+        scattered_circles,
+    )
+else:
+    __getattr__ = loaded_late(
+        __name__,
+        BTreeFences="alternatives",
+        LinearFences="alternatives",
+        RTreeFences="alternatives",
+        STRTreeFences="alternatives",
+        draw_geo_or_not="pictures",
+        draw_granularity="pictures",
+        WAYS="throughput",
+        break_even="throughput",
+        geo_claims="throughput",
+        granularity_claims="throughput",
+        sweep_clients="throughput",
+        sweep_granularity="throughput",
+        walk_of="throughput",
+        walks_of_all="throughput",
+        time_workload="timing",
+        workload_claims="timing",
+        RADIUS_M="workload",
+        TOPIC="workload",
+        Trajectory="workload",
+        Workload="workload",
+        arrivals="workload",
+        circle_at="workload",
+        geobroker_workload="workload",
+        load_trajectories="workload",
+        scattered_circles="workload",
+    )
 
 __all__ = [
     "RADIUS_M",
@@ -51,5 +87,7 @@ __all__ = [
     "sweep_clients",
     "sweep_granularity",
     "time_workload",
+    "walk_of",
+    "walks_of_all",
     "workload_claims",
 ]

@@ -11,7 +11,7 @@ from zonal_lab.experiment import OURS, Claim, Unit, change
 from zonal_lab.index.workload import TOPIC, Trajectory, arrivals, circle_at
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from zonal.geo import Circle, Point
     from zonal_lab.experiment import Draw
@@ -85,9 +85,8 @@ def throughput(
                 return done / (time.process_time() - start)
 
 
-def sweep_granularity(trajectories: list[Trajectory], clients: int, seconds: float) -> Sweep:
+def sweep_granularity(walk: Walk, seconds: float) -> Sweep:
     """Operations a second by ratio and granularity."""
-    walk = walk_of(trajectories, clients)
     return {
         name: {
             str(granularity or "auto"): throughput(walk, ratio, granularity, seconds)
@@ -140,11 +139,15 @@ def granularity_claims(tables: Sequence[Sweep], clients: int) -> Iterator[Claim]
     )  # fmt: skip
 
 
-def sweep_clients(trajectories: list[Trajectory], seconds: float, *, remembers: bool) -> Sweep:
+def walks_of_all(trajectories: list[Trajectory]) -> dict[int, Walk]:
+    """A walk of each number of clients, for as many sweeps as there are."""
+    return {clients: walk_of(trajectories, clients) for clients in CLIENT_COUNTS}
+
+
+def sweep_clients(walks: Mapping[int, Walk], seconds: float, *, remembers: bool) -> Sweep:
     """How many times as fast the index is with geofences as without, by ratio and clients."""
     factors: Sweep = {name: {} for name in RATIOS}
-    for clients in CLIENT_COUNTS:
-        walk = walk_of(trajectories, clients)
+    for clients, walk in walks.items():
         for name, ratio in RATIOS.items():
             geo, plain = (
                 throughput(walk, ratio, 25, seconds, geo=flag, remembers=remembers)

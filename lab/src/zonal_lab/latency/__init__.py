@@ -6,6 +6,13 @@
   page says and shows.
 """
 
-from zonal_lab.latency.experiment import EXPERIMENT
+from typing import TYPE_CHECKING
+
+from zonal_lab.face import loaded_late
+
+if TYPE_CHECKING:
+    from zonal_lab.latency.experiment import EXPERIMENT
+else:
+    __getattr__ = loaded_late(__name__, EXPERIMENT="experiment")
 
 __all__ = ["EXPERIMENT"]

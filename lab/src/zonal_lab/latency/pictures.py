@@ -34,11 +34,11 @@ def draw_scenario(summary: LatencySummary, scenario: str, path: Path) -> None:
     ]
     mean = {"marker": "o", "markerfacecolor": "white", "markeredgecolor": "black", "markersize": 5}
     drawn = axis.bxp(boxes, showmeans=True, meanprops=mean, patch_artist=True, widths=0.6)
-    for row, box, line in zip(rows, drawn["boxes"], drawn["medians"], strict=True):
-        family = stack(row.stack).family
+    for number, row in enumerate(rows):
+        family, box = stack(row.stack).family, drawn["boxes"][number]
         box.set_facecolor(COLOURS["ours" if family == "session" else family])
         box.set_alpha(0.55)
-        line.set_color("black")
+        drawn["medians"][number].set_color("black")
     known = {
         at: THEIRS[scenario, row.stack]
         for at, row in enumerate(rows, 1)

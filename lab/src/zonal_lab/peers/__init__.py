@@ -7,7 +7,19 @@
 - `plan`, `trial`, `claims`, `page`, `pictures`: as in every experiment.
 """
 
-from zonal_lab.peers.experiment import EXPERIMENT
-from zonal_lab.peers.resp import RespClient, command
+from typing import TYPE_CHECKING
+
+from zonal_lab.face import loaded_late
+
+if TYPE_CHECKING:
+    from zonal_lab.peers.experiment import EXPERIMENT
+    from zonal_lab.peers.resp import RespClient, command
+else:
+    __getattr__ = loaded_late(
+        __name__,
+        EXPERIMENT="experiment",
+        RespClient="resp",
+        command="resp",
+    )
 
 __all__ = ["EXPERIMENT", "RespClient", "command"]

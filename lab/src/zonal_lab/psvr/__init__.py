@@ -6,11 +6,30 @@
 - `command`, `settled_mesh`, `drawing`: meshes to look at.
 """
 
-from zonal_lab.psvr.channels import TraceChannel, read_k7
-from zonal_lab.psvr.command import app
-from zonal_lab.psvr.corruption import Corruption
-from zonal_lab.psvr.experiment import EXPERIMENT
-from zonal_lab.psvr.peers import OlderScheme, PsvrScheme, SourceTrees, bfs_tree, shen_scheme
+from typing import TYPE_CHECKING
+
+from zonal_lab.face import loaded_late
+
+if TYPE_CHECKING:
+    from zonal_lab.psvr.channels import TraceChannel, read_k7
+    from zonal_lab.psvr.command import app
+    from zonal_lab.psvr.corruption import Corruption
+    from zonal_lab.psvr.experiment import EXPERIMENT
+    from zonal_lab.psvr.peers import OlderScheme, PsvrScheme, SourceTrees, bfs_tree, shen_scheme
+else:
+    __getattr__ = loaded_late(
+        __name__,
+        TraceChannel="channels",
+        read_k7="channels",
+        app="command",
+        Corruption="corruption",
+        EXPERIMENT="experiment",
+        OlderScheme="peers",
+        PsvrScheme="peers",
+        SourceTrees="peers",
+        bfs_tree="peers",
+        shen_scheme="peers",
+    )
 
 __all__ = [
     "EXPERIMENT",

@@ -8,6 +8,13 @@
 - `plan`, `trial`, `claims`, `page`, `pictures`: as in every experiment.
 """
 
-from zonal_lab.scale.experiment import EXPERIMENT
+from typing import TYPE_CHECKING
+
+from zonal_lab.face import loaded_late
+
+if TYPE_CHECKING:
+    from zonal_lab.scale.experiment import EXPERIMENT
+else:
+    __getattr__ = loaded_late(__name__, EXPERIMENT="experiment")
 
 __all__ = ["EXPERIMENT"]
