@@ -98,16 +98,27 @@ __all__ = [
 ]
 
 
+_PACKAGES = ("errors", "geo", "keys", "border", "session", "store")
+"""Where the names of the face are from."""
+
+
 def __getattr__(name: str) -> object:
-    """Load a name of the face when it is first used.
+    """Load a name of the face, or a package, when it is first used.
 
     A process that needs one package, such as a program's `--help` or a node of the mesh, does not
     load all the others before it.
     """
+    if name in _PACKAGES:
+        return import_module(f"zonal.{name}")
     if name in __all__:
-        for package in ("errors", "geo", "keys", "border", "session", "store"):
+        for package in _PACKAGES:
             found = getattr(import_module(f"zonal.{package}"), name, None)
             if found is not None:
                 globals()[name] = found
                 return found
     raise AttributeError(f"module 'zonal' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """The face, loaded or not."""
+    return sorted({*globals(), *__all__, *_PACKAGES})

@@ -42,42 +42,7 @@ if TYPE_CHECKING:
     from zonal_lab.emulation.wireless import made_up_wifi
     from zonal_lab.emulation.worker import Worker
 else:
-    __getattr__ = loaded_late(
-        __name__,
-        NS_PER_MS="lane",
-        TraceGate="lane",
-        LinkMeasure="link_measure",
-        measure_link="link_measure",
-        Machine="machine",
-        examine_machine="machine",
-        Namespace="namespaces",
-        enter="namespaces",
-        CARD="network",
-        EmulatedNetwork="network",
-        Answer="role",
-        EndRole="role",
-        Role="role",
-        cpu_seconds="role",
-        read_counters="role",
-        serve="role",
-        remove_leftovers="runs",
-        ending_in_order="signals",
-        Card="topology",
-        Node="topology",
-        Topology="topology",
-        hosts_in_a_row="topology",
-        layout="topology",
-        load_topology="topology",
-        Trace="trace",
-        describe_trace="trace",
-        made_up_lte="trace",
-        read_trace="trace",
-        trace_file="trace",
-        write_trace="trace",
-        wait_until="waiting",
-        made_up_wifi="wireless",
-        Worker="worker",
-    )
+    __getattr__ = loaded_late(__name__)
 
 __all__ = [
     "CARD",

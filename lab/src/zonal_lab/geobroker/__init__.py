@@ -20,21 +20,7 @@ if TYPE_CHECKING:
     from zonal_lab.geobroker.travel import Travelled, run_use_case
     from zonal_lab.geobroker.traveller import PUBLISH
 else:
-    __getattr__ = loaded_late(
-        __name__,
-        Overhead="everything_matches",
-        measure_overhead="everything_matches",
-        EXPERIMENT="experiment",
-        Journey="journeys",
-        journeys_for="journeys",
-        run_workload_job="journeys",
-        KINDS="plan",
-        GeobrokerPlan="plan",
-        UseCase="plan",
-        Travelled="travel",
-        run_use_case="travel",
-        PUBLISH="traveller",
-    )
+    __getattr__ = loaded_late(__name__)
 
 __all__ = [
     "EXPERIMENT",

@@ -35,34 +35,7 @@ if TYPE_CHECKING:
         scattered_circles,
     )
 else:
-    __getattr__ = loaded_late(
-        __name__,
-        BTreeFences="alternatives",
-        LinearFences="alternatives",
-        RTreeFences="alternatives",
-        STRTreeFences="alternatives",
-        draw_geo_or_not="pictures",
-        draw_granularity="pictures",
-        WAYS="throughput",
-        break_even="throughput",
-        geo_claims="throughput",
-        granularity_claims="throughput",
-        sweep_clients="throughput",
-        sweep_granularity="throughput",
-        walk_of="throughput",
-        walks_of_all="throughput",
-        time_workload="timing",
-        workload_claims="timing",
-        RADIUS_M="workload",
-        TOPIC="workload",
-        Trajectory="workload",
-        Workload="workload",
-        arrivals="workload",
-        circle_at="workload",
-        geobroker_workload="workload",
-        load_trajectories="workload",
-        scattered_circles="workload",
-    )
+    __getattr__ = loaded_late(__name__)
 
 __all__ = [
     "RADIUS_M",

@@ -13,6 +13,6 @@ from zonal_lab.face import loaded_late
 if TYPE_CHECKING:
     from zonal_lab.latency.experiment import EXPERIMENT
 else:
-    __getattr__ = loaded_late(__name__, EXPERIMENT="experiment")
+    __getattr__ = loaded_late(__name__)
 
 __all__ = ["EXPERIMENT"]

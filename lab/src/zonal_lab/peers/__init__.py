@@ -15,11 +15,6 @@ if TYPE_CHECKING:
     from zonal_lab.peers.experiment import EXPERIMENT
     from zonal_lab.peers.resp import RespClient, command
 else:
-    __getattr__ = loaded_late(
-        __name__,
-        EXPERIMENT="experiment",
-        RespClient="resp",
-        command="resp",
-    )
+    __getattr__ = loaded_late(__name__)
 
 __all__ = ["EXPERIMENT", "RespClient", "command"]

@@ -17,19 +17,7 @@ if TYPE_CHECKING:
     from zonal_lab.psvr.experiment import EXPERIMENT
     from zonal_lab.psvr.peers import OlderScheme, PsvrScheme, SourceTrees, bfs_tree, shen_scheme
 else:
-    __getattr__ = loaded_late(
-        __name__,
-        TraceChannel="channels",
-        read_k7="channels",
-        app="command",
-        Corruption="corruption",
-        EXPERIMENT="experiment",
-        OlderScheme="peers",
-        PsvrScheme="peers",
-        SourceTrees="peers",
-        bfs_tree="peers",
-        shen_scheme="peers",
-    )
+    __getattr__ = loaded_late(__name__)
 
 __all__ = [
     "EXPERIMENT",
