@@ -1,8 +1,6 @@
 from __future__ import annotations
 
 import importlib
-import subprocess
-import sys
 
 import pytest
 
@@ -27,18 +25,3 @@ def test_every_error_is_a_zonal_error_and_a_builtin_one() -> None:
         if kind is not zonal.ZonalError:
             assert len(kind.__mro__) > 4, f"{kind} should inherit a fitting built-in"
             assert kind.__name__ in (errors.__doc__ or ""), f"{kind} is missing in the drawn tree"
-
-
-def test_packages_and_the_whole_face_are_there_after_one_import() -> None:
-    code = (
-        "import sys, zonal; assert 'zonal.session' not in sys.modules; "
-        "assert set(zonal.__all__) <= set(dir(zonal)); "
-        "print(zonal.geo.Circle is zonal.Circle, zonal.session.Session is zonal.Session)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "True True\n"
-
-
-def test_a_name_that_the_face_lacks_is_told() -> None:
-    with pytest.raises(AttributeError, match="module 'zonal' has no attribute 'opne'"):
-        _ = zonal.opne  # type: ignore[attr-defined]

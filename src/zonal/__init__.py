@@ -10,8 +10,9 @@ with zonal.open(position=(45.4642, 9.19)) as session:
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from zonal.face import loaded_late
 
 if TYPE_CHECKING:
     from zonal.border import FenceEvent
@@ -50,6 +51,8 @@ if TYPE_CHECKING:
         open,  # noqa: A004
     )
     from zonal.store import Store
+else:
+    __getattr__ = loaded_late(__name__)
 
 __version__ = "0.2.0"
 
@@ -98,27 +101,6 @@ __all__ = [
 ]
 
 
-_PACKAGES = ("errors", "geo", "keys", "border", "session", "store")
-"""Where the names of the face are from."""
-
-
-def __getattr__(name: str) -> object:
-    """Load a name of the face, or a package, when it is first used.
-
-    A process that needs one package, such as a program's `--help` or a node of the mesh, does not
-    load all the others before it.
-    """
-    if name in _PACKAGES:
-        return import_module(f"zonal.{name}")
-    if name in __all__:
-        for package in _PACKAGES:
-            found = getattr(import_module(f"zonal.{package}"), name, None)
-            if found is not None:
-                globals()[name] = found
-                return found
-    raise AttributeError(f"module 'zonal' has no attribute {name!r}")
-
-
 def __dir__() -> list[str]:
     """The face, loaded or not."""
-    return sorted({*globals(), *__all__, *_PACKAGES})
+    return sorted({*globals(), *__all__})

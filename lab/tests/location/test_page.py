@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import shutil
 from dataclasses import asdict
 from pathlib import Path
 
@@ -73,15 +74,21 @@ def outcome(case: LocationCase, topology: Topology, lost: int = 0, doubled: int 
     return Outcome({}, {SAMPLES: sample_table(run, topology), NODES: node_table(run, topology)})
 
 
-@pytest.fixture
-def results(tmp_path: Path) -> Results:
-    made = Results(tmp_path / "results")
+@pytest.fixture(scope="module")
+def all_results(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    made = Results(tmp_path_factory.mktemp("all") / "results")
     made.begin("location", PLAN)
     for scenario in PLAN.scenarios:
         topology = layout(scenario)
         for case in PLAN.cases_of(scenario):
             made.add(case, outcome(case, topology))
     return made
+
+
+@pytest.fixture
+def results(all_results: Results, tmp_path: Path) -> Results:
+    """For each test a copy of its own."""
+    return Results(shutil.copytree(all_results.folder, tmp_path / "results"))
 
 
 def test_the_summary_gives_back_known_latencies(results: Results) -> None:

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, get_type_hints
 
 from zonal.errors import ConfigurationError
 from zonal.runtime import SettingsFile
-from zonal.session import ZENOH_PATHS, zenoh_value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -93,6 +92,8 @@ class SectionReader:
             )
 
     def _zenoh(self, own: dict[str, Any]) -> Iterator[_Reading]:
+        from zonal.session import zenoh_value
+
         for key in self._file.section("zenoh"):
             param = own.get(f"zenoh_{key}") or (own.get(key) if "connect" in own else None)
             yield ("zenoh", key), partial(zenoh_value, self._file, key), param
@@ -195,6 +196,8 @@ def _is_path(command: Any, key: str) -> bool:
     if param is None:
         return False
     if not param.expose_value:  # ours: `cli.shared`
+        from zonal.session import ZENOH_PATHS
+
         return key.removeprefix("zenoh_") in ZENOH_PATHS
     hint = get_type_hints(inspect.unwrap(command.callback)).get(param.name)
     return "Path" in str(hint)

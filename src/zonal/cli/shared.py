@@ -16,10 +16,10 @@ import typer
 
 from zonal.cli.sections import defaults_of, find_file
 from zonal.runtime import LOG_FORMATS, LOG_LEVELS, configure_logging
-from zonal.session import Security
 
 if TYPE_CHECKING:
     from zonal.runtime import SettingsFile
+    from zonal.session import Security
 
 
 @dataclass
@@ -34,6 +34,8 @@ class SharedOptions:
     @property
     def security(self) -> Security:
         """Certificates and credentials for Zenoh."""
+        from zonal.session import Security  # a `--help` needs no session
+
         given = {name: value for name, value in self.zenoh.items() if name in Security.__slots__}
         return Security(**given)
 

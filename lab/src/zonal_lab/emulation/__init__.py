@@ -11,7 +11,7 @@
 
 from typing import TYPE_CHECKING
 
-from zonal_lab.face import loaded_late
+from zonal.face import loaded_late
 
 if TYPE_CHECKING:
     from zonal_lab.emulation.lane import NS_PER_MS, TraceGate

@@ -10,7 +10,7 @@
 
 from typing import TYPE_CHECKING
 
-from zonal_lab.face import loaded_late
+from zonal.face import loaded_late
 
 if TYPE_CHECKING:
     from zonal_lab.location.experiment import EXPERIMENT

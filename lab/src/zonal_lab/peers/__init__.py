@@ -9,7 +9,7 @@
 
 from typing import TYPE_CHECKING
 
-from zonal_lab.face import loaded_late
+from zonal.face import loaded_late
 
 if TYPE_CHECKING:
     from zonal_lab.peers.experiment import EXPERIMENT

@@ -8,7 +8,7 @@
 
 from typing import TYPE_CHECKING
 
-from zonal_lab.face import loaded_late
+from zonal.face import loaded_late
 
 if TYPE_CHECKING:
     from zonal_lab.psvr.channels import TraceChannel, read_k7

@@ -11,31 +11,37 @@
 - `delivery_join` says who would have got which message.
 """
 
+from typing import TYPE_CHECKING
+
 from zonal.errors import SparkError
+from zonal.face import loaded_late
 
 try:
     import pyspark  # noqa: F401 - said here, once, for all that follows
 except ImportError as error:
     raise SparkError("PySpark is not installed: pip install 'zonal[pipeline]'") from error
 
-from zonal.pipeline.jobs.alerting import AlertRule, alerts, raise_alerts
-from zonal.pipeline.jobs.decoding import decode
-from zonal.pipeline.jobs.delivery_join import (
-    deliveries,
-    delivery_counts,
-    excess,
-    log_messages,
-    subscriptions_from_csv,
-)
-from zonal.pipeline.jobs.doubles import deduplicate
-from zonal.pipeline.jobs.fencing import fence_events
-from zonal.pipeline.jobs.gold import WindowPlan, tracks, windows
-from zonal.pipeline.jobs.packages import delta_packages, package_conf
-from zonal.pipeline.jobs.silver import SilverPlan, join_zones, refine
-from zonal.pipeline.jobs.sink import publish_row
-from zonal.pipeline.jobs.spark import check_java, open_spark, register
-from zonal.pipeline.jobs.stream import BatchReport, Pipeline, PipelinePlan
-from zonal.pipeline.jobs.tables import compact, read_log, read_table, vacuum
+if TYPE_CHECKING:
+    from zonal.pipeline.jobs.alerting import AlertRule, alerts, raise_alerts
+    from zonal.pipeline.jobs.decoding import decode
+    from zonal.pipeline.jobs.delivery_join import (
+        deliveries,
+        delivery_counts,
+        excess,
+        log_messages,
+        subscriptions_from_csv,
+    )
+    from zonal.pipeline.jobs.doubles import deduplicate
+    from zonal.pipeline.jobs.fencing import fence_events
+    from zonal.pipeline.jobs.gold import WindowPlan, tracks, windows
+    from zonal.pipeline.jobs.packages import delta_packages, package_conf
+    from zonal.pipeline.jobs.silver import SilverPlan, join_zones, refine
+    from zonal.pipeline.jobs.sink import publish_row
+    from zonal.pipeline.jobs.spark import check_java, open_spark, register
+    from zonal.pipeline.jobs.stream import BatchReport, Pipeline, PipelinePlan
+    from zonal.pipeline.jobs.tables import compact, read_log, read_table, vacuum
+else:
+    __getattr__ = loaded_late(__name__)
 
 __all__ = [
     "AlertRule",

@@ -1,7 +1,14 @@
 """Faces of packages that load a module with the first of its names that somebody uses.
 
-A process in a node of an emulated network needs a few modules of its experiment, not its pages and
-pictures; starting it would be loading them, mostly.
+A program that needs little of a package does not load all of it: a `--help`, a worker of Spark's, a
+process in a node of an emulated network. In the package's `__init__`:
+
+```python
+if TYPE_CHECKING:
+    from zonal.geo.circle import Circle
+else:
+    __getattr__ = loaded_late(__name__)
+```
 """
 
 from __future__ import annotations
@@ -11,6 +18,7 @@ import inspect
 import sys
 from functools import cache
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -18,15 +26,22 @@ if TYPE_CHECKING:
 
 
 def loaded_late(package: str) -> Callable[[str], object]:
-    """The `__getattr__` of a package: what its source imports for type checkers alone."""
+    """The `__getattr__` of a package: what its source imports for type checkers alone.
+
+    Its modules are its attributes, too, as if they had been imported.
+    """
 
     def load(name: str) -> object:
-        home = None if name.startswith("__") else _homes(package).get(name)
-        if home is None:
+        if name.startswith("_"):
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        value = getattr(import_module(home), name)
-        setattr(sys.modules[package], name, value)
-        return value
+        home = _homes(package).get(name)
+        if home is not None:
+            value = getattr(import_module(home), name)
+            setattr(sys.modules[package], name, value)
+            return value
+        if find_spec(f"{package}.{name}") is None:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        return import_module(f"{package}.{name}")
 
     return load
 
