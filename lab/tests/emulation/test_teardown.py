@@ -189,10 +189,13 @@ def test_a_limited_process_gets_its_share_of_a_core() -> None:
         groups.limit("busy", 0.2)
         groups.add("busy", busy.pid)
         wait_until(lambda: cpu_seconds(busy.pid) > 0.05)
-        before, start = cpu_seconds(busy.pid), time.monotonic()
-        wait_until(lambda: time.monotonic() - start > 1.5)
-        used = (cpu_seconds(busy.pid) - before) / (time.monotonic() - start)
-        assert 0.1 < used < 0.25
+        shares: list[float] = []
+        while len(shares) < 10 and not (shares and shares[-1] > 0.1):  # others may be busy, too
+            before, start = cpu_seconds(busy.pid), time.monotonic()
+            wait_until(lambda start=start: time.monotonic() - start > 1.5)  # type: ignore[misc] # its own
+            shares.append((cpu_seconds(busy.pid) - before) / (time.monotonic() - start))
+        assert 0.1 < shares[-1]
+        assert max(shares) < 0.25
     finally:
         busy.kill()
         busy.wait()
