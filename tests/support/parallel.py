@@ -45,7 +45,7 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(tryfirst=True, optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
     """How many processes `-n auto` means: tests wait more than they compute."""
-    return min(len(os.sched_getaffinity(0)) + 2, MOST_PROCESSES)
+    return min(len(os.sched_getaffinity(0)) + 3, MOST_PROCESSES)
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -152,7 +152,11 @@ class LinkTable:
 
     def _inbound(self, entry: Neighbour, now: float) -> float:
         """The estimate as it would be if what is overdue were lost: few samples fade fast."""
-        estimate = min(max(entry.inbound, 0.0), 1.0)
+        estimate = entry.inbound
+        if not 0.0 <= estimate <= 1.0:  # corrupt
+            estimate = min(max(estimate, 0.0), 1.0)
+        if now - entry.heard_at < 1.5 * self.config.period:  # nothing is overdue, as nearly always
+            return estimate
         missed = int(self._silence(entry, now) - 0.5)
         if missed < 1:
             return estimate
