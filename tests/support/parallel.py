@@ -33,6 +33,9 @@ A test that has no such fixture joins by its mark: `pytest.mark.group("spark")`.
 MOST_PROCESSES = 8
 """Each process collects all tests first, and with more the longest group ends no sooner."""
 
+_STEPPED_BACK = 2
+"""The niceness of processes that do not have the longest group."""
+
 FOLDER = pytest.StashKey[Path]()
 """Where each process writes down the groups of the tests that it found."""
 
@@ -103,6 +106,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     rank = {group: number for number, group in enumerate(dict.fromkeys([*first, *groups.values()]))}
     items.sort(key=lambda item: rank.get(groups.get(item.nodeid, ""), len(rank)))
     Path(config.workerinput["groups"]).write_text(json.dumps(groups), encoding="utf-8")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """In a process of many: step back a little for whoever has the longest group.
+
+    All share the same cores, and that group would be the last to end.
+    """
+    longest = next(iter(GROUPS.values()))
+    if hasattr(item.config, "workerinput") and _group(item) != longest:
+        behind = _STEPPED_BACK - os.nice(0)
+        if behind > 0:
+            os.nice(behind)
 
 
 def _group(item: pytest.Item) -> str | None:
