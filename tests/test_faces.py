@@ -1,7 +1,9 @@
 """Faces that load late have what they list, from where it is."""
 
+import compileall
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -29,3 +31,27 @@ def test_help_needs_no_session_and_a_worker_of_spark_no_recorder() -> None:
         command = [sys.executable, "-c", code.format(module)]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
         assert done.stdout == "[]\n", module
+
+
+_FACE = """
+from typing import TYPE_CHECKING
+from zonal.face import loaded_late
+if TYPE_CHECKING:
+    from packed.inside import thing
+else:
+    __getattr__ = loaded_late(__name__)
+"""
+
+
+def test_a_face_needs_no_source(tmp_path: Path) -> None:
+    """Tools that pack a program into one file leave byte code in the place of sources."""
+    package = tmp_path / "packed"
+    package.mkdir()
+    (package / "__init__.py").write_text(_FACE)
+    (package / "inside.py").write_text("thing = 'found'")
+    compileall.compile_dir(package, quiet=2, legacy=True)
+    for file in package.glob("*.py"):
+        file.unlink()
+    code = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import packed; print(packed.thing)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "found\n"

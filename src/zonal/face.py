@@ -13,20 +13,20 @@ else:
 
 from __future__ import annotations
 
-import ast
-import inspect
+import dis
 import sys
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from importlib.abc import InspectLoader
 
 
 def loaded_late(package: str) -> Callable[[str], object]:
-    """The `__getattr__` of a package: what its source imports for type checkers alone.
+    """The `__getattr__` of a package: what it imports for type checkers alone.
 
     Its modules are its attributes, too, as if they had been imported.
     """
@@ -48,13 +48,17 @@ def loaded_late(package: str) -> Callable[[str], object]:
 
 @cache
 def _homes(package: str) -> dict[str, str]:
-    """The names under `if TYPE_CHECKING:`, and the modules that they are from."""
-    source = ast.parse(inspect.getsource(sys.modules[package]))
-    return {
-        alias.name: statement.module
-        for block in source.body
-        if isinstance(block, ast.If)
-        for statement in block.body
-        if isinstance(statement, ast.ImportFrom) and statement.module is not None
-        for alias in statement.names
-    }
+    """The names that the package's own code would import, and the modules that they are from.
+
+    Read from its byte code, which is there in programs that were packed without their sources.
+    """
+    spec = sys.modules[package].__spec__
+    code = None if spec is None else cast("InspectLoader", spec.loader).get_code(package)
+    homes: dict[str, str] = {}
+    home = ""
+    for each in () if code is None else dis.get_instructions(code):
+        if each.opname == "IMPORT_NAME":
+            home = each.argval
+        elif each.opname == "IMPORT_FROM":
+            homes[each.argval] = home
+    return homes
