@@ -114,9 +114,9 @@ class NeverAsks:
         """Nothing is asked."""
 
 
-def numbered(number: int) -> Any:
+def numbered(number: int, publisher: int = 1) -> Any:
     """What one publisher sends."""
-    entity = SimpleNamespace(zid="a1", eid=1)
+    entity = SimpleNamespace(zid="a1", eid=publisher)
     return Numbered("t/x", source_info=SimpleNamespace(source_id=entity, source_sn=number))
 
 
@@ -134,6 +134,18 @@ def test_a_history_that_comes_after_the_heartbeat_is_delivered_whole() -> None:
     heard = [sample.source_info.source_sn for sample in delivered]
     assert sorted(heard) == list(range(12))
     assert [number for number in heard if number < 10] == list(range(10))
+
+
+def test_of_ten_thousand_publishers_each_gap_is_noticed() -> None:
+    """As many as a recorder of a whole city hears, one after another."""
+    delivered: list[Any] = []
+    recoverer = Recoverer(cast("Any", NeverAsks()), Recovery(), delivered.extend)
+    for number in (0, 2, 1):
+        recoverer.hear([numbered(number, publisher) for publisher in range(10_000)])
+        heard = [sample.source_info.source_sn for sample in delivered]
+        assert len(heard) == (30_000 if number == 1 else 10_000), "2 waits for 1"
+    of_last = [s.source_info.source_sn for s in delivered if s.source_info.source_id.eid == 9_999]
+    assert of_last == [0, 1, 2]
 
 
 def test_the_last_message_is_missed_by_the_heartbeat(

@@ -29,7 +29,9 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _HELD_AT_MOST = 262_144
-_SOURCES = 4096
+_SOURCES = 32_768
+"""Of so many publishers, those heard last, is known what came; each takes a kilobyte. Of others a
+gap would go unnoticed."""
 _LONGEST_LOOK_S = 1.5
 """Whoever did not look for longer, because what came could not be handed over or the machine was
 busy, has not waited for publishers all that time: their answers could not come in, either."""
