@@ -185,10 +185,10 @@ def test_a_reader_that_is_ahead_of_another_thread_lets_it_have_the_interpreter(
         heard.extend(items)
         return False
 
-    arrivals.lanes(left_to_another).add(lane_of(list(range(8000)), ends=False))
-    eventually(lambda: len(heard) == 8000)
-    assert 512 < naps[0] < 8000
-    assert heard == list(range(8000))
+    arrivals.lanes(left_to_another).add(lane_of(list(range(16_000)), ends=False))
+    eventually(lambda: len(heard) == 16_000)
+    assert 1_024 < naps[0] < 16_000  # several batches at a time, but not all
+    assert heard == list(range(16_000))
 
 
 def test_a_reader_asleep_at_the_queue_is_woken_for_a_lane(arrivals: Arrivals) -> None:

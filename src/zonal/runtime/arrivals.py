@@ -22,8 +22,8 @@ _UNWEIGHED = 256
 """Behind so many items payloads are weighed; a reader that keeps up never has as many."""
 
 _BATCH = 1_024
-_LANE_BATCH = 512
-"""So few that the objects made of them do not set the garbage collector to work (from 700 on)."""
+_LANE_BATCH = 1_024
+"""So many at once, of those that wait in a lane, as outweigh what each look costs."""
 _LANE_LOOKS = 8
 """So often at most a lane is read before the queue gets its turn."""
 _BACKLOG = 16

@@ -250,7 +250,11 @@ class Edge:
         columns = SampleColumns(batch)
         if len(batch) < _TOGETHER or (once and not all(columns.stamps)):
             return None
-        entries = self._entries(columns)
+        common = self._common_entry(columns)
+        if common is not None and not once:
+            columns.places = [common[0]] * len(columns)
+            return dict.fromkeys(common[1], columns)
+        entries = self._entries(columns) if common is None else [common] * len(columns)
         if entries is None:
             return None
         columns.places = [place for place, _ in entries]
@@ -263,16 +267,19 @@ class Edge:
                 columns, listeners = columns.at(rows), [listeners[row] for row in rows]
         return _shared_out(columns, listeners)
 
+    def _common_entry(self, columns: SampleColumns) -> _Entry | None:
+        """What is known of the one place that all samples come from, if they do."""
+        key = columns.common_key
+        if key is None:
+            return None
+        entry = self._known.get(key)
+        if entry is None and not is_exact(key):
+            point = columns.common_ending(POINT_BYTES)
+            entry = None if point is None else self._known.get((key, point))
+        return entry
+
     def _entries(self, columns: SampleColumns) -> list[_Entry] | None:
         """What is known of the places that samples come from; None where something is not."""
-        key = columns.common_key
-        if key is not None:
-            entry = self._known.get(key)
-            if entry is None and not is_exact(key):
-                point = columns.common_ending(POINT_BYTES)
-                entry = None if point is None else self._known.get((key, point))
-            if entry is not None:
-                return [entry] * len(columns)
         found = [
             self._look_up(key, said)[1]
             for key, said in zip(columns.keys, columns.said, strict=True)

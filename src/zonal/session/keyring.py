@@ -212,7 +212,7 @@ class Keyring:
             data = sample.zenoh.payload.to_bytes()
             payload, encoding = open_payload(data, sample.key, places, self._key_of)
             self.opened_count += 1
-            return OpenedSample(sample, payload, encoding)
+            return OpenedSample.of(sample, payload, encoding)
         self.unopened_count += 1
         return sample
 

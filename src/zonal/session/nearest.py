@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 import itertools
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from zonal.errors import GeometryError
 from zonal.geo import HALF_CIRCUMFERENCE_M, Area, Circle, Everywhere, Point
@@ -21,15 +21,16 @@ FIRST_RING_M = 1000.0
 GROWTH = 4.0
 
 
-class NearSample(Sample):
+class NearSample(Sample, kw_only=True):
     """An answer, and how far away it is; of a blurred place its middle."""
 
-    __slots__ = ("distance_m",)
+    distance_m: float
+    """Metres on the sphere."""
 
-    def __init__(self, sample: Sample, distance_m: float) -> None:
-        super().__init__(sample.zenoh, sample.place, sample.context)
-        self.distance_m = distance_m
-        """Metres on the sphere."""
+    @classmethod
+    def of(cls, sample: Sample, distance_m: float) -> Self:
+        """The answer with its distance."""
+        return cls(sample.zenoh, sample.place, sample.context, distance_m=distance_m)
 
 
 class Neighbours:
@@ -114,7 +115,7 @@ class Neighbours:
 
     def _measured(self, sample: Sample) -> NearSample | None:
         place = sample.location
-        return None if place is None else NearSample(sample, place.distance_m(self._to))
+        return None if place is None else NearSample.of(sample, place.distance_m(self._to))
 
 
 def _radii(within_m: float) -> Iterator[float]:

@@ -97,7 +97,7 @@ def _ask_admin(
         asked = zenoh.Selector(key, parameters)
     except zenoh.ZError as error:
         raise TopicError(f"{key!r} is no key expression: {reason_of(error)}") from error
-    replies = Replies(f"get {key!r}", 1, None, parts, AdminSample)
+    replies = Replies(f"get {key!r}", 1, None, parts, AdminSample.of)
     given = {**options.of_get(), "accept_replies": zenoh.ReplyKeyExpr.MATCHING_QUERY}
     parts.zenoh.get(asked, replies.handler(), payload=payload, attachment=attachment, **given)
     return replies

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import cached_property
 from itertools import repeat
-from operator import attrgetter
+from operator import attrgetter, countOf
 from typing import TYPE_CHECKING, Any, Self, overload
 
 from zonal.keys import is_exact
@@ -99,11 +99,11 @@ class SampleColumns(Folded[Sample]):
     @property
     def common_key(self) -> str | None:
         """The key that all have; None where they have several."""
-        expressions = list(map(_KEY, self.raws))
-        if expressions.count(expressions[0]) < len(expressions):
+        first = self.raws[0].key_expr
+        if countOf(map(_KEY, self.raws), first) < len(self):
             return None
-        key = str(expressions[0])
-        self.keys = [key] * len(expressions)
+        key = str(first)
+        self.keys = [key] * len(self)
         return key
 
     @cached_property
