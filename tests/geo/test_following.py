@@ -72,6 +72,23 @@ def test_on_a_long_way_few_cells_are_new_or_they_fit(
     assert np.median(surplus) <= most_surplus
 
 
+@pytest.mark.parametrize("bearing", [0.0, 72.0, 144.0])
+def test_a_wide_cell_is_not_taken_for_a_corner_that_the_circle_touches(bearing: float) -> None:
+    """Its middle is far beside the way, so that it once seemed to be touched nowhere."""
+    radius_m = 2000.0
+    place = destination(DUOMO, bearing * 37.0, 8000.0 * math.sqrt(bearing / 360))
+    last = Circle(place, radius_m=radius_m)
+    cells, surplus = cover(last), []
+    for step in range(1, 8 * 32):
+        circle = last.at(destination(place, bearing, step * radius_m / 32))
+        followed = following_cover((c.id for c in cells), last, circle, 144, price=0.014)
+        assert followed is not None
+        if step >= 2 * 32:
+            surplus.append(sum(map(size_m2, followed)) / (math.pi * radius_m**2))
+        last, cells = circle, followed
+    assert np.quantile(surplus, 0.9) <= 1.6
+
+
 def size_m2(cell: object) -> float:
     import s2geometry as s2
 

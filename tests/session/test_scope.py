@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import math
+
+import numpy as np
 import pytest
+import s2geometry as s2
 
 from zonal.geo import Circle, Point, destination
-from zonal.keys import encoding_named
+from zonal.keys import Role, encoding_named
 from zonal.session.interest import Interest
 from zonal.session.scope import Scope
 
 DUOMO = Point(45.4642, 9.19)
 RADIUS_M = 2000.0
+EARTH_RADIUS_M = 6_371_008.8
+S2 = encoding_named("s2")
 
 
-def declared_on_the_way(name: str, messages_a_radius: float) -> float:
+def declared_on_the_way(name: str, messages_a_radius: float, *, moves: bool = False) -> float:
     """New keys a radius, of a circle that moves straight on."""
-    scope = Scope(Circle(radius_m=RADIUS_M), DUOMO, moves_a_radius=64)
+    scope = Scope(Circle(radius_m=RADIUS_M), DUOMO, moves_a_radius=64, moves=moves)
     interest = Interest("topic", [encoding_named(name)])
     interest.want("it", scope.wish)
     keys, new = interest.keys(), 0
@@ -31,6 +37,38 @@ def declared_on_the_way(name: str, messages_a_radius: float) -> float:
 @pytest.mark.parametrize(("name", "most"), [("s2", 14.0), ("mgrs", 20.0)])
 def test_where_nothing_comes_from_beside_it_few_keys_change(name: str, most: float) -> None:
     assert declared_on_the_way(name, 0) <= most
+
+
+@pytest.mark.parametrize(("name", "most"), [("s2", 10.8), ("mgrs", 22.0)])
+def test_who_is_known_to_move_has_few_keys_from_the_first_on(name: str, most: float) -> None:
+    assert declared_on_the_way(name, 0, moves=True) <= most
+
+
+def test_who_stays_has_close_keys_and_who_moves_as_soon_as_much_comes_from_beside() -> None:
+    """Declared over wanted area: at first, and on the way."""
+
+    def surplus(interest: Interest) -> float:
+        declared = interest.keys()
+        keys = [key.removeprefix("topic/") for key in declared if "@to" not in key]
+        cells = [S2.decode(key, Role.SUBSCRIBER) for key in keys]
+        shares = [s2.S2Cell(s2.S2CellId(each.id)).ExactArea() for each in cells]  # type: ignore[union-attr]
+        return float(sum(shares)) * EARTH_RADIUS_M**2 / (math.pi * RADIUS_M**2)
+
+    staying, moving = (
+        Scope(Circle(radius_m=RADIUS_M), DUOMO, moves_a_radius=64, moves=moves)
+        for moves in (False, True)
+    )
+    here, there = (Interest("topic", [S2]) for _ in range(2))
+    here.want("it", staying.wish)
+    there.want("it", moving.wish)
+    assert surplus(here) < 1.5 < surplus(there) < 3.5
+    on_the_way = []
+    for step in range(1, 401):
+        moving.move(destination(DUOMO, 144.0, step * RADIUS_M / 50), step * 10)
+        there.want("it", moving.wish)
+        on_the_way.append(surplus(there))
+    assert np.median(on_the_way[50:]) <= 1.4
+    assert np.quantile(on_the_way[50:], 0.9) <= 1.6
 
 
 @pytest.mark.parametrize("name", ["s2", "mgrs"])
@@ -63,7 +101,7 @@ def test_one_who_stays_among_many_messages_from_beside_is_covered_anew(name: str
         scope.move(destination(DUOMO, 63.0, step * RADIUS_M / 50))
         interest.want("it", scope.wish)
     assert scope.wish is not None
-    at_rest.want("it", scope.wish)
+    at_rest.want("it", scope.wish._replace(closely=True))
     every = at_rest.keys()
     areas = {key for key in every if "@to" not in key}
     scope.move(destination(DUOMO, 63.0, 300 * RADIUS_M / 50), left_out=255)

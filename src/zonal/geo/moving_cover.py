@@ -70,18 +70,23 @@ def _is_split(tiles: Tiles[Tile], tile: Tile, radius_m: float, cost: float) -> b
     parts = tiles.parts(tile)
     if not parts:
         return False
-    whole = _surface_times_way(tiles.spot(tile), radius_m) + cost
+    whole = _worth(tiles.spot(tile), radius_m, is_touched=True) + cost
     for part in parts:
-        used = _surface_times_way(tiles.spot(part), radius_m)
-        if used or tiles.touches(part):
+        used = _worth(tiles.spot(part), radius_m, is_touched=tiles.touches(part))
+        if used:
             whole -= used + cost
     return whole > 0
 
 
-def _surface_times_way(spot: TileSpot, radius_m: float) -> float:
-    """The area of a tile times the way on which the circle touches it from now on."""
+def _worth(spot: TileSpot, radius_m: float, *, is_touched: bool) -> float:
+    """The area of a tile times the way on which the circle touches it from now on.
+
+    Where it lies is known by its middle and its mean reach. One that is touched at a corner, which
+    may be beyond that, counts as touched until the circle has passed it.
+    """
     aside_m = max(0.0, abs(spot.aside_m) - spot.across_m)
-    if aside_m >= radius_m:
+    if aside_m >= radius_m and not is_touched:
         return 0.0
-    half_m = math.sqrt(radius_m * radius_m - aside_m * aside_m) + spot.along_m
-    return spot.area_m2 * max(0.0, min(half_m + spot.ahead_m, 2 * half_m))
+    half_m = math.sqrt(max(0.0, radius_m * radius_m - aside_m * aside_m)) + spot.along_m
+    way_m = max(0.0, min(half_m + spot.ahead_m, 2 * half_m))
+    return spot.area_m2 * (max(way_m, spot.along_m) if is_touched else way_m)

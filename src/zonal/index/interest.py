@@ -23,8 +23,9 @@ DEFAULT_MAX_CELLS = 256
 DEFAULT_CELLS_AN_AREA = 48
 _FEWEST_CELLS_AN_AREA = 8
 _FEWEST_TO_FOLLOW = 16  # with fewer, an area that moves is covered anew each time
-_KEPT = 2  # times the cells of an area that stays: those that are kept are not merged
-_CLOSELY, _LOOSELY = 0.018, 0.25  # prices of cells where an area comes to
+_KEPT = 3  # times the cells of an area that stays: those that are kept are not merged
+_CLOSELY, _LOOSELY = 0.014, 0.25  # prices of cells where an area comes to
+_WIDE = 6  # cells at first of one that is to move on, and need not be covered closely
 _CROWD = 2  # times the room: what the areas' own covers may have together before they get coarser
 
 
@@ -67,6 +68,7 @@ class InterestCover:
         self._cells_an_area = min(cells_an_area, max_cells)
         self._max_level = max_level
         self._areas: dict[Hashable, Area] = {}
+        self._wide: set[Hashable] = set()
         self._covers: dict[Hashable, tuple[int, ...]] = {}
         self._wanted: dict[int, int] = {}  # cells of the areas' covers, and how many want them
         self._union: dict[int, int] = {}  # cells to declare, and how many wanted cells are inside
@@ -87,11 +89,21 @@ class InterestCover:
         """The cells that have to be declared, in order of their ids."""
         return tuple(map(Cell, sorted(self._union)))
 
-    def add(self, id_: Hashable, area: Area, *, width_m: float | None = None) -> None:
-        """Include an area; its cells are at least so wide, if that is given."""
+    def add(
+        self, id_: Hashable, area: Area, *, closely: bool = True, width_m: float | None = None
+    ) -> None:
+        """Include an area; its cells are at least so wide, if that is given.
+
+        One that is to move, and need not be covered `closely`, has few cells from the first on:
+        small ones would have to be followed by small ones.
+        """
         if id_ in self._covers:
             raise SubscriptionError(f"area {id_!r} is in the cover; update() moves it")
-        cells = self._cover_of(area, width_m)
+        if closely or width_m is not None:
+            cells = self._cover_of(area, width_m)
+        else:
+            self._wide.add(id_)
+            cells = self._following((), area, area, closely=False)
         self._areas[id_], self._covers[id_] = area, cells
         self._peak = max(self._peak, len(self._covers))
         self._want(cells)
@@ -108,13 +120,15 @@ class InterestCover:
 
         A circle keeps the cells that it still touches. New ones are small and many where it is to
         be covered `closely`, so that little comes from outside; otherwise few, so that it changes
-        little as it moves on.
+        little as it moves on. Where it begins to be covered closely all of its cells are new.
         """
         old = self._known(id_)
         if width_m is None:
-            new = self._following(self._areas[id_], old, area, _CLOSELY if closely else _LOOSELY)
+            kept = () if closely and id_ in self._wide else old
+            new = self._following(kept, self._areas[id_], area, closely=closely)
         else:
             new = self._cover_of(area, width_m)
+        (self._wide.discard if closely else self._wide.add)(id_)
         self._areas[id_] = area
         if new != old:
             self._covers[id_] = new
@@ -128,6 +142,7 @@ class InterestCover:
         """Leave an area out."""
         cells = self._known(id_)
         del self._areas[id_], self._covers[id_]
+        self._wide.discard(id_)
         self._unwant(cells)
         if 2 * len(self._covers) <= self._peak:
             self._refine()
@@ -152,25 +167,32 @@ class InterestCover:
         fair = _CROWD * self._max_cells // max(1, len(self._covers))
         return min(self._cells_an_area, max(fair, _FEWEST_CELLS_AN_AREA))
 
-    def _cover_of(self, area: Area, width_m: float | None = None) -> tuple[int, ...]:
+    def _cover_of(
+        self, area: Area, width_m: float | None = None, most: int | None = None
+    ) -> tuple[int, ...]:
         finest = self._max_level
         if width_m is not None:
             finest = min(finest, level_for_size(width_m))
-        cells = cover(area, self._fair_share(), max_level=finest)
+        cells = cover(area, most or self._fair_share(), max_level=finest)
         return tuple(cell.id for cell in cells)
 
     def _following(
-        self, last: Area, cells: tuple[int, ...], area: Area, price: float
+        self, cells: tuple[int, ...], last: Area, area: Area, *, closely: bool
     ) -> tuple[int, ...]:
         share = self._fair_share()
         if isinstance(last, Circle) and isinstance(area, Circle) and share >= _FEWEST_TO_FOLLOW:
             most = min(_KEPT * share, self._max_cells)
             followed = following_cover(
-                cells, last, area, most, price=price, max_level=self._max_level
+                cells,
+                last,
+                area,
+                most,
+                price=_CLOSELY if closely else _LOOSELY,
+                max_level=self._max_level,
             )
             if followed is not None:
                 return tuple(cell.id for cell in followed)
-        return self._cover_of(area)
+        return self._cover_of(area, most=share if closely else min(share, _WIDE))
 
     def _refine(self) -> None:
         """Half of the areas have gone: cover the others as finely as so few may be."""

@@ -73,6 +73,7 @@ _ENOUGH = 1.4  # declared area over wanted area below which there are no more ex
 _CLOSELY, _LOOSELY = 0.05, 0.25  # prices of squares where a circle comes to
 _LARGE, _TOO_LARGE = 1.6, 1.8  # … beyond the second there are more than usual, up to the first
 _MANY = 128
+_WIDE = 20  # of a circle that is to move on, and need not be covered closely
 _COPIES = 16  # squares of a blurred place: a message is sent under each
 _HAIR_DEG = 1e-7
 _HALF_METRE_DEG = 5e-6
@@ -183,7 +184,8 @@ class MgrsEncoding(Encoding):
             followed = _following(paths, last, area, max_expressions, price)
             if followed:
                 return tuple(f"@mgrs/{path}/**" for path in followed)
-        return self.area_expressions(area, role, max_expressions)
+        most = max_expressions if closely else min(max_expressions, _WIDE)
+        return self.area_expressions(area, role, most)
 
     def decode(self, expression: str, role: Role) -> Place | Area:  # noqa: ARG002
         """The square as a polygon; everywhere for `@mgrs/**`."""

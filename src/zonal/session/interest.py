@@ -58,7 +58,7 @@ class Wish(NamedTuple):
     """Whether it hears fenced messages wherever it is."""
     role: Role = Role.SUBSCRIBER
     closely: bool = True
-    """Of an area that moved: whether little may come from outside, or few keys may change."""
+    """Of an area that moves: whether little may come from outside, or few keys may change."""
     place_m: float | None = None
     """How wide the cells around its own place are at the least, in metres."""
 
@@ -155,7 +155,8 @@ class Interest:
         had = self._keys_of.pop((who, encoding.name), ())
         if wish is not None and wish.area is not None:
             last = None if old is None else old.area
-            keys = self._keys_of_area(wish.area, wish, encoding, last, had)
+            kept = () if old is not None and wish.closely and not old.closely else had
+            keys = self._keys_of_area(wish.area, wish, encoding, last, kept)
             self._keys_of[who, encoding.name] = keys
             self._count_keys(self._area_keys, keys, 1)
         self._count_keys(self._area_keys, had, -1)
@@ -165,11 +166,17 @@ class Interest:
     ) -> tuple[str, ...]:
         room = self._bound // (2 * len(self._wishes))
         most = max(self._cells_an_area, min(encoding.expressions_for(self._cells_an_area), room))
-        if last is None:
+        if last is None and wish.closely:
             return area_keys(self.topic, area, encoding, wish.role, most)
-        closely = wish.closely
         return following_keys(
-            had, self.topic, last, area, encoding, wish.role, most, closely=closely
+            had,
+            self.topic,
+            last or area,
+            area,
+            encoding,
+            wish.role,
+            most,
+            closely=wish.closely,
         )
 
     def _count_keys(self, counter: Counter[str], keys: Iterable[str], by: int) -> None:
@@ -252,7 +259,7 @@ def _include(
     if area is not None and who in cover:
         cover.update(who, area, closely=closely, width_m=width_m)
     elif area is not None:
-        cover.add(who, area, width_m=width_m)
+        cover.add(who, area, closely=closely, width_m=width_m)
     elif who in cover:
         cover.remove(who)
     return bool(cover.take_changes())

@@ -32,6 +32,8 @@ class Scope:
         fenced: whether messages with a geofence are heard wherever it is.
         margin_m: how far it moves before its area is declared anew; by default the radius over
             `moves_a_radius`.
+        moves: whether the subscriber is known to move: what follows it has few keys from the
+            first on, until much comes from beside it.
         own_margin_m: the same for its own place.
     """
 
@@ -44,6 +46,7 @@ class Scope:
         margin_m: float | None = None,
         own_margin_m: float = OWN_MARGIN_M,
         moves_a_radius: int = MOVES_A_RADIUS,
+        moves: bool = False,
         role: Role = Role.SUBSCRIBER,
     ) -> None:
         self._wanted = area
@@ -54,7 +57,7 @@ class Scope:
         self._margin_m = own_margin_m if margin_m is None else margin_m
         self._role = role
         self._declared_at: Point | None = None
-        self._closely = False
+        self._closely = not (moves and self.is_ego_centric)
         self._left_out = 0
         self.area: Area | None = area
         """The area now; an ego-centric one where it is at the moment."""
@@ -96,7 +99,7 @@ class Scope:
 
     def _weigh(self, left_out: int, moved_m: float) -> None:
         """Whether what came from beside the area would have been worth more keys."""
-        if isinstance(self._wanted, Circle):
+        if isinstance(self._wanted, Circle) and self._wanted.is_ego_centric:
             a_radius = (left_out - self._left_out) * self._wanted.radius_m / moved_m
             self._closely = a_radius >= (_STILL_CLOSELY if self._closely else _CLOSELY)
         self._left_out = left_out

@@ -256,7 +256,7 @@ class Session(Located, Vouched, Asking, Watching, Closing):
             self._sending.hear_ourselves()
             subscriber = kind(
                 topic,
-                options.scope(self._position.last),
+                options.scope(self._position),
                 self._receiving.edge(topic, options.encodings, options.history, options.recovery),
                 self._position,
                 self.keyring,

@@ -16,7 +16,7 @@ from zonal.session.undeclaring import DeclaredInArea
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from zonal.geo import Area, Point
+    from zonal.geo import Area
     from zonal.runtime import Arrivals, CallbackThreads
     from zonal.session.edge import Edge
     from zonal.session.geo_context import GeoContext
@@ -76,15 +76,16 @@ class SubscriberOptions:
         """Whether the area follows the session's position."""
         return self.area is not None and self.area.is_ego_centric
 
-    def scope(self, own: Point | None) -> Scope:
-        """Where it listens, for someone at this place."""
+    def scope(self, position: Position) -> Scope:
+        """Where it listens, for someone who is there."""
         announced = any(encoding.announces_areas for encoding in self.encodings)
         return Scope(
             self.area,
-            own,
+            position.last,
             fenced=self.fenced,
             margin_m=self.margin_m,
             moves_a_radius=MOVES_A_RADIUS if announced else MOVES_OF_KEPT_CELLS,
+            moves=position.moves,
             role=self.role,
         )
 
