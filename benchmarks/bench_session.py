@@ -312,7 +312,7 @@ def parts(endpoint: str, pid: int, topics: list[int], *, quick: bool) -> Iterato
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--count", type=int, default=300_000, help="messages a throughput round")
+    parser.add_argument("--count", type=int, default=1_000_000, help="messages a throughput round")
     parser.add_argument("--rounds", type=int, default=12)
     parser.add_argument("--topics", type=int, nargs="*", default=[1_000, 10_000])
     parser.add_argument("--quick", action="store_true", help="a short run")
