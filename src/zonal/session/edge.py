@@ -203,7 +203,7 @@ class Edge:
         shorthands = self._shorthands
         if shorthands is not None and key not in shorthands.declared:
             shorthands.heard(key)
-        entry[1][0].deliver((Sample(raw, entry[0]),), at_once=True)
+        entry[1][0].deliver((Sample(raw, raw.payload, entry[0]),), at_once=True)
         return True
 
     def _without_marks(self, batch: list[Any]) -> list[zenoh.Sample]:
@@ -304,7 +304,7 @@ class Edge:
         if entry is None or (once and stamp is None):
             self._read(raw, name, wanted, unique=once)
         elif stamp is None or not self._reading.was_read(mark_of(raw, stamp, said)):
-            _gather(Sample(raw, entry[0]), entry[1], wanted)
+            _gather(Sample(raw, raw.payload, entry[0]), entry[1], wanted)
 
     def _look_up(self, key: str, said: str | bytes) -> tuple[_Name | None, _Entry | None]:
         """By what a place is known, and what is known; None where a message says more.

@@ -30,7 +30,9 @@ class NearSample(Sample, kw_only=True):
     @classmethod
     def of(cls, sample: Sample, distance_m: float) -> Self:
         """The answer with its distance."""
-        return cls(sample.zenoh, sample.place, sample.context, distance_m=distance_m)
+        return cls(
+            sample.zenoh, sample.payload, sample.place, sample.context, distance_m=distance_m
+        )
 
 
 class Neighbours:

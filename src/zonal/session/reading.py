@@ -50,11 +50,11 @@ class Reading:
             logger.exception("a message could not be read: %s", raw.key_expr)
             return None
         if context is None:
-            return Sample(raw, None, None)
+            return Sample(raw, raw.payload, None, None)
         may_come_again = mark is None and (unique or context.may_come_again)
         if may_come_again and self.was_read(copy_mark(raw, context.identity)):
             return None
-        return Sample(raw, context.place, context)
+        return Sample(raw, raw.payload, context.place, context)
 
     def were_read(self, marks: Sequence[int]) -> list[bool]:
         """`was_read` for each of them, one after another."""

@@ -109,7 +109,7 @@ class Replies(Incoming[Sample]):
             if self._is_double(reply.ok, context):
                 self.duplicates += 1
                 return None
-        sample = Sample(reply.ok, place, context)
+        sample = Sample(reply.ok, reply.ok.payload, place, context)
         return self._keyring.opened(sample) if self._keyring.is_used else sample
 
     def _is_wanted(self, context: GeoContext | None) -> bool:

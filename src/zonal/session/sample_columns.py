@@ -67,7 +67,7 @@ class SampleColumns(Folded[Sample]):
         return len(self.raws)
 
     def __iter__(self) -> Iterator[Sample]:
-        return map(Sample, self.raws, self.places, self.contexts)
+        return map(Sample, self.raws, map(_PAYLOAD, self.raws), self.places, self.contexts)
 
     @overload
     def __getitem__(self, at: int) -> Sample: ...
@@ -76,7 +76,8 @@ class SampleColumns(Folded[Sample]):
     def __getitem__(self, at: int | slice) -> Sample | Self:
         if isinstance(at, slice):
             return self._chosen(lambda column: column[at])
-        return Sample(self.raws[at], self.places[at], self.contexts[at])
+        raw = self.raws[at]
+        return Sample(raw, raw.payload, self.places[at], self.contexts[at])
 
     def at(self, rows: Sequence[int]) -> Self:
         """Some of the samples."""
