@@ -26,7 +26,7 @@ from zonal.session import (
     edge,
     receiving,
 )
-from zonal.session.lane import Lane
+from zonal.session.lane import DOUBTFUL, Lane
 
 DUOMO = Point(45.4642, 9.19)
 AREA = Circle(DUOMO, radius_m=2000)
@@ -140,6 +140,27 @@ def test_with_history_and_recovery_a_flood_comes_by_a_lane_as_well(
     assert got == list(range(sent))
     assert lanes.opened >= 2
     assert subscriber.counters.given_up == 0
+
+
+def test_after_a_short_burst_the_lane_ends_and_nobody_looks_into_it_any_more(
+    near: Session, far: Session, topic: str, lanes: Lanes
+) -> None:
+    """Also where fewer messages came by it than might have come twice."""
+    got: list[int] = []
+    subscriber = far.declare_subscriber(
+        topic, lambda sample: got.append(int(sample.payload.to_bytes())), area=AREA
+    )
+    wait_until_declared(near, subscriber)
+    publisher = near.declare_publisher(topic, location=DUOMO, congestion_control=BLOCK)
+    sent = 0
+    while not lanes.opened and sent < 20_000:
+        for _ in range(20):  # no more are under way, and so none come by the lane but these
+            publisher.put(str(sent).encode())
+            sent += 1
+        eventually(lambda: len(got) == sent)
+    eventually(lambda: lanes.opened and lanes.ended == lanes.opened)
+    assert lanes.taken < DOUBTFUL
+    assert got == list(range(sent))
 
 
 def test_a_subscriber_that_goes_in_a_flood_ends_its_lane(

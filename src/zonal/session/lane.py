@@ -21,9 +21,10 @@ CAPACITY = 2_048
 HEAVY = 16 * 1024
 """Larger messages do not come by a lane, whose bytes nobody counts while they wait."""
 
-_DOUBTFUL = CAPACITY + 64
+DOUBTFUL = CAPACITY + 64
 """So many messages of a lane may have come by the former way, too: all that were there when it
-ended, and one for each of Zenoh's threads that was just handing one over."""
+ended, and one for each of Zenoh's threads that was just handing one over. Fewer, if it was seen
+empty some time after that end."""
 _DOUBTFUL_S = 1.0
 """How long one of Zenoh's threads may take from handing a message over here to doing so there."""
 _PATIENCE_S = 0.02
@@ -69,13 +70,15 @@ class Lane:
         self._in_queue = False
         self._settled = False
         self._doubtful: int | None = None
+        self._former_gone_at = 0.0
         self._ending = False
         self._empty_at: float | None = None
         self._looks = self._taken = 0
 
     def former_is_gone(self) -> None:
         """The subscriber that the key had before was undeclared; from any thread."""
-        self._doubtful = _DOUBTFUL
+        self._former_gone_at = time.monotonic()
+        self._doubtful = DOUBTFUL
 
     def open(self) -> None:
         """What came by the former way was read."""
@@ -104,12 +107,17 @@ class Lane:
         self._looks += 1
         self._taken += len(items)
         if self._doubtful is not None:
-            self._doubtful -= len(items)
+            self._doubtful = self._still_doubtful(len(items), self._doubtful)
         if self._looks == _LOOKS:
             if self._taken < _FEW * _LOOKS or (items and len(items[0].payload) > HEAVY):
                 self._on_idle()
             self._looks = self._taken = 0
         return items
+
+    def _still_doubtful(self, taken: int, doubtful: int) -> int:
+        if not taken and time.monotonic() - self._former_gone_at > _DOUBTFUL_S:
+            return 0
+        return doubtful - taken
 
     def _move_to_queue(self, most: int) -> None:
         for item in self._there(most):
