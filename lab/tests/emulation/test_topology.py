@@ -4,12 +4,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from zonal.geo import Point, distance_m
 from zonal_lab.emulation.topology import layout, load_topology, parse_topology
 from zonal_lab.errors import TopologyError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+CIRCLE = "around = [0, 0]\nradius_m = 500\n"
 MINIMAL = """
 [[routers]]
 id = 1
@@ -64,6 +66,10 @@ def test_far_field_swaps_6_with_10_and_7_with_9() -> None:
         (MINIMAL.replace("router = 1\narea", "router = 9\narea"), "no router"),
         (MINIMAL.replace("router = 1\narea", "area"), "must be node numbers"),
         (MINIMAL.replace("area = [0, 0, 1, 1]", ""), "needs an `area`"),
+        (MINIMAL.replace("area = [0, 0, 1, 1]", "around = [0, 0]"), "a `radius_m` above 0"),
+        (MINIMAL.replace("area = [0, 0, 1, 1]", f"{CIRCLE}to = [0, 1]"), "a `speed_m_s` above 0"),
+        (MINIMAL.replace("[0, 0, 1, 1]", "[0, 0, 1, 1]\nto = [0, 1]\nspeed_m_s = 1"), "`around`"),
+        (MINIMAL.replace("[0, 0, 1, 1]", f"[0, 0, 1, 1]\n{CIRCLE}"), "needs an `area`, or"),
         (MINIMAL.replace("[0, 0, 1, 1]", "[0, 0, 1]"), "must be 4 numbers"),
         (MINIMAL.replace("rate_hz = 20", ""), "rate_hz"),
         (MINIMAL + "[[routers]]\nid = 2\n", "not connected"),
@@ -78,7 +84,7 @@ def test_mistakes_are_named(text: str, says: str) -> None:
 
 
 def test_an_unknown_layout_lists_the_known(tmp_path: Path) -> None:
-    with pytest.raises(TopologyError, match="far-field, near-field, pair, spread, zoning"):
+    with pytest.raises(TopologyError, match="far-field, moving, near-field, pair, spread, zoning"):
         layout("ring")
     with pytest.raises(TopologyError, match="cannot be read"):
         load_topology(tmp_path / "none.toml")
@@ -97,3 +103,26 @@ def test_a_publisher_that_roams_is_wanted_in_part() -> None:
         for each in range(64)
     )
     assert nowhere > 16, "the publisher is around the areas as well"
+
+
+def test_who_moves_goes_there_and_back() -> None:
+    node = parse_topology(
+        MINIMAL.replace("area = [0, 0, 1, 1]", f"{CIRCLE}to = [0, 0.01]\nspeed_m_s = 100")
+    )[6]
+    leg_s = distance_m(Point(0, 0), Point(0, 0.01)) / 100
+    there_and_back = [node.where(share * leg_s) for share in (-1, 0, 0.5, 1, 1.5, 2, 3)]
+    assert [lat for lat, _ in there_and_back] == [0] * 7
+    lons = [0, 0, 0.005, 0.01, 0.005, 0, 0.01]
+    assert [lon for _, lon in there_and_back] == pytest.approx(lons)
+
+
+def test_beside_four_who_move_two_rest() -> None:
+    moving = layout("moving")
+    subscribers = moving.with_role("subscriber")
+    assert [each.moves for each in subscribers].count(True) == 4
+    assert len({each.around for each in subscribers}) == 6
+    for each in subscribers:
+        assert each.measured
+        assert moving.wants(each, moving[13]), "a probe reaches it before it sets out"
+        if not each.moves:
+            assert each.where(0) == each.where(1000) == each.around

@@ -12,11 +12,11 @@ from zonal_lab.location.techniques import TECHNIQUES
 def test_the_full_plan_is_the_published_one() -> None:
     plan = LocationPlan()
     assert (plan.rounds, plan.seconds) == (12, 180)
-    # 3 published scenarios and ours × 2 transports × 2 processor shares × 6 techniques × 12
+    # 3 published scenarios and 2 of ours × 2 transports × 2 processor shares × 6 techniques × 12
     # rounds, and figure 7.28
     cases = list(plan.cases())
     assert cases[-1] == FalsePositivesCase()
-    assert len(cases[:-1]) == 4 * 2 * 2 * 6 * 12 + 12
+    assert len(cases[:-1]) == 5 * 2 * 2 * 6 * 12 + 12
     assert len({case.name for case in cases}) == len(cases)
 
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from zonal_lab.emulation import EmulatedNetwork, layout
+from zonal_lab.emulation import EmulatedNetwork, layout, load_topology
 from zonal_lab.location.plan import LocationCase, Transport
 from zonal_lab.location.scene import Scene, SceneRun
 from zonal_lab.location.techniques import BASELINES, LOCATION_AWARE, TECHNIQUES
+from zonal_lab.location.wanted import is_wanted
 
 pytestmark = pytest.mark.usefixtures("emulating")
 
@@ -58,3 +60,50 @@ def test_udp_and_slow_routers_work_too(scene: Scene, technique: str) -> None:
     received = numbers(found, 6)
     assert len(received) > 150
     assert len(set(received)) == len(received)
+
+
+WITH_A_MOVER = """
+[cards.router]
+rate_mbit = 5
+[[routers]]
+id = 1
+links = [2]
+[[routers]]
+id = 2
+[[publishers]]
+id = 13
+router = 1
+over = [45.42, 9.12, 45.58, 9.48]
+steps = 8
+rate_hz = 640
+[[subscribers]]
+id = 6
+router = 2
+around = [45.45, 9.18]
+radius_m = 4000
+to = [45.47, 9.30]
+speed_m_s = 400
+measured = true
+"""
+
+
+def test_who_moves_gets_all_that_is_around_it(emulating: None, tmp_path: Path) -> None:
+    del emulating
+    file = tmp_path / "mover.toml"
+    file.write_text(WITH_A_MOVER)
+    topology = load_topology(file)
+    with EmulatedNetwork(topology) as network:
+        scene = Scene(network)
+        for technique in TECHNIQUES:
+            found = scene.run(LocationCase("pair", "tcp", 100, technique, 0), 4.0)
+            all_numbers = np.arange(found.sent[13])
+            sure = is_wanted(topology, topology[6], topology[13], all_numbers)
+            got = numbers(found, 6)
+            assert len(set(got)) == len(got)
+            assert sure.sum() > 0
+            assert set(all_numbers[sure].tolist()) <= set(got), technique
+            at_start = np.array(topology.wanted(topology[6], topology[13]))
+            assert not set(got) <= set(all_numbers[at_start[all_numbers % 64]].tolist())
+            # Most of what is elsewhere does not come, but for the baselines.
+            share = found.received[6] / found.sent[13]
+            assert share == 1 if technique in BASELINES else share < 0.75, technique

@@ -8,6 +8,7 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
+from zonal.geo import Point, distance_m
 from zonal_lab.errors import TopologyError
 
 if TYPE_CHECKING:
@@ -57,6 +58,10 @@ class Node:
     over: tuple[float, float, float, float] | None = None
     steps: int = 0
     area: tuple[float, float, float, float] | None = None
+    around: tuple[float, float] | None = None
+    radius_m: float = 0.0
+    to: tuple[float, float] | None = None
+    speed_m_s: float = 0.0
     rate_hz: float = 0.0
     measured: bool = False
 
@@ -77,6 +82,23 @@ class Node:
             for up in parts
             for along in parts
         )
+
+    @property
+    def moves(self) -> bool:
+        """Whether a subscriber goes somewhere, and its circle with it."""
+        return self.to is not None
+
+    def where(self, seconds: float) -> tuple[float, float]:
+        """Where a subscriber with a circle is, so long after it set out: there, back, and again."""
+        if self.around is None:
+            raise TopologyError(f"{self.name} has no place of its own")
+        if self.to is None:
+            return self.around
+        leg_s = distance_m(Point(*self.around), Point(*self.to)) / self.speed_m_s
+        turn = max(seconds, 0.0) / leg_s % 2
+        share = turn if turn <= 1 else 2 - turn
+        (south, west), (lat, lon) = self.around, self.to
+        return south + (lat - south) * share, west + (lon - west) * share
 
     @property
     def address(self) -> str:
@@ -116,8 +138,19 @@ class Topology:
                 f"{self.name}: {node.name} needs `at`, or `over` and `steps`, and a `rate_hz` "
                 "above 0"
             )
-        if node.role == "subscriber" and node.area is None:
-            raise TopologyError(f"{self.name}: {node.name} needs an `area`")
+        if node.role == "subscriber":
+            self._check_area(node)
+
+    def _check_area(self, node: Node) -> None:
+        if (node.area is None) == (node.around is None or node.radius_m <= 0):
+            raise TopologyError(
+                f"{self.name}: {node.name} needs an `area`, or `around` and a `radius_m` above 0"
+            )
+        if node.to is not None and (node.around in {None, node.to} or node.speed_m_s <= 0):
+            raise TopologyError(
+                f"{self.name}: {node.name} moves from `around` `to` another place, with a "
+                "`speed_m_s` above 0"
+            )
 
     def _check_connected(self) -> None:
         if not self.nodes:
@@ -153,7 +186,16 @@ class Topology:
         return any(self.wanted(subscriber, publisher))
 
     def wanted(self, subscriber: Node, publisher: Node) -> list[bool]:
-        """Which of the publisher's places lie in the subscriber's area (edge included)."""
+        """Which of the publisher's places lie in the subscriber's area (edge included).
+
+        In that of one who moves: before it sets out.
+        """
+        if subscriber.around is not None:
+            middle = Point(*subscriber.around)
+            return [
+                distance_m(middle, Point(*place)) <= subscriber.radius_m
+                for place in publisher.places
+            ]
         if subscriber.area is None:
             return [False for _ in publisher.places]
         south, west, north, east = subscriber.area
@@ -200,13 +242,17 @@ def load_topology(path: Path) -> Topology:
 
 
 def layout(name: str) -> Topology:
-    """One of the layouts that come with the lab: zoning, near-field, far-field, spread, pair."""
+    """A layout of the lab: zoning, near-field, far-field, spread, moving, pair."""
     folder = resources.files("zonal_lab.emulation") / "layouts"
     file = folder / f"{name}.toml"
     if not file.is_file():
         known = sorted(Path(entry.name).stem for entry in folder.iterdir() if ".toml" in entry.name)
         raise TopologyError(f"there is no layout {name!r}; there are {', '.join(known)}")
     return parse_topology(file.read_text(encoding="utf-8"), name)
+
+
+_ENTRIES = ("at", "over", "steps", "area", "around", "radius_m", "to", "speed_m_s", "rate_hz",
+            "measured")  # fmt: skip
 
 
 def _known(table: Mapping[str, Any], known: set[str], where: str) -> None:
@@ -224,7 +270,7 @@ def _card(name: str, entry: Mapping[str, Any]) -> Card:
 
 def _node(role: RoleName, entry: Mapping[str, Any], cards: Mapping[str, Card], source: str) -> Node:
     where = f"{source}: {role} {entry.get('id', '?')}"
-    known = {"id", "card", "links", "router", "at", "over", "steps", "area", "rate_hz", "measured"}
+    known = {"id", "card", "links", "router", *_ENTRIES}
     _known(entry, known, where)
     card = entry.get("card", role)
     if card not in cards and "card" in entry:
@@ -241,6 +287,10 @@ def _node(role: RoleName, entry: Mapping[str, Any], cards: Mapping[str, Card], s
         over=_numbers(entry.get("over"), 4, f"{where}: `over` (south, west, north, east)"),
         steps=int(entry.get("steps", 0)),
         area=_numbers(entry.get("area"), 4, f"{where}: `area` (south, west, north, east)"),
+        around=_numbers(entry.get("around"), 2, f"{where}: `around` (lat, lon)"),
+        radius_m=float(entry.get("radius_m", 0)),
+        to=_numbers(entry.get("to"), 2, f"{where}: `to` (lat, lon)"),
+        speed_m_s=float(entry.get("speed_m_s", 0)),
         rate_hz=float(entry.get("rate_hz", 0)),
         measured=bool(entry.get("measured", False)),
     )

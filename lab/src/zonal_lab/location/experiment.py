@@ -28,7 +28,7 @@ def _trial(
     ] = None,
     scenarios: Annotated[
         str, typer.Option(help="comma-separated")
-    ] = "zoning,near-field,far-field,spread",
+    ] = "zoning,near-field,far-field,spread,moving",
     transports: Annotated[str, typer.Option(help="comma-separated")] = "tcp,udp",
     cpu: Annotated[str, typer.Option(help="routers' shares in percent")] = "100,20",
     techniques: Annotated[

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 Transport = Literal["tcp", "udp"]
 TRANSPORTS: tuple[Transport, ...] = get_args(Transport)
-SCENARIOS = ("zoning", "near-field", "far-field", "spread")
+SCENARIOS = ("zoning", "near-field", "far-field", "spread", "moving")
 CPU_PERCENT = (100, 20)
 # Figure 7.28: the far-field with a probability of 1 % instead of 25 %.
 FINE_BLOOM = "bloom-1"

@@ -40,8 +40,8 @@ class RoundFigures:
     """… that reached a session to which no message of the run belongs."""
     for_others: int
     """Messages × sessions whose area they are not from."""
-    wanted: int
-    """Messages × sessions whose area they are from."""
+    delivered: int
+    """Messages that users got, of all sessions."""
 
 
 class Rounds:
@@ -123,7 +123,7 @@ def _figures(samples: pa.Table, nodes: list[dict[str, Any]], seconds: float) -> 
         loss,
         unwanted=sum(int(n["received"]) - int(n["kept"]) for n in subscribers),
         astray=sum(int(n["received"]) for n in subscribers if not n["expected"]),
-        wanted=sum(int(n["expected"]) for n in subscribers),
+        delivered=sum(int(n["kept"]) for n in subscribers),
         for_others=sum(sent - int(n["expected"]) for n in subscribers),
     )
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from zonal_lab.location.wanted import is_wanted
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -61,8 +63,8 @@ def sample_table(run: SceneRun, topology: Topology) -> pa.Table:
     kept = [
         np.column_stack([np.full(len(rows), subscriber), rows])
         for subscriber, all_rows in run.messages.items()
-        for rows in [all_rows[all_rows[:, 1] % interval == 0]]
         if topology[subscriber].measured
+        for rows in [_for_sure(topology, subscriber, all_rows[all_rows[:, 1] % interval == 0])]
     ]
     rows = np.concatenate(kept) if kept else np.zeros((0, 5), dtype=np.int64)
     columns: dict[str, Any] = _case_columns(run.case, len(rows))
@@ -75,13 +77,23 @@ def sample_table(run: SceneRun, topology: Topology) -> pa.Table:
     return pa.table(columns, schema=SAMPLE_SCHEMA)
 
 
+def _for_sure(topology: Topology, subscriber: int, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Those that a subscriber wants without doubt; of one that rests, all that it got."""
+    if not topology[subscriber].moves or not len(rows):
+        return rows
+    sure = np.zeros(len(rows), dtype=np.bool_)
+    for publisher in np.unique(rows[:, 0]).tolist():
+        its = rows[:, 0] == publisher
+        sure[its] = is_wanted(topology, topology[subscriber], topology[publisher], rows[its, 1])
+    return rows[sure]
+
+
 def _expected(run: SceneRun, topology: Topology, node: Node, interval: int) -> int:
-    """How many messages a node wants, of those whose number is a multiple of an interval."""
+    """How many messages a node wants (for sure), of those with a multiple of an interval."""
     expected = 0
     for publisher in topology.with_role("publisher"):
-        wanted = np.array(topology.wanted(node, publisher), dtype=np.bool_)
         numbers = np.arange(0, run.sent[publisher.id], interval)
-        expected += int(np.count_nonzero(wanted[numbers % len(wanted)]))
+        expected += int(np.count_nonzero(is_wanted(topology, node, publisher, numbers)))
     return expected
 
 

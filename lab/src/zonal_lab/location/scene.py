@@ -102,6 +102,12 @@ class Scene:
                 "name": case.technique,
                 "connect": self._endpoint(case.transport, node.routers[0]),
                 "area": node.area,
+                "circle": {
+                    "around": node.around,
+                    "radius_m": node.radius_m,
+                    "to": node.to,
+                    "speed_m_s": node.speed_m_s,
+                },
             },
             _SETUP_PATIENCE_S,
         )
@@ -178,6 +184,7 @@ class Scene:
         before = self._ask_all(self.topology.nodes, lambda _: {"do": "read"}, 10)
         self._network.restart_traces(skip_ms)
         start_ns = time.monotonic_ns() + 50_000_000
+        self._ask_all(self._subscribers(), lambda _: {"do": "set_out", "start_ns": start_ns}, 10)
         pace = self._ask_all(
             self._publishers(),
             lambda node: {

@@ -96,7 +96,7 @@ class Summary:
 
     def conditions(self) -> list[Condition]:
         """The conditions, in the order of Visotto 2023."""
-        order = {"zoning": 0, "near-field": 1, "far-field": 2, "spread": 3}
+        order = {"zoning": 0, "near-field": 1, "far-field": 2, "spread": 3, "moving": 4}
         found = {Condition(row.scenario, row.transport, row.cpu_percent) for row in self.rows}
         return sorted(found, key=lambda c: (order.get(c.scenario, 9), c.transport, -c.cpu_percent))
 

@@ -30,10 +30,35 @@ BLOOM_DOMAIN = (45.40, 9.10, 45.60, 9.50)
 BLOOM_PROBABILITY = 0.25
 
 _PLACE = struct.Struct("!dd")
+POSITION_LIFETIME_S = 0.5
+"""How long a session that moves takes its last position for the present one."""
 Box = tuple[float, float, float, float]
 Place = tuple[float, float]
 Send = Callable[[bytes, int], None]
 """Sends a message from the place that its number says, places taking turns."""
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """A circle around somebody, who may move.
+
+    Args:
+        place: where they are now.
+        radius_m: of the circle.
+        moves: whether that changes.
+    """
+
+    place: Callable[[], Place]
+    radius_m: float
+    moves: bool
+
+    def contain(self, lat: float, lon: float) -> bool:
+        """Whether a place lies in the circle as it is now (edge included)."""
+        here = zonal.Point(*self.place())
+        return here.distance_m(zonal.Point(lat, lon)) <= self.radius_m
+
+
+Wanted = Box | Surroundings
 
 
 class Arrival(NamedTuple):
@@ -56,8 +81,8 @@ class Inlet(Protocol):
 class Technique(Protocol):
     """How places travel with messages."""
 
-    def open(self, config: zenoh.Config) -> Any:
-        """A session of the kind that this technique uses."""
+    def open(self, config: zenoh.Config, around: Surroundings | None = None) -> Any:
+        """A session of the kind that this technique uses, of somebody who is somewhere."""
 
     def plain(self, session: Any) -> zenoh.Session:
         """The Zenoh session underneath."""
@@ -65,11 +90,13 @@ class Technique(Protocol):
     def outlet(self, session: Any, places: Sequence[Place]) -> Send:
         """A publisher at a place, or at several in turn."""
 
-    def inlet(self, session: Any, area: Box) -> Inlet:
+    def inlet(self, session: Any, area: Wanted) -> Inlet:
         """A subscriber for an area."""
 
 
-def _inside(area: Box, lat: float, lon: float) -> bool:
+def _inside(area: Wanted, lat: float, lon: float) -> bool:
+    if isinstance(area, Surroundings):
+        return area.contain(lat, lon)
     return area[0] <= lat <= area[2] and area[1] <= lon <= area[3]
 
 
@@ -79,7 +106,7 @@ class _PlainInlet:
     def __init__(
         self,
         subscriber: zenoh.Subscriber[zenoh.handlers.Handler[zenoh.Sample]],
-        area: Box,
+        area: Wanted,
         place_of: Callable[[str, bytes], tuple[float, float]],
     ) -> None:
         self._subscriber = subscriber
@@ -102,8 +129,9 @@ class _PlainInlet:
 class _Baseline:
     """Plain Zenoh."""
 
-    def open(self, config: zenoh.Config) -> zenoh.Session:
-        """A plain session."""
+    def open(self, config: zenoh.Config, around: Surroundings | None = None) -> zenoh.Session:
+        """A plain session, which knows of no place."""
+        del around
         return zenoh.open(config)
 
     def plain(self, session: zenoh.Session) -> zenoh.Session:
@@ -114,7 +142,7 @@ class _Baseline:
         self,
         session: zenoh.Session,
         key: str,
-        area: Box,
+        area: Wanted,
         place_of: Callable[[str, bytes], tuple[float, float]],
     ) -> Inlet:
         channel: Any = zenoh.handlers.FifoChannel(CHANNEL_SAMPLES)
@@ -132,7 +160,7 @@ class TopicBaseline(_Baseline):
         publisher = session.declare_publisher(keys[0])
         return lambda message, _: publisher.put(message)
 
-    def inlet(self, session: zenoh.Session, area: Box) -> Inlet:
+    def inlet(self, session: zenoh.Session, area: Wanted) -> Inlet:
         """A subscriber for all places, which reads the place in the topic."""
         return self._inlet(session, f"*/*/{TOPIC}", area, self._place_of)
 
@@ -152,7 +180,7 @@ class PayloadBaseline(_Baseline):
         packed = [_PLACE.pack(*each) for each in places]
         return lambda message, number: publisher.put(message + packed[number % len(packed)])
 
-    def inlet(self, session: zenoh.Session, area: Box) -> Inlet:
+    def inlet(self, session: zenoh.Session, area: Wanted) -> Inlet:
         """A subscriber for the topic, which reads the place in the payload."""
         return self._inlet(session, TOPIC, area, self._place_of)
 
@@ -188,9 +216,14 @@ class LocationAware:
 
     encoding: str
 
-    def open(self, config: zenoh.Config) -> zonal.Session:
-        """A location-aware session."""
-        return zonal.open(config, encoding=self.encoding, insecure=True)
+    def open(self, config: zenoh.Config, around: Surroundings | None = None) -> zonal.Session:
+        """A location-aware session; of somebody who moves, it asks where they are."""
+        session = zonal.open(config, encoding=self.encoding, insecure=True)
+        if around is not None and around.moves:
+            session.declare_position_handler(
+                POSITION_LIFETIME_S, lambda: zonal.Point(*around.place())
+            )
+        return session
 
     def plain(self, session: zonal.Session) -> zenoh.Session:
         """The plain session underneath."""
@@ -207,9 +240,15 @@ class LocationAware:
         publisher = session.declare_publisher(TOPIC, location=points[0])
         return lambda message, _: publisher.put(message)
 
-    def inlet(self, session: zonal.Session, area: Box) -> Inlet:
-        """A subscriber on an area."""
-        wanted = zonal.Box(*area)
+    def inlet(self, session: zonal.Session, area: Wanted) -> Inlet:
+        """A subscriber on an area; that of somebody who moves follows the session's position."""
+        wanted: zonal.Area
+        if not isinstance(area, Surroundings):
+            wanted = zonal.Box(*area)
+        elif area.moves:
+            wanted = zonal.Circle(radius_m=area.radius_m)
+        else:
+            wanted = zonal.Circle(zonal.Point(*area.place()), radius_m=area.radius_m)
         return _ZonalInlet(session.declare_subscriber(TOPIC, area=wanted, encoding=self.encoding))
 
 

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import zenoh
 
-from zonal_lab.emulation import EndRole, serve
+from zonal_lab.emulation import Card, EndRole, Node, serve
 from zonal_lab.location.message import PROBE, READY_KEY, unpack_message
-from zonal_lab.location.techniques import technique
+from zonal_lab.location.techniques import Surroundings, technique
 from zonal_lab.systems import node_config
 
 if TYPE_CHECKING:
     from zonal_lab.emulation import Answer
-    from zonal_lab.location.techniques import Inlet
+    from zonal_lab.location.techniques import Inlet, Place, Wanted
 
 
 class SubscriberRole(EndRole):
@@ -37,11 +37,13 @@ class SubscriberRole(EndRole):
         self._probed: set[int] = set()
         self._ready: set[int] = set()
         self._base = 0
+        self._set_out_ns: int | None = None
 
     def orders(self) -> dict[str, Answer]:
         """Open, tell who was heard, count from a mark on, and keep what came."""
         return {
             "open": self._open,
+            "set_out": self._set_out,
             "heard": self._heard,
             "mark": self._mark,
             "count": self._count,
@@ -51,15 +53,35 @@ class SubscriberRole(EndRole):
     def _heard(self) -> dict[str, Any]:
         return {"probed": sorted(self._probed), "ready": sorted(self._ready)}
 
-    def _open(self, name: str, connect: str, area: list[float]) -> dict[str, Any]:
+    def _open(
+        self, name: str, connect: str, area: list[float] | None, circle: dict[str, Any]
+    ) -> dict[str, Any]:
         self._forget()
-        how = technique(name)
-        self._end = how.open(node_config("client", connect=[connect]))
-        self._inlet = how.inlet(self._end, (area[0], area[1], area[2], area[3]))
+        how, wanted, around = technique(name), self._wanted(area, circle), None
+        if isinstance(wanted, Surroundings):
+            around = wanted
+        self._end = how.open(node_config("client", connect=[connect]), around)
+        self._inlet = how.inlet(self._end, wanted)
         # Declared after the measured subscription: who hears this has passed that one on, too.
         how.plain(self._end).declare_subscriber(READY_KEY, self._hear_ready)
         self._reader = threading.Thread(target=self._read, args=(self._inlet,), daemon=True)
         self._reader.start()
+        return {}
+
+    def _wanted(self, area: list[float] | None, circle: dict[str, Any]) -> Wanted:
+        if area is not None:
+            return area[0], area[1], area[2], area[3]
+        me = Node(1, "subscriber", Card(), **circle)
+
+        def place() -> Place:
+            begun = self._set_out_ns
+            return me.where(0.0 if begun is None else (time.monotonic_ns() - begun) / 1e9)
+
+        return Surroundings(place, me.radius_m, me.moves)
+
+    def _set_out(self, start_ns: int) -> dict[str, Any]:
+        """From then on it moves, if it does."""
+        self._set_out_ns = start_ns
         return {}
 
     def _hear_ready(self, sample: zenoh.Sample) -> None:
