@@ -157,7 +157,7 @@ def test_after_a_short_burst_the_lane_ends_and_nobody_looks_into_it_any_more(
         for _ in range(20):  # no more are under way, and so none come by the lane but these
             publisher.put(str(sent).encode())
             sent += 1
-        eventually(lambda: len(got) == sent)
+        eventually(lambda sent=sent: len(got) == sent)
     eventually(lambda: lanes.opened and lanes.ended == lanes.opened)
     assert lanes.taken < DOUBTFUL
     assert got == list(range(sent))

@@ -19,9 +19,9 @@ from zonal.keys import (
     cell_keys,
     encoding_key,
     fences_at,
-    following_keys,
     join,
 )
+from zonal.session.area_keys import AreaKeys
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator
@@ -91,6 +91,9 @@ class Interest:
         self._by_areas = [
             each for each in kinds if each.cell_level is None and not each.announces_areas
         ]
+        self._area_keys = AreaKeys(
+            topic, self._by_areas, most=area_cells * 3 // 2, an_area=cells_an_area, room=area_cells
+        )
         self._announcing = [each for each in kinds if each.announces_areas]
         self._bound, self._cells_an_area = area_cells, cells_an_area
         self._coupled = coupled
@@ -100,10 +103,7 @@ class Interest:
         self._wishes: dict[Hashable, Wish] = {}
         self._anywhere = 0
         self._every_fence = 0
-        self._area_keys: Counter[str] = Counter()
-        self._keys_of: dict[tuple[Hashable, str], tuple[str, ...]] = {}  # and encoding
         self._announced: Counter[str] = Counter()
-        self._others = 0  # rises with every change of these two
 
     @property
     def is_empty(self) -> bool:
@@ -120,21 +120,20 @@ class Interest:
         old = self._wishes.get(who)
         if old == wish:
             return False
-        before = (bool(self._anywhere), bool(self._every_fence), self._others)
+        before = (bool(self._anywhere), bool(self._every_fence), self.announced)
         self._wishes.pop(who, None)
         if wish is not None:
             self._wishes[who] = wish
             self._count(wish, 1)
         if old is not None:
             self._count(old, -1)
-        for encoding in self._by_areas:
-            self._change_keys(who, encoding, old, wish)
         area = wish.area if wish is not None and self._by_cells else None
         around = None if wish is None else wish.around
         closely, place_m = (True, None) if wish is None else (wish.closely, wish.place_m)
-        changed = _include(self._areas, who, area, closely=closely)
+        changed = self._area_keys.want(who, wish)
+        changed |= _include(self._areas, who, area, closely=closely)
         changed |= _include(self._places, who, around, width_m=place_m)
-        return changed or before != (bool(self._anywhere), bool(self._every_fence), self._others)
+        return changed or before != (bool(self._anywhere), bool(self._every_fence), self.announced)
 
     def drop(self, who: Hashable) -> bool:
         """Forget a wish; whether `keys` may have changed."""
@@ -146,46 +145,10 @@ class Interest:
         area = wish.area or Everywhere()
         for encoding in self._announcing:
             keys = area_keys(self.topic, area, encoding, wish.role, self._cells_an_area)
-            self._count_keys(self._announced, keys, by)
-
-    def _change_keys(
-        self, who: Hashable, encoding: Encoding, old: Wish | None, wish: Wish | None
-    ) -> None:
-        """The keys of an area that is declared by itself, instead of those that it had."""
-        had = self._keys_of.pop((who, encoding.name), ())
-        if wish is not None and wish.area is not None:
-            last = None if old is None else old.area
-            kept = () if old is not None and wish.closely and not old.closely else had
-            keys = self._keys_of_area(wish.area, wish, encoding, last, kept)
-            self._keys_of[who, encoding.name] = keys
-            self._count_keys(self._area_keys, keys, 1)
-        self._count_keys(self._area_keys, had, -1)
-
-    def _keys_of_area(
-        self, area: Area, wish: Wish, encoding: Encoding, last: Area | None, had: tuple[str, ...]
-    ) -> tuple[str, ...]:
-        room = self._bound // (2 * len(self._wishes))
-        most = max(self._cells_an_area, min(encoding.expressions_for(self._cells_an_area), room))
-        if last is None and wish.closely:
-            return area_keys(self.topic, area, encoding, wish.role, most)
-        return following_keys(
-            had,
-            self.topic,
-            last or area,
-            area,
-            encoding,
-            wish.role,
-            most,
-            closely=wish.closely,
-        )
-
-    def _count_keys(self, counter: Counter[str], keys: Iterable[str], by: int) -> None:
-        for key in keys:
-            counter[key] += by
-            if counter[key] in {0, by}:  # it went, or it is new
-                self._others += 1
-            if not counter[key]:
-                del counter[key]
+            for key in keys:
+                self._announced[key] += by
+                if not self._announced[key]:
+                    del self._announced[key]
 
     def keys(self, detail: Detail = Detail.CELLS) -> frozenset[str]:
         """What to declare; together these keys meet every message that somebody wants."""
@@ -221,13 +184,11 @@ class Interest:
                 yield from cell_keys(self.topic, cells, encoding, fences)
             else:
                 yield from (encoding_key(self.topic, encoding, fence) for fence in fences)
-        is_full = len(self._area_keys) > self._bound * 3 // 2
         for encoding in self._by_areas:
-            if is_full:
+            if self._area_keys.is_whole:
                 yield encoding_key(self.topic, encoding)
             yield from (encoding_key(self.topic, encoding, fence) for fence in fences)
-        if not is_full:
-            yield from self._area_keys
+        yield from self._area_keys.keys
         yield from self._announced_keys(fences)
 
     def _everything(self, topic: str, fences: tuple[str, ...]) -> Iterator[str]:
