@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
+import threading
 from collections.abc import Iterator
 
 import pytest
@@ -15,6 +16,7 @@ from paho.mqtt.properties import Properties
 import zonal
 from broker_phones import Phone, brokers, linked, until, user_properties
 from zonal.broker import Options, Service, Settings
+from zonal.broker.retained_elsewhere import RetainedElsewhere
 
 DUOMO, NAVIGLI, BERLIN = "45.4642,9.1900", "45.4520,9.1750", "52.5200,13.4050"
 MILANO = "POLYGON ((9.0 45.3, 9.4 45.3, 9.4 45.6, 9.0 45.6, 9.0 45.3))"
@@ -372,6 +374,46 @@ async def test_retained_messages_are_found_at_other_brokers(routers: list[zonal.
         await a.subscribe("kept/#")
         await until(lambda: a.heard)
         assert [(m.topic.value, m.payload) for m in a.heard] == [("kept/berlin", b"3")]
+
+
+def wait_for(event: threading.Event) -> None:
+    event.wait(30)
+
+
+async def test_who_subscribes_to_the_same_while_a_question_waits_shares_it(
+    routers: list[zonal.Router], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    questions: list[str] = []
+    find = RetainedElsewhere._find
+
+    def counted(self: RetainedElsewhere, query: zenoh.Query) -> None:
+        questions.append(str(query.key_expr))
+        find(self, query)
+
+    monkeypatch.setattr(RetainedElsewhere, "_find", counted)
+    async with contextlib.AsyncExitStack() as stack:
+        one, two = await stack.enter_async_context(brokers(routers))
+        a = await stack.enter_async_context(Phone(one, "p"))
+        crowd = [await stack.enter_async_context(Phone(two, f"c{n}")) for n in range(12)]
+        await a.client.publish("kept/x", "1", qos=1, retain=True)
+        async with asyncio.timeout(15):
+            while not crowd[0].heard:  # queryables become known on their own time
+                await crowd[0].subscribe("kept/+")
+                await asyncio.sleep(0.1)
+        assert two.federation is not None
+        free = threading.Event()
+        try:
+            assert two.federation._in_thread(lambda: wait_for(free))
+            questions.clear()
+            for phone in crowd[1:]:
+                await phone.subscribe("kept/#")
+            await crowd[0].client.unsubscribe("kept/+")
+        finally:
+            free.set()
+        await until(lambda: all(phone.heard for phone in crowd[1:]))
+        assert [each for each in questions if each.endswith("/kept/**")] == questions
+        assert len(questions) == 1
+        assert {tuple(phone.payloads()) for phone in crowd[1:]} == {("1",)}
 
 
 async def test_retained_messages_and_stored_values_agree(routers: list[zonal.Router]) -> None:

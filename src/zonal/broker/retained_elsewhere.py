@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 import os
 import struct
+import threading
 from typing import TYPE_CHECKING
 
 import zenoh
@@ -53,7 +54,8 @@ class RetainedElsewhere:
         broker: whose retained messages are offered, and whose clients ask.
         session: the plain Zenoh session.
         in_loop: runs something in the broker's event loop, from any thread.
-        in_thread: runs something that may block in a thread of its own, in order.
+        in_thread: runs something that may block in a thread of its own, in order; False where too
+            much waits for it.
         clock: seconds since the epoch.
         secret: what brokers know and others do not; empty: everybody is answered.
     """
@@ -64,7 +66,7 @@ class RetainedElsewhere:
         session: zenoh.Session,
         *,
         in_loop: Callable[[Callable[[], None]], None],
-        in_thread: Callable[[Callable[[], None]], object],
+        in_thread: Callable[[Callable[[], None]], bool],
         clock: Callable[[], float],
         secret: bytes = b"",
     ) -> None:
@@ -75,7 +77,11 @@ class RetainedElsewhere:
         self._in_loop = in_loop
         self._in_thread = in_thread
         self._clock = clock
-        session.declare_queryable(f"{ASKED}/**", lambda query: in_loop(lambda: self._find(query)))
+        self._lock = threading.Lock()
+        self._asking: dict[str, list[ClientSubscription]] = {}
+        session.declare_queryable(
+            f"{ASKED}/**", zenoh.handlers.Callback(self._asked, indirect=False)
+        )
         session.declare_subscriber(
             f"{CHANGED}/**",
             zenoh.handlers.Callback(self._changed_elsewhere, indirect=False),
@@ -83,6 +89,10 @@ class RetainedElsewhere:
         )
 
     # Others ask us.
+
+    def _asked(self, query: zenoh.Query) -> None:
+        """On Zenoh's thread."""
+        self._in_loop(lambda: self._find(query))
 
     def _find(self, query: zenoh.Query) -> None:
         """In the event loop: what we keep for the filter that is asked for."""
@@ -124,32 +134,49 @@ class RetainedElsewhere:
     # We ask others.
 
     def ask(self, subscription: ClientSubscription) -> None:
-        """In the event loop: a client subscribed and wants what is retained."""
+        """In the event loop: a client subscribed and wants what is retained.
+
+        Whoever subscribes to the same filter while the question waits to be sent shares it: where
+        areas move, a client subscribes anew with every step.
+        """
         key = key_of_filter(subscription.filter)
         if subscription.filter.startswith("$") or not fits(key):
             return
         selector = f"{ASKED}/{key}"
+        with self._lock:
+            asking = self._asking.get(selector)
+            if asking is not None:
+                asking.append(subscription)
+                return
+            self._asking[selector] = [subscription]
+        if not self._in_thread(lambda: self._get(selector)):
+            with self._lock:
+                del self._asking[selector]
+
+    def _get(self, selector: str) -> None:
+        """On the sending thread: one question for all who wait for it."""
+        with self._lock:
+            asking = self._asking.pop(selector)
         asked = QUESTION.pack(self._clock(), os.urandom(16))
         if self._secret:
             asked += code_of(self._secret, selector.encode(), asked)
 
         def take(reply: zenoh.Reply) -> None:
-            self._in_loop(lambda: self._take(subscription, reply, asked))
+            self._in_loop(lambda: self._take(asking, reply, asked))
 
-        def get() -> None:
-            self._session.get(
-                selector, take, target=zenoh.QueryTarget.ALL, attachment=asked,
-                allowed_destination=zenoh.Locality.REMOTE, timeout=TIMEOUT_S,
-                accept_replies=zenoh.ReplyKeyExpr.ANY,
-                consolidation=zenoh.ConsolidationMode.NONE,
-            )  # fmt: skip
+        self._session.get(
+            # Not "indirect", which would start a thread for every question.
+            selector, zenoh.handlers.Callback(take, indirect=False),
+            target=zenoh.QueryTarget.ALL, attachment=asked,
+            allowed_destination=zenoh.Locality.REMOTE, timeout=TIMEOUT_S,
+            accept_replies=zenoh.ReplyKeyExpr.ANY,
+            consolidation=zenoh.ConsolidationMode.NONE,
+        )  # fmt: skip
 
-        self._in_thread(get)
-
-    def _take(self, subscription: ClientSubscription, reply: zenoh.Reply, asked: bytes) -> None:
-        """In the event loop: another broker's retained message, for one subscription of ours."""
-        current = subscription.session.subscriptions.get(subscription.pattern) is subscription
-        if reply.ok is None or not current:
+    def _take(self, asking: list[ClientSubscription], reply: zenoh.Reply, asked: bytes) -> None:
+        """In the event loop: another broker's retained message, for subscriptions of ours."""
+        left = [each for each in asking if each.session.subscriptions.get(each.pattern) is each]
+        if reply.ok is None or not left:
             return
         data = reply.ok.payload.to_bytes()
         try:
@@ -159,10 +186,11 @@ class RetainedElsewhere:
         except ZonalError as error:
             logger.warning("a retained message from elsewhere is dropped: %s", error)
             return
-        if message.topic.startswith("$") or not matches(subscription.filter, message.topic):
+        if message.topic.startswith("$") or self._broker.retained.get(message.topic) is not None:
             return
-        if self._broker.retained.get(message.topic) is None:
-            self._broker.distributor.send_retained(subscription, message, self._clock())
+        for subscription in left:
+            if matches(subscription.filter, message.topic):
+                self._broker.distributor.send_retained(subscription, message, self._clock())
 
     # Who keeps what.
 
