@@ -12,7 +12,7 @@ from zonal.session.content import LONGEST_ENCODING
 from zonal.session.fence import Fence
 from zonal.session.gathering import Gathering
 from zonal.session.geo_context import GeoContext
-from zonal.session.interest import Detail, Interest, Wish
+from zonal.session.interest import Detail, Interest
 from zonal.session.keyring import Keyring
 from zonal.session.liveliness import (
     Liveliness,
@@ -39,6 +39,7 @@ from zonal.session.services import AttestationService, KeyService
 from zonal.session.session import Session
 from zonal.session.stamps import micros_of_stamp, ntp64_of, stamp_from_parts, stamp_parts
 from zonal.session.subscriber import Counters, PullSubscriber, Subscriber
+from zonal.session.wish import Wish
 
 __all__ = [
     "DEFAULT_ENDPOINT",

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from zonal.geo import Area
     from zonal.keys import Encoding
-    from zonal.session.interest import Wish
+    from zonal.session.wish import Wish
 
 _AGAIN = 16
 """So many changes for each that is left, and what was too much is counted anew."""

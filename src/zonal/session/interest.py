@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import enum
 from collections import Counter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from zonal.geo import Area, Everywhere
+from zonal.geo import Everywhere
 from zonal.index import InterestCover
 from zonal.keys import (
     EVERY_FENCE,
-    Role,
     area_keys,
     cell_keys,
     encoding_key,
@@ -26,8 +25,9 @@ from zonal.session.area_keys import AreaKeys
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator
 
-    from zonal.geo import Cell
+    from zonal.geo import Area, Cell
     from zonal.keys import Encoding
+    from zonal.session.wish import Wish
 
 AREA_CELLS, CELLS_AN_AREA = 256, 48
 PLACE_CELLS, CELLS_A_PLACE = 16, 4
@@ -45,22 +45,6 @@ class Detail(enum.Enum):
     """No places, only the topic."""
     ROOT = enum.auto()
     """The first chunk of the topic and everything below."""
-
-
-class Wish(NamedTuple):
-    """What one of them wants."""
-
-    area: Area | None
-    """Messages from there, its margin included; None: all, those without a location too."""
-    around: Area | None = None
-    """Where it is itself, its margin included: it hears fenced messages that reach there."""
-    every_fence: bool = False
-    """Whether it hears fenced messages wherever it is."""
-    role: Role = Role.SUBSCRIBER
-    closely: bool = True
-    """Of an area that moves: whether little may come from outside, or few keys may change."""
-    place_m: float | None = None
-    """How wide the cells around its own place are at the least, in metres."""
 
 
 class Interest:

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
     from zonal.geo import Area
     from zonal.session.geo_context import GeoContext
-    from zonal.session.interest import Wish
     from zonal.session.sample import Sample
+    from zonal.session.wish import Wish
 
 _MANY = 12
 """From so many listeners on the index is quicker than asking each."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from zonal.geo import Area, Circle, Everywhere, Point
 from zonal.keys import Role
 from zonal.session.given import check_length
-from zonal.session.interest import Wish
+from zonal.session.wish import Wish
 
 OWN_MARGIN_M = 100.0
 """How far one moves before its own place is declared anew, unless asked otherwise."""

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from zonal.runtime import Arrivals, CallbackThreads
     from zonal.session.edge import Edge
     from zonal.session.geo_context import GeoContext
-    from zonal.session.interest import Wish
     from zonal.session.keyring import Keyring
     from zonal.session.past_messages import PastMessages
     from zonal.session.position import Position
+    from zonal.session.wish import Wish
 
 
 @dataclass(frozen=True, slots=True)
