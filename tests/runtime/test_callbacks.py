@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import queue
 import threading
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
@@ -135,3 +136,51 @@ def test_ending_waits_for_the_call_unless_it_is_asked_from_within(make: Make) ->
     callback.offer((1,))
     assert over.wait(10)
     callback.end()
+
+
+class SlowQueue(queue.SimpleQueue[Any]):
+    """Whoever got something from it is held up by the machine."""
+
+    def __init__(self) -> None:
+        self.go_on = threading.Event()
+        self.given = threading.Event()
+
+    def get(self, block: bool = True, timeout: float | None = None) -> Any:
+        item = super().get(block, timeout)
+        self.given.set()
+        self.go_on.wait(10)
+        return item
+
+
+def test_a_thread_that_has_just_got_something_to_do_is_counted_on_by_nobody_else() -> None:
+    threads, slow = CallbackThreads("test"), SlowQueue()
+    threads._ready = slow
+    done, first, over = threading.Event(), threading.Event(), threading.Event()
+    slow.go_on.set()
+    threads.run(first.set)
+    assert first.wait(10)
+    eventually(lambda: threads._idle == 1)
+    slow.go_on.clear()
+    slow.given.clear()
+    threads.run(lambda: (done.wait(5), over.set()))
+    assert slow.given.wait(10)
+    threads.run(done.set)
+    assert done.wait(4), "it waits for the one that waits for it"
+    slow.go_on.set()
+    assert over.wait(10)
+    threads.close()
+
+
+def test_what_raises_ends_no_thread_for_callbacks(caplog: pytest.LogCaptureFixture) -> None:
+    threads, on = CallbackThreads("test"), list[int]()
+
+    def fail() -> None:
+        on.append(threading.get_ident())
+        raise ValueError("of no use")
+
+    for count in (1, 2):
+        threads.run(fail)
+        eventually(lambda count=count: caplog.text.count("of no use") == 2 * count)
+        eventually(lambda: threads._idle == 1)
+    assert on[0] == on[1]
+    threads.close()

@@ -36,40 +36,49 @@ class CallbackThreads:
     def __init__(self, name: str) -> None:
         self._name = name
         self._lock = threading.Lock()
-        self._ready: queue.SimpleQueue[Callback[Any] | None] = queue.SimpleQueue()
+        self._ready: queue.SimpleQueue[Callable[[], object] | None] = queue.SimpleQueue()
         self._idle = 0
+        """Threads that wait, beyond one for each piece of work that is in the queue."""
         self._closed = False
 
-    def run(self, callback: Callback[Any]) -> None:
-        """Have a thread make the calls that wait; a new one if all are busy."""
+    def run(self, work: Callable[[], object]) -> None:
+        """Have a thread do this now; a new one if all are busy. What it raises is logged."""
         with self._lock:
-            self._ready.put(callback)
-            if self._ready.qsize() <= self._idle:
+            if self._idle:
+                self._idle -= 1
+                self._ready.put(work)
                 return
-        thread = threading.Thread(target=self._work, name=f"{self._name}-callback", daemon=True)
+        name = f"{self._name}-callback"
+        thread = threading.Thread(target=self._work, args=(work,), name=name, daemon=True)
         try:
             thread.start()
         except RuntimeError:
             if threading.main_thread().is_alive():
-                raise  # from Python 3.12 on no thread starts any more while the interpreter ends
+                raise
+            self._ready.put(work)  # from Python 3.12 on none starts while the interpreter ends
 
-    def _work(self) -> None:
-        while True:
+    def _work(self, first: Callable[[], object]) -> None:
+        work: Callable[[], object] | None = first
+        while work is not None:
+            try:
+                work()
+            except Exception:
+                logger.exception("failed on a thread for callbacks")
             with self._lock:
-                if self._closed and self._ready.empty():
+                if self._closed:
                     return
                 self._idle += 1
-            try:
-                callback = self._ready.get(timeout=_IDLE_S)
-            except queue.Empty:
-                callback = None
-            with self._lock:
+            work = self._next()
+
+    def _next(self) -> Callable[[], object] | None:
+        """What to do next; None: this thread is not needed."""
+        with contextlib.suppress(queue.Empty):
+            return self._ready.get(timeout=_IDLE_S)
+        with self._lock:
+            if self._idle:
                 self._idle -= 1
-                if callback is None:
-                    if self._ready.empty() or self._closed:
-                        return
-                    continue
-            callback.make_calls()
+                return None
+        return self._ready.get()  # something was just put, for as many as wait
 
     def close(self) -> None:
         """End the threads that wait; those that call end afterwards."""
@@ -77,6 +86,7 @@ class CallbackThreads:
             self._closed = True
             for _ in range(self._idle):
                 self._ready.put(None)
+            self._idle = 0
 
 
 class Callback(Generic[T]):
@@ -142,7 +152,7 @@ class Callback(Generic[T]):
             if self._busy:
                 return
             self._busy = True
-        self._threads.run(self)
+        self._threads.run(self.make_calls)
 
     def _call_timed(self, items: Sequence[T]) -> None:
         start = time.monotonic()
@@ -168,7 +178,7 @@ class Callback(Generic[T]):
                 self._busy = False
                 self._changed.notify_all()
                 return
-        self._threads.run(self)
+        self._threads.run(self.make_calls)
 
     def _call(self, items: Sequence[T]) -> None:
         self._caller = threading.get_ident()
