@@ -1,14 +1,16 @@
 """What everything that runs stands on: ways to user code, processes, configuration, log, figures.
 
 `arrivals` (one queue, one reader) hands over what a network library's threads bring; `mailbox`
-holds what waits for user code, `callbacks` runs it, `incoming` is what it iterates over; `recent`
-remembers what was seen. `settings_file`, `logs`, `metrics`, `reloading` and `garbage` are what
-services have. Nothing here knows a place, a topic or Zenoh.
+holds what waits for user code, `callbacks` runs it, `incoming` is what it iterates over; `chores`
+have what is due at times done; `recent` remembers what was seen. `settings_file`, `logs`,
+`metrics`, `reloading` and `garbage` are what services have. Nothing here knows a place, a topic or
+Zenoh.
 """
 
 from zonal.runtime.arrivals import Arrivals, Lanes
 from zonal.runtime.callbacks import Callback, CallbackThreads
 from zonal.runtime.child_process import ChildProcess
+from zonal.runtime.chores import Chore, Chores
 from zonal.runtime.closing import close_all, patience
 from zonal.runtime.foreign_thread import keep_state
 from zonal.runtime.garbage import collect_seldom
@@ -45,6 +47,8 @@ __all__ = [
     "Callback",
     "CallbackThreads",
     "ChildProcess",
+    "Chore",
+    "Chores",
     "Family",
     "Folded",
     "Incoming",
