@@ -10,11 +10,16 @@ import pytest
 from zonal.session import Router
 
 PROGRAM = """
+import threading
 import time
 import zonal
 
 def busy(*_):
     time.sleep(0.001)
+
+def here():
+    if threading.current_thread() is not threading.main_thread():
+        time.sleep(1000)
 
 session = zonal.open(zonal.config("client", connect=[{endpoint!r}]), position=(45.46, 9.19))
 other = zonal.open(zonal.config("client", connect=[{endpoint!r}]), position=(45.46, 9.19))
@@ -40,6 +45,12 @@ KEPT = {
     "router": "router = zonal.Router(['tcp/127.0.0.1:0'])",
     "position": "session.declare_position_handler(0.05, lambda: (45.46, 9.19)); "
     "session.declare_subscriber('exit/**', busy, area=zonal.Circle(radius_m=500))",
+    "stuck position": "session.declare_subscriber('exit/**', area=zonal.Circle(radius_m=500)); "
+    "session.declare_position_handler(0.05, lambda: here() or (45.46, 9.19))",
+    "fence": "session.declare_fence('exit/**', zonal.Circle(radius_m=500), busy)",
+    "nearest": "session.get('exit/a', busy, nearest=3)",
+    "stuck nearest": "session.declare_queryable('exit/a', lambda query: time.sleep(1000)); "
+    "other.get('exit/a', busy, nearest=3)",
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -93,6 +94,43 @@ def test_nothing_is_lost_doubled_or_out_of_order_where_a_tenth_is_lost(
     assert counters.recovered > 5
     assert counters.given_up == counters.duplicates == 0
     assert link.lost > 5
+
+
+def test_a_position_handler_that_takes_long_delays_neither_recovery_nor_fences(
+    sender: Session, receiver: Session, link: LossyLink
+) -> None:
+    is_slow, asked, let_go = threading.Event(), threading.Event(), threading.Event()
+
+    def where() -> Point:
+        if is_slow.is_set():
+            asked.set()
+            let_go.wait(30)
+        return DUOMO
+
+    receiver.declare_position_handler(0.05, where)
+    following = receiver.declare_subscriber("around", area=Circle(radius_m=500))
+    subscriber = receiver.declare_subscriber("air", area=AREA, recovery=Recovery())
+    events: list[str] = []
+    on = ("enter", "dwell", "leave")
+    fence = receiver.declare_fence(
+        "bus/*", AREA, lambda event: events.append(event.kind), on=on, dwell_s=0.3, silence_s=1
+    )
+    publisher = sender.declare_publisher(
+        "air", location=DUOMO, memory=Memory(cache=100, heartbeat_s=0.1)
+    )
+    wait_until_declared(sender, following, subscriber, fence)
+    publisher.put("0")
+    assert texts(collect(subscriber, 1)) == ["0"]
+    is_slow.set()
+    assert asked.wait(20)
+    try:
+        sender.put("bus/1", "x", location=DUOMO)
+        eventually(lambda: events == ["enter", "dwell", "leave"])
+        lose(link, publisher.put, 1)
+        assert texts(collect(subscriber, 1)) == [wide(1)]
+        assert subscriber.counters.recovered == 1
+    finally:
+        let_go.set()
 
 
 @dataclass(frozen=True)

@@ -104,7 +104,8 @@ class Asking:
             if area is not None:
                 raise GeometryError("nearest= asks around a place: within_m= bounds it, not area=")
             place = self._parts.position.current() if to is None else as_point(to)
-            replies = Neighbours(question, nearest, place, within_m)
+            name, threads = f"get {str(selector)!r}", self._parts.threads
+            replies = Neighbours(question, nearest, place, within_m, name=name, threads=threads)
         if handler is not None:
             replies.call(handler)
         return replies

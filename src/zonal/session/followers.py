@@ -10,13 +10,16 @@ import zenoh
 
 from zonal.errors import ZonalError
 from zonal.runtime import close_all
-from zonal.session.mover import Mover
 
 if TYPE_CHECKING:
     from zonal.geo import GivenPoint, Point
+    from zonal.runtime import Chores
     from zonal.session.position import Position, PositionHandler
 
 logger = logging.getLogger(__name__)
+
+_SLOWEST_STEP_S = 60.0
+_FASTEST_STEP_S = 0.05
 
 
 class Follower(Protocol):
@@ -36,13 +39,14 @@ class Follower(Protocol):
 
 
 class Followers:
-    """All of them; a thread asks for the position while one of them needs to know."""
+    """All of them; the position is asked for, as its lifetimes end, while one has to know it."""
 
-    def __init__(self, position: Position) -> None:
+    def __init__(self, position: Position, chores: Chores) -> None:
         self._position = position
         self._lock = threading.Lock()
         self._followers: dict[Follower, None] = {}
-        self._mover = Mover(position, self.update)
+        self._chore = chores.new("following the position", self._follow)
+        self._closed = False
 
     def __len__(self) -> int:
         return len(self._followers)
@@ -51,8 +55,8 @@ class Followers:
         """Take one in."""
         with self._lock:
             self._followers[follower] = None
-        if follower.follows_position:
-            self._mover.start()
+        if self._position.moves and follower.follows_position:
+            self._chore.due_within(self._step_s)
 
     def forget(self, follower: Follower) -> None:
         """It has ended."""
@@ -66,14 +70,30 @@ class Followers:
             try:
                 follower.move()
             except (ZonalError, zenoh.ZError) as error:
+                if self._closed:
+                    break
                 logger.warning("%r could not follow the position: %s", follower, error)
         return point
 
     def reckon(self) -> None:
         """The source of the position or its lifetime changed."""
-        self._mover.wake()
-        if self._following():
-            self._mover.start()
+        if self._position.moves and self._following():
+            self._chore.due_in(self._step_s)
+
+    @property
+    def _step_s(self) -> float:
+        return min(_SLOWEST_STEP_S, max(_FASTEST_STEP_S, self._position.lifetime))
+
+    def _follow(self) -> float | None:
+        """The position's lifetime is over; how long it is from now on."""
+        if not (self._position.moves and self._following()):
+            return None
+        try:
+            self.update()
+        except (ZonalError, zenoh.ZError) as error:
+            if not self._closed:
+                logger.warning("could not follow the position: %s", error)
+        return self._step_s
 
     def _following(self) -> list[Follower]:
         with self._lock:
@@ -81,8 +101,8 @@ class Followers:
         return [follower for follower in followers if follower.follows_position]
 
     def close(self) -> None:
-        """End the thread and undeclare all."""
-        self._mover.close()
+        """Undeclare all."""
+        self._closed = True
         with self._lock:
             followers = list(self._followers)
         close_all(follower.undeclare for follower in followers)

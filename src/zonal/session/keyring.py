@@ -25,6 +25,7 @@ from zonal.trust import (
 )
 
 if TYPE_CHECKING:
+    from zonal.runtime import Chores
     from zonal.session.position import Position
     from zonal.session.sample import Sample
     from zonal.session.way import Way
@@ -47,7 +48,7 @@ class Keyring:
     as epochs begin, for as long as an attested position holds.
     """
 
-    def __init__(self, session: zenoh.Session, position: Position) -> None:
+    def __init__(self, session: zenoh.Session, position: Position, chores: Chores) -> None:
         self._session = session
         self._position = position
         self.issuers = TrustedIssuers(())
@@ -57,8 +58,7 @@ class Keyring:
         self._keys: dict[str, dict[int, EpochKey]] = {}
         self._token: tuple[bytes, Holder] | None = None
         self._joined: set[str] = set()
-        self._thread: threading.Thread | None = None
-        self._ended = threading.Event()
+        self._chore = chores.new("renewing the keys of zones", self._renew)
         self.is_used = False
         """Whether anything can be opened at all."""
         self.opened_count = 0
@@ -86,9 +86,7 @@ class Keyring:
         key = self._fetch(check_zone(zone), timeout)
         with self._lock:
             self._joined.add(zone)
-            if self._thread is None and not self._ended.is_set():
-                self._thread = threading.Thread(target=self._renew, name="zonal-keys", daemon=True)
-                self._thread.start()
+        self._chore.due_within(self._until_next())
         return key
 
     def leave(self, zone: str) -> None:
@@ -139,17 +137,17 @@ class Keyring:
                     del of_zone[epoch]
             self.is_used = True
 
-    def _renew(self) -> None:
+    def _renew(self) -> float | None:
         """The keys of joined zones, as epochs begin."""
-        while not self._ended.wait(self._until_next()):
-            now = time.time()
-            with self._lock:
-                late = [zone for zone in self._joined if self._newest(zone) < self._due(zone, now)]
-            for zone in late:
-                try:
-                    self._fetch(zone)
-                except (ZonalError, zenoh.ZError) as error:
-                    logger.info("the next key of zone %s: %s", zone, error)
+        now = time.time()
+        with self._lock:
+            late = [zone for zone in self._joined if self._newest(zone) < self._due(zone, now)]
+        for zone in late:
+            try:
+                self._fetch(zone)
+            except (ZonalError, zenoh.ZError) as error:
+                logger.info("the next key of zone %s: %s", zone, error)
+        return self._until_next() if self._joined else None
 
     def _until_next(self) -> float:
         now = time.time()
@@ -169,10 +167,7 @@ class Keyring:
         return max(epochs, default=0)
 
     def close(self) -> None:
-        """Ask for nothing any more, and forget all keys."""
-        self._ended.set()
-        if self._thread is not None:
-            self._thread.join(2 * ANSWER_WITHIN_S)
+        """Forget all keys."""
         self._keys.clear()
         self._zones.clear()
 

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import heapq
 import itertools
-import threading
+import logging
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
-from zonal.errors import GeometryError
+from zonal.errors import ClosedError, GeometryError, ZonalError
 from zonal.geo import HALF_CIRCUMFERENCE_M, Area, Circle, Everywhere, Point
+from zonal.runtime import Callback, Mailbox, Overflow
 from zonal.session.given import check_length
 from zonal.session.sample import Sample
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Generator, Iterator
 
+    from zonal.runtime import CallbackThreads
     from zonal.session.replies import Replies, ReplyFailure
+
+logger = logging.getLogger(__name__)
 
 FIRST_RING_M = 1000.0
 GROWTH = 4.0
@@ -49,6 +54,9 @@ class Neighbours:
         count: int,
         to: Point,
         within_m: float | None,
+        *,
+        name: str,
+        threads: CallbackThreads,
     ) -> None:
         if not isinstance(count, int) or count < 1:
             raise GeometryError(f"nearest= is a whole number of at least 1, not {count!r}")
@@ -57,6 +65,9 @@ class Neighbours:
         self._to = to
         check_length("within_m", within_m)
         self._within_m = HALF_CIRCUMFERENCE_M if within_m is None else within_m
+        self._name = name
+        self._threads = threads
+        self._callback: Callback[NearSample] | None = None
         self.failures: list[ReplyFailure] = []
         """Errors that were replied so far."""
         self.rings = 0
@@ -83,13 +94,23 @@ class Neighbours:
             yield each
 
     def call(self, handler: Callable[[NearSample], Any]) -> None:
-        """Hand every one to a callback, in a thread that ends with the last."""
+        """Hand every one to a callback, nearest first, in threads of the session's own."""
+        found: Mailbox[NearSample] = Mailbox(self._count, Overflow.BLOCK, name=self._name)
+        self._callback = Callback(self._name, handler, found, self._threads)
+        self._threads.run(partial(self._offer_all, self._callback))
 
-        def hand_over() -> None:
-            for each in self:
-                handler(each)
+    @property
+    def callback_errors(self) -> int:
+        """How often the callback raised."""
+        return 0 if self._callback is None else self._callback.errors
 
-        threading.Thread(target=hand_over, name="zonal-nearest", daemon=True).start()
+    def _offer_all(self, callback: Callback[NearSample]) -> None:
+        try:
+            callback.offer(list(self))
+        except ClosedError:
+            return  # the session was closed before all were found
+        except ZonalError as error:
+            logger.warning("%s: %s", self._name, error)
 
     def _rings(self) -> Generator[Replies, list[Sample], list[NearSample]]:
         """Gives the question of each ring and takes its answers; returns what was found."""

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from zenoh import Session, Timestamp
 
-    from zonal.runtime import CallbackThreads
+    from zonal.runtime import CallbackThreads, Chores
     from zonal.session.alias import Alias
     from zonal.session.announcements import Announcements
     from zonal.session.followers import Followers
@@ -31,6 +31,7 @@ class SessionParts(NamedTuple):
     """How places are written unless asked otherwise."""
     announcements: Announcements
     threads: CallbackThreads
+    chores: Chores
     followers: Followers
     keyring: Keyring
     alias: Alias

@@ -10,7 +10,7 @@ import zenoh
 
 from zonal.errors import ClosedError
 from zonal.keys import FENCE_CELLS, Role, check_topic
-from zonal.runtime import DEFAULT_CAPACITY, Overflow, close_all
+from zonal.runtime import DEFAULT_CAPACITY, Chores, Overflow, close_all
 from zonal.session.alias import Alias
 from zonal.session.announcements import Announcements
 from zonal.session.asking import Asking
@@ -68,8 +68,9 @@ class Session(Located, Vouched, Asking, Watching, Closing):
         self.zenoh = session
         announcements = Announcements(session)
         self._receiving = Receiving(session, announcements, datagrams=datagrams)
-        super().__init__(position, Followers(position))
-        self.keyring = Keyring(session, position)
+        self._chores = Chores("zonal", self._receiving.threads)
+        super().__init__(position, Followers(position, self._chores))
+        self.keyring = Keyring(session, position, self._chores)
         self._parts = SessionParts(
             session,
             Origin(origin_of(str(session.zid()))),
@@ -77,6 +78,7 @@ class Session(Located, Vouched, Asking, Watching, Closing):
             encoding,
             announcements,
             self._receiving.threads,
+            self._chores,
             self._followers,
             self.keyring,
             Alias(session),
@@ -309,8 +311,9 @@ class Session(Located, Vouched, Asking, Watching, Closing):
             self._closed.set()
         try:
             parts = (self._followers, self._sending, self._receiving, self._parts.announcements)
-            closings = (part.close for part in (*parts, self.keyring))
-            close_all((self.stop_requesting, *closings))
+            # Chores are waited for when nothing holds them up any more that a close lets go of.
+            closings = (part.close for part in (*parts, self._chores, self.keyring))
+            close_all((self._chores.stop, *closings))
         finally:
             self.zenoh.close()
 

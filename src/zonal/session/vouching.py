@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import threading
 import time
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -16,6 +15,7 @@ from zonal.trust import Attestation, AttestationRequest, Holder, TrustedIssuers,
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from zonal.runtime import Chores
     from zonal.session.followers import Followers
     from zonal.session.keyring import Keyring
     from zonal.session.position import Position
@@ -30,32 +30,30 @@ _ASK_AGAIN_S = 2.0
 
 
 class AttestationKeeper:
-    """A thread that renews an attested position before it expires."""
+    """Renews an attested position before it expires."""
 
-    def __init__(self, request: Callable[[], Attestation], first: Attestation) -> None:
+    def __init__(
+        self, chores: Chores, request: Callable[[], Attestation], first: Attestation
+    ) -> None:
         self._request = request
-        self._lifetime_s = first.lifetime_s
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="zonal-attest", daemon=True)
-        self._thread.start()
+        self._rest_s = first.lifetime_s * _RENEW_AFTER
+        self._chore = chores.new("renewing the attested position", self._renew)
+        self._chore.due_in(self._rest_s)
 
-    def _run(self) -> None:
-        pause_s = self._lifetime_s * _RENEW_AFTER
-        while not self._ended.wait(pause_s):
-            try:
-                self._lifetime_s = self._request().lifetime_s
-                pause_s = self._lifetime_s * _RENEW_AFTER
-            except (ZonalError, zenoh.ZError) as error:
-                logger.warning("the attested position was not renewed: %s", error)
-                pause_s = min(_ASK_AGAIN_S, pause_s)
-            except Exception:  # whatever the user's evidence raises
-                logger.exception("the attested position was not renewed")
-                pause_s = min(_ASK_AGAIN_S, pause_s)
+    def _renew(self) -> float:
+        try:
+            self._rest_s = self._request().lifetime_s * _RENEW_AFTER
+        except (ZonalError, zenoh.ZError) as error:
+            logger.warning("the attested position was not renewed: %s", error)
+            self._rest_s = min(_ASK_AGAIN_S, self._rest_s)
+        except Exception:  # whatever the user's evidence raises
+            logger.exception("the attested position was not renewed")
+            self._rest_s = min(_ASK_AGAIN_S, self._rest_s)
+        return self._rest_s
 
     def close(self) -> None:
-        """End the thread."""
-        self._ended.set()
-        self._thread.join(2 * ANSWER_WITHIN_S)
+        """Ask no more; waits for a question that is under way."""
+        self._chore.end()
 
 
 class Vouched:
@@ -63,6 +61,7 @@ class Vouched:
 
     zenoh: zenoh.Session
     keyring: Keyring
+    _chores: Chores
     _keeper: AttestationKeeper | None = None
     _position: Position
     _followers: Followers
@@ -122,7 +121,7 @@ class Vouched:
         found = request()
         if keep:
             self.stop_requesting()
-            self._keeper = AttestationKeeper(request, found)
+            self._keeper = AttestationKeeper(self._chores, request, found)
         return found
 
     def stop_requesting(self) -> None:

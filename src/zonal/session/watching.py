@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from zonal.border import FenceEvent, GivenZones
     from zonal.geo import Area
+    from zonal.runtime import Chores
     from zonal.session.parts import SessionParts
     from zonal.session.replies import Replies
     from zonal.session.sample import Sample
@@ -122,7 +123,7 @@ class Watching:
         fence.begin(subscriber, known)
         self._parts.followers.add(fence)
         if self._clock is None:
-            self._clock = FenceClock(self._look_for)
+            self._clock = FenceClock(self._parts.chores, self._look_for)
         self._clock.add(fence)
         return fence
 
@@ -141,41 +142,31 @@ class Watching:
 
 
 class FenceClock:
-    """Tells all fences of a session that time passes; one thread, while there are any."""
+    """Tells all fences of a session that time passes."""
 
-    def __init__(self, look_for: Callable[[Fence, str], None]) -> None:
+    def __init__(self, chores: Chores, look_for: Callable[[Fence, str], None]) -> None:
         self._look_for = look_for
         self._lock = threading.Lock()
         self._fences: dict[Fence, None] = {}
-        self._wake = threading.Event()
-        self._thread: threading.Thread | None = None
+        self._chore = chores.new("telling fences the time", self._tick_all)
 
     def add(self, fence: Fence) -> None:
-        """Take one in; the first starts the thread."""
+        """Take one in."""
         with self._lock:
             self._fences[fence] = None
-            if self._thread is None:
-                self._wake.clear()
-                self._thread = threading.Thread(target=self._run, name="zonal-fences", daemon=True)
-                self._thread.start()
+        self._chore.due_within(_TICK_S)
 
     def forget(self, fence: Fence) -> None:
-        """Leave one out; the last ends the thread."""
+        """Leave one out."""
         with self._lock:
             self._fences.pop(fence, None)
-            if not self._fences:
-                self._wake.set()
 
-    def _run(self) -> None:
-        while True:
-            self._wake.wait(_TICK_S)
-            with self._lock:
-                fences = list(self._fences)
-                if not fences:
-                    self._thread = None
-                    return
-            for fence in fences:
-                self._tick(fence)
+    def _tick_all(self) -> float | None:
+        with self._lock:
+            fences = list(self._fences)
+        for fence in fences:
+            self._tick(fence)
+        return _TICK_S if fences else None
 
     def _tick(self, fence: Fence) -> None:
         try:
