@@ -5,17 +5,20 @@ import hashlib
 import pytest
 
 from zonal.errors import EncodingError, LocationKeyError
-from zonal.geo import Box, Circle, Grid, GridCell, Point, cell_of
+from zonal.geo import Area, Box, Circle, Grid, GridCell, Point, cell_of
 from zonal.keys import (
     BloomDomain,
     BloomEncoding,
     LocationKey,
     Role,
     encode_area,
+    encode_place,
     encoding_named,
     encodings,
+    match,
     message_keys,
     register_encoding,
+    registry,
 )
 from zonal.keys.bloom import filters_match
 from zonal.keys.grammar import MAX_PUTS
@@ -105,6 +108,50 @@ def test_a_domain_is_named_by_its_numbers() -> None:
     assert encoding.domain.grid == Grid(Box(45.3, 9.0, 45.6, 9.3), 20, 20)
     assert encoding == encoding_named("bloom:45.30,9,45.60,9.30,20x20,0.250")
     assert encoding == encoding_named(encoding.name)
+
+
+def numbered(number: int) -> str:
+    return f"bloom:{number}.5,9.0,{number + 1}.5,9.3,4x4,0.25"
+
+
+def test_however_many_domains_are_named_the_next_is_known_and_16_stay_registered() -> None:
+    """Anybody may name domains, as in a request."""
+    before = len(encodings())
+    used = encoding_named(numbered(-40))
+    for number in range(-39, 60):
+        assert encoding_named(numbered(number)) in encodings()
+        assert encoding_named(used.name) is used  # used again and again, so it stays
+    assert len(encodings()) <= before + registry.MOST_DOMAINS
+    assert used in encodings()
+    assert encoding_named(numbered(-39)) in encodings()
+
+
+def test_keys_of_a_domain_that_made_room_are_still_read() -> None:
+    first = encoding_named(numbered(45))
+    (key,) = encode_place(Point(46.1, 9.1), first.name)
+    (area,) = encode_area(Circle(Point(46.1, 9.1), radius_m=5), first.name)
+    for number in range(-40, 40):
+        encoding_named(numbered(number))
+    assert first not in encodings()
+    assert key.encoding == first.name
+    assert match(key, area)
+    place = key.decode()
+    assert isinstance(place, Area)
+    assert place.contains(Point(46.1, 9.1))
+
+
+def test_a_registered_domain_stays_whatever_is_named() -> None:
+    kept = register_encoding(encoding_named(numbered(70)))
+    for number in range(-40, 40):
+        encoding_named(numbered(number))
+    assert kept in encodings()
+    assert encoding_named(numbered(70)) is kept
+    del registry._ENCODINGS[kept.name]
+
+
+def test_numbers_name_no_domain_of_more_fields_than_can_be_looked_at() -> None:
+    with pytest.raises(EncodingError, match="at most 8,192 fields, not 1,000,000"):
+        encoding_named("bloom:0,0,1,1,1000x1000,0.9999")
 
 
 @pytest.mark.parametrize("text", ["1,2,3,x,4x4,0.1", "95,0,96,1,4x4,0.1", "0,0,1,1,900x900,0.1"])

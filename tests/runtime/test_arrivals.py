@@ -12,11 +12,12 @@ import pytest
 
 from network import eventually
 from zonal.runtime import Arrivals
+from zonal.runtime.arrivals import CAPACITY_BYTES
 
 
 @pytest.fixture
 def arrivals() -> Iterator[Arrivals]:
-    made = Arrivals("test", capacity=1000)
+    made = Arrivals("test", 1000, weight_of=lambda item: len(getattr(item, "payload", ())))
     yield made
     made.close()
     # A reader that was replaced ends when the call that kept it does.
@@ -96,6 +97,40 @@ def test_what_waits_is_bounded_in_bytes_as_well(arrivals: Arrivals) -> None:
     eventually(lambda: len(heard) == 900)
 
 
+@pytest.mark.parametrize("size", [100_000, 1024 * 1024, 64 * 1024 * 1024])
+def test_heavy_items_are_noticed_long_before_many_wait(arrivals: Arrivals, size: int) -> None:
+    let_go, brought = threading.Event(), list[int]()
+    door = arrivals.door(lambda _: let_go.wait(20))
+
+    def bring() -> None:
+        for number in range(900):
+            door(Heavy(size))
+            brought.append(number)
+
+    bringing = threading.Thread(target=bring)
+    bringing.start()
+    eventually(lambda: arrivals.held_up)
+    assert len(brought) * size <= CAPACITY_BYTES + 34 * size  # looked at are the 17th and the 33rd
+    let_go.set()
+    bringing.join(20)
+    assert len(brought) == 900
+
+
+def test_lanes_are_left_when_a_receiver_asks_for_it(arrivals: Arrivals) -> None:
+    left, asked = list[str](), threading.Event()
+
+    def stuck(_: list[Any]) -> None:
+        arrivals.leave_lanes()
+        asked.set()
+
+    door = arrivals.door(stuck)
+    for name in ("a", "b"):
+        arrivals.lanes(stuck).add(lane_of([], ends=False), lambda name=name: left.append(name))
+    door(1)
+    assert asked.wait(10)
+    assert left == ["a", "b"]
+
+
 def test_user_code_that_keeps_the_reader_is_left_to_itself(arrivals: Arrivals) -> None:
     """Another thread reads on; the first one ends with the call."""
     let_go, heard, stuck = threading.Event(), list[int](), threading.Event()
@@ -160,7 +195,7 @@ def lane_of(items: list[int], *, ends: bool = True) -> Any:
 def test_what_comes_by_a_lane_is_read_in_order_and_beside_the_queue(arrivals: Arrivals) -> None:
     heard: dict[str, list[int]] = {"lane": [], "door": []}
     door = arrivals.door(heard["door"].extend)
-    arrivals.lanes(heard["lane"].extend).add(lane_of(list(range(5000))))
+    arrivals.lanes(heard["lane"].extend).add(lane_of(list(range(5000))), print)
     for number in range(5000):
         door(number)
     eventually(lambda: len(heard["lane"]) + len(heard["door"]) == 10_000)
@@ -185,7 +220,7 @@ def test_a_reader_that_is_ahead_of_another_thread_lets_it_have_the_interpreter(
         heard.extend(items)
         return False
 
-    arrivals.lanes(left_to_another).add(lane_of(list(range(16_000)), ends=False))
+    arrivals.lanes(left_to_another).add(lane_of(list(range(16_000)), ends=False), print)
     eventually(lambda: len(heard) == 16_000)
     assert 1_024 < naps[0] < 16_000  # several batches at a time, but not all
     assert heard == list(range(16_000))
@@ -196,7 +231,7 @@ def test_a_reader_asleep_at_the_queue_is_woken_for_a_lane(arrivals: Arrivals) ->
     door = arrivals.door(heard.extend)
     door(0)
     eventually(lambda: heard == [0])
-    arrivals.lanes(heard.extend).add(lane_of([1, 2]))
+    arrivals.lanes(heard.extend).add(lane_of([1, 2]), print)
     eventually(lambda: heard == [0, 1, 2])
     door(3)  # the lane has ended, and the queue is read as before
     eventually(lambda: heard == [0, 1, 2, 3])
@@ -234,9 +269,9 @@ def test_user_code_that_keeps_the_reader_of_a_lane_is_left_to_itself(arrivals: A
         arrivals.call(user_code, batch)
 
     quick = arrivals.door(heard.extend)
-    arrivals.lanes(call).add(lane_of([1]))
+    arrivals.lanes(call).add(lane_of([1]), print)
     assert stuck.wait(10)
-    arrivals.lanes(heard.extend).add(lane_of([1, 2]))
+    arrivals.lanes(heard.extend).add(lane_of([1, 2]), print)
     quick(3)
     eventually(lambda: sorted(heard) == [1, 2, 3])
     let_go.set()
@@ -246,6 +281,6 @@ def test_user_code_that_keeps_the_reader_of_a_lane_is_left_to_itself(arrivals: A
 def test_closing_reads_what_is_in_the_lanes() -> None:
     arrivals, heard = Arrivals("test"), list[int]()
     arrivals.door(heard.extend)
-    arrivals.lanes(heard.extend).add(lane_of(list(range(3000))))
+    arrivals.lanes(heard.extend).add(lane_of(list(range(3000))), print)
     arrivals.close()
     assert heard == list(range(3000))

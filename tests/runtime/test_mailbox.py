@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from network import eventually
 from zonal.errors import ClosedError
 from zonal.runtime import Folded, Mailbox, Overflow, mailbox
+from zonal.runtime.mailbox import DEFAULT_CAPACITY_BYTES
 
 
 def test_what_is_put_is_taken_in_order() -> None:
@@ -44,17 +45,95 @@ def test_the_newest_or_the_oldest_are_kept(batches: list[list[int]], capacity: i
     assert newest.overflowed == oldest.overflowed == max(len(everything) - capacity, 0)
 
 
-def test_bytes_are_bounded_behind_the_first_items(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mailbox, "DEFAULT_CAPACITY_BYTES", 10_000)
-    box: Mailbox[bytes] = Mailbox(weigh=len)
-    for _ in range(1000):
-        box.put([bytes(1000)])
-    assert len(box) < 100
-    assert box.overflowed == 1000 - len(box)
+def weight_of(size: int) -> int:
+    """Items that are their own weights, so that large ones need no memory."""
+    return size
+
+
+@given(
+    st.lists(
+        st.lists(st.integers(min_value=0, max_value=DEFAULT_CAPACITY_BYTES // 20), max_size=9),
+        max_size=60,
+    ),
+    st.sampled_from([Overflow.DROP_OLDEST, Overflow.DROP_NEWEST]),
+    st.integers(min_value=0, max_value=3),
+)
+def test_bytes_are_bounded_whatever_the_sizes(
+    batches: list[list[int]], overflow: Overflow, taken: int
+) -> None:
+    box: Mailbox[int] = Mailbox(overflow=overflow, weigh=weight_of)
+    put = got = 0
+    for batch in batches:
+        box.put(batch)
+        put += len(batch)
+        for _ in range(taken):
+            got += box.take(0) is not None
+        heaviest_unseen = sum(sorted(batch)[:-1])
+        assert sum(box._items) <= DEFAULT_CAPACITY_BYTES + heaviest_unseen
+    assert len(box) + box.overflowed + got == put
+
+
+@pytest.mark.parametrize("size", [mailbox.HEAVY - 1, mailbox.HEAVY, 1024 * 1024])
+@pytest.mark.parametrize("together", [1, 64, 1000])
+def test_bytes_are_bounded_however_they_come(size: int, together: int) -> None:
+    box: Mailbox[int] = Mailbox(weigh=weight_of)
+    for _ in range(65_000 // together):
+        box.put([size] * together)
+    assert 0.9 * DEFAULT_CAPACITY_BYTES < len(box) * size <= DEFAULT_CAPACITY_BYTES
+    assert box.overflowed == 65_000 // together * together - len(box)
     while len(box):
         box.take(0)
-    box.put([bytes(1000)] * 5)
+    box.put([size] * 5)
     assert len(box) == 5
+
+
+def test_light_items_that_wait_are_weighed_when_heavy_ones_come() -> None:
+    box: Mailbox[int] = Mailbox(overflow=Overflow.DROP_NEWEST, weigh=weight_of)
+    box.put([mailbox.HEAVY - 1] * 4_000)  # some 64 MiB
+    for _ in range(1000):
+        box.put([1024 * 1024])
+    assert len(box) - 4_000 == (DEFAULT_CAPACITY_BYTES - 4_000 * (mailbox.HEAVY - 1)) // 1024**2
+
+
+def test_what_a_loop_puts_back_is_weighed_again() -> None:
+    box: Mailbox[int] = Mailbox(overflow=Overflow.DROP_NEWEST, weigh=weight_of)
+    box.put([DEFAULT_CAPACITY_BYTES // 4] * 4)
+    for _ in box:
+        box.put([1024 * 1024])  # heavy, so that what waits is weighed
+        break
+    box.put([DEFAULT_CAPACITY_BYTES // 4] * 4)
+    assert sum(box.take_all(0)) <= DEFAULT_CAPACITY_BYTES
+
+
+def test_one_item_may_wait_whatever_it_weighs() -> None:
+    for overflow in Overflow:
+        box: Mailbox[int] = Mailbox(overflow=overflow, weigh=weight_of)
+        box.put([2 * DEFAULT_CAPACITY_BYTES])
+        assert len(box) == 1
+
+
+def test_who_is_held_up_is_told_that_the_reader_is_stuck() -> None:
+    stuck = threading.Event()
+    box: Mailbox[int] = Mailbox(1, Overflow.BLOCK)
+    box.when_stuck = stuck.set
+    putting = threading.Thread(target=box.put, args=([1, 2, 3],))
+    putting.start()
+    assert stuck.wait(10)
+    assert [box.take(10) for _ in range(3)] == [1, 2, 3]
+    putting.join(10)
+    assert not putting.is_alive()
+
+
+def test_patience_ends_and_begins_anew_when_somebody_takes() -> None:
+    box: Mailbox[int] = Mailbox(2, Overflow.BLOCK, patience_s=0.2)
+    box.put([1, 2, 3, 4])
+    assert box.overflowed == 2
+    box.put([5])  # not held up again
+    assert box.overflowed == 3
+    assert box.take(0) == 1
+    box.put([6])
+    assert box.take_all(0) == [2, 6]
+    assert box.overflowed == 3
 
 
 def test_a_full_box_can_hold_up_whoever_puts() -> None:

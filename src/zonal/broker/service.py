@@ -30,7 +30,7 @@ from zonal.broker.store import StoredJournal
 from zonal.broker.websocket import is_local
 from zonal.broker.zones import read_zones
 from zonal.errors import BrokerError, StoreInUseError
-from zonal.keys import encoding_named
+from zonal.keys import encoding_named, register_encoding
 from zonal.runtime import MetricsDoor, MetricsServer, Reloads, check_port
 from zonal.session import Security, config
 from zonal.trust import TrustedIssuers
@@ -182,7 +182,7 @@ class Service:
     def _federation(self) -> Federation:
         options = self._options
         for name in options.encodings:
-            encoding_named(name)  # known from now on, so that clients' interest names it
+            register_encoding(encoding_named(name))  # so that clients' interest names it
         alone = options.listen or not options.connect
         mode = options.zenoh_mode or ("peer" if alone else "client")
         joining = config(

@@ -34,6 +34,7 @@ from zonal.keys.encoding import (
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+BLOOM_CHUNK = "@bloom"
 _WORD_BITS = 32
 _DIGIT_BITS = 4
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
@@ -41,10 +42,17 @@ MAX_FILTER_CHUNKS = 864
 """Chunks of a filter: with a topic and a fence far below what a stock router stands."""
 _MAX_BITS = MAX_FILTER_CHUNKS * _DIGIT_BITS
 _MOST_ASKED = 8
-_OPTION = re.compile(
-    r"bloom:(?P<box>[^,]+,[^,]+,[^,]+,[^,]+),(?P<rows>\d{1,4})x(?P<columns>\d{1,4}),(?P<share>[^,]+)",
-    re.ASCII,
+_NUMBER = r"-?[0-9.e+-]{1,24}"
+_OPTION, _OPTION_NAME = (
+    re.compile(
+        rf"{start}({_NUMBER}){between}({_NUMBER}){between}({_NUMBER}){between}({_NUMBER}){between}"
+        rf"(\d{{1,4}})x(\d{{1,4}}){between}({_NUMBER})",
+        re.ASCII,
+    )
+    for start, between in (("bloom:", ","), ("bloom:d", "_"))
 )
+_MOST_FIELDS_OF_OPTION = 8_192
+"""Reading an area of a domain looks at all its fields, and anybody may name one by its numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +125,7 @@ class BloomEncoding(Encoding):
     @property
     def prefix(self) -> str:
         """The verbatim chunk and the domain's name."""
-        return f"@bloom/{self.domain.name}"
+        return f"{BLOOM_CHUNK}/{self.domain.name}"
 
     def place_expressions(self, place: Place) -> tuple[str, ...]:
         """The filter of the point's field; one for each field that a blurred place touches."""
@@ -216,18 +224,24 @@ class BloomEncoding(Encoding):
 def domain_of_option(text: str) -> BloomDomain | None:
     """The domain of `bloom:45.3,9.0,45.6,9.3,20x20,0.25`; None for a text of another form.
 
-    South, west, north and east in degrees, rows and columns, the probability of false positives.
-    Its name is made of these numbers, so all who write them mean the same domain.
+    South, west, north and east in degrees, rows and columns (8,192 fields at most), the probability
+    of false positives. Its name is made of these numbers, so all who write them mean the same
+    domain, and `bloom:` with that name is read as well.
     """
-    found = _OPTION.fullmatch(text)
+    found = _OPTION.fullmatch(text) or _OPTION_NAME.fullmatch(text)
     if found is None:
         return None
     try:
-        south, west, north, east = map(float, found["box"].split(","))
-        probability = float(found["share"])
-        grid = Grid(Box(south, west, north, east), int(found["rows"]), int(found["columns"]))
+        south, west, north, east = map(float, found.groups()[:4])
+        probability = float(found[7])
+        grid = Grid(Box(south, west, north, east), int(found[5]), int(found[6]))
     except ValueError as error:
         raise EncodingError(f"{text!r} is no Bloom domain: {error}") from error
+    if len(grid) > _MOST_FIELDS_OF_OPTION:
+        raise EncodingError(
+            f"{text!r}: a domain that is named by its numbers has at most "
+            f"{_MOST_FIELDS_OF_OPTION:,} fields, not {len(grid):,}"
+        )
     numbers = (south, west, north, east, f"{grid.rows}x{grid.columns}", probability)
     return BloomDomain("d" + "_".join(map(str, numbers)), grid, probability)
 

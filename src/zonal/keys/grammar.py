@@ -99,7 +99,7 @@ def _places(place: Place, encoding: Encoding, announced: Iterable[str]) -> tuple
     """The location expressions of a message from a place, at most `MAX_PUTS`."""
     if encoding.announces_areas:
         places = tuple(announced)
-        return places if len(places) <= MAX_PUTS else (f"{encoding.prefix}/**",)
+        return places if len(places) <= MAX_PUTS else (every_place(encoding),)
     places = encoding.place_expressions(place)
     if len(places) > MAX_PUTS:
         raise LocationKeyError(
@@ -108,6 +108,11 @@ def _places(place: Place, encoding: Encoding, announced: Iterable[str]) -> tuple
             "a domain of larger fields"
         )
     return places
+
+
+def every_place(encoding: Encoding) -> str:
+    """The expression that all expressions of an encoding intersect."""
+    return f"{encoding.prefix}/**"
 
 
 def place_key(topic: str, place: Place | None, encoding: Encoding) -> str:
@@ -186,7 +191,7 @@ def cell_keys(
     if not cells:
         return ()
     if encoding.cell_level is None or _is_globe(cells):
-        locations = [f"{encoding.prefix}/**"]
+        locations = [every_place(encoding)]
     else:
         locations = list(dict.fromkeys(map(encoding.cell_expression, cells)))
     return tuple(join(topic, location, fence) for location in locations for fence in fences)
@@ -197,7 +202,7 @@ def encoding_key(topic: str, encoding: Encoding, fence: str = "") -> str:
 
     Messages of an encoding that announces areas go to what is announced, not here.
     """
-    return join(topic, f"{encoding.prefix}/**", fence)
+    return join(topic, every_place(encoding), fence)
 
 
 def presence_keys(topic: str, area: Area | None, encodings: Iterable[Encoding]) -> tuple[str, ...]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import threading
+from collections import OrderedDict
 from typing import TYPE_CHECKING
 
 from zonal.errors import EncodingError, LocationKeyError
-from zonal.keys.bloom import WORLD, BloomEncoding, domain_of_option
+from zonal.keys.bloom import BLOOM_CHUNK, WORLD, BloomEncoding, domain_of_option
 from zonal.keys.encoding import Encoding
 from zonal.keys.json_base64 import JsonEncoding
 from zonal.keys.marks import ANNOUNCED_CHUNK, FENCE_CHUNK, ZENOH_CHUNK
@@ -16,8 +18,10 @@ if TYPE_CHECKING:
     from zonal.geo import Area
 
 _ENCODINGS: dict[str, Encoding] = {}
-_MAX_OPTIONS = 16
-_options: dict[str, Encoding] = {}
+MOST_DOMAINS = 16
+_domains: OrderedDict[str, Encoding] = OrderedDict()
+"""Bloom domains that were named by their numbers, by their names; the one used last is last."""
+_lock = threading.Lock()
 _RESERVED_CHUNKS = frozenset({FENCE_CHUNK, ANNOUNCED_CHUNK, ZENOH_CHUNK})
 
 
@@ -37,7 +41,9 @@ def register_encoding(encoding: Encoding) -> Encoding:
     known = _ENCODINGS.get(encoding.name)
     if known is not None and known != encoding:
         raise EncodingError(f"an encoding named {encoding.name!r} is already registered")
-    _ENCODINGS[encoding.name] = encoding
+    with _lock:
+        _domains.pop(encoding.name, None)
+        _ENCODINGS[encoding.name] = encoding
     return encoding
 
 
@@ -45,9 +51,11 @@ def encoding_named(name: str) -> Encoding:
     """The encoding registered under this name.
 
     `bloom:<south>,<west>,<north>,<east>,<rows>x<columns>,<probability>` is a Bloom domain that
-    need not be registered before; a process takes at most 16 of them.
+    need not be registered before. A process has the 16 of them that were used last among its
+    `encodings`; one that made room is there again as soon as it is named. `register_encoding`
+    keeps one.
     """
-    known = _ENCODINGS.get(name) or _options.get(name) or _encoding_of_option(name)
+    known = _ENCODINGS.get(name) or _domain_named(name)
     if known is None:
         raise EncodingError(
             f"no encoding named {name!r}; known here: {', '.join(sorted(_ENCODINGS))} (add others "
@@ -57,19 +65,34 @@ def encoding_named(name: str) -> Encoding:
     return known
 
 
-def _encoding_of_option(name: str) -> Encoding | None:
+def _domain_named(name: str) -> Encoding | None:
+    """The Bloom domain of these numbers, which is now the one used last."""
+    with _lock:
+        if name in _domains:
+            _domains.move_to_end(name)
+            return _domains[name]
     domain = domain_of_option(name)
     if domain is None:
         return None
-    if len(_options) >= _MAX_OPTIONS:
-        raise EncodingError(f"{name!r}: {_MAX_OPTIONS} Bloom domains are named here already")
-    _options[name] = register_encoding(BloomEncoding(domain))
-    return _options[name]
+    encoding: Encoding = BloomEncoding(domain)
+    if encoding.name in _ENCODINGS:
+        return _ENCODINGS[encoding.name]
+    with _lock:
+        encoding = _domains.setdefault(encoding.name, encoding)
+        _domains.move_to_end(encoding.name)
+        if len(_domains) > MOST_DOMAINS:
+            _domains.popitem(last=False)
+    return encoding
 
 
 def encodings(area: Area | None = None) -> tuple[Encoding, ...]:
-    """All registered encodings, or those that can write an area, in the order of registration."""
-    return tuple(kind for kind in _ENCODINGS.values() if area is None or _can_write(kind, area))
+    """All registered encodings, or those that can write an area, in the order of registration.
+
+    Behind them the Bloom domains that were named by their numbers (see `encoding_named`).
+    """
+    with _lock:
+        kinds = (*_ENCODINGS.values(), *sorted(_domains.values(), key=lambda each: each.name))
+    return tuple(kind for kind in kinds if area is None or _can_write(kind, area))
 
 
 def _can_write(kind: Encoding, area: Area) -> bool:
@@ -86,6 +109,10 @@ def encoding_of_expression(expression: str) -> Encoding:
         prefix = encoding.prefix
         if expression == prefix or expression.startswith(f"{prefix}/"):
             return encoding
+    chunk, _, rest = expression.partition("/")
+    domain = _domain_named(f"bloom:{rest.partition('/')[0]}") if chunk == BLOOM_CHUNK else None
+    if domain is not None:
+        return domain
     raise LocationKeyError(
         f"{expression!r} is no location expression of a known encoding; it should start with one "
         f"of {', '.join(encoding.prefix for encoding in _ENCODINGS.values())}"

@@ -18,8 +18,9 @@ logger = logging.getLogger(__name__)
 
 CAPACITY, CAPACITY_BYTES = 8_192, 64 * 1024 * 1024
 """What may wait for the reader; whoever brings more is held up until there is room."""
-_UNWEIGHED = 256
-"""Behind so many items payloads are weighed; a reader that keeps up never has as many."""
+_UNWEIGHED, _LOOKED_AT = 1_024, 16
+"""Behind so many items each is weighed; a reader that keeps up never has as many. Of those before
+them each sixteenth is looked at, and stands for the others."""
 
 _BATCH = 1_024
 _LANE_BATCH = 1_024
@@ -42,10 +43,15 @@ Take: TypeAlias = "Callable[[int], list[Any] | None]"
 """Gives at most so many items at once, without waiting; None: there will be no more."""
 
 
+Leave: TypeAlias = "Callable[[], None]"
+"""Has what comes by a lane come by a door instead, which weighs it; what is there is still taken.
+On the reading thread."""
+
+
 class Lanes(NamedTuple):
     """What those may do who let the reader come to them; on the reading thread or another."""
 
-    add: Callable[[Take], None]
+    add: Callable[[Take, Leave], None]
     """Have the reader take items here, too, before it reads what waits in the queue by then."""
     put_behind: Callable[[Any], None]
     """Put an item behind all that waits in the queue, without being held up."""
@@ -61,18 +67,30 @@ class Arrivals:
     Each receiver has a door: a function that never runs user code, never blocks for long while
     there is room, and may be called from any thread. A receiver that raises loses its own batch
     and nobody else's.
+
+    Args:
+        name: its threads'.
+        capacity: how many items may wait.
+        weight_of: the bytes of an item; what waits of them is bounded, too, by `CAPACITY_BYTES`.
     """
 
-    def __init__(self, name: str, capacity: int = CAPACITY) -> None:
+    def __init__(
+        self,
+        name: str,
+        capacity: int = CAPACITY,
+        *,
+        weight_of: Callable[[Any], int] = lambda _: 0,
+    ) -> None:
         self._name = name
         self._capacity = capacity
+        self._weight_of = weight_of
         self._queue: queue.SimpleQueue[tuple[Receiver, Any] | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._reader: threading.Thread | None = None
         self._watcher: threading.Thread | None = None
         self._closed = threading.Event()
         self._waiting_bytes = 0
-        self._lanes: tuple[tuple[Receiver, Take], ...] = ()
+        self._lanes: tuple[tuple[Receiver, Take, Leave], ...] = ()
         self.is_at_the_end = True
         """Whether what a receiver gets now is the last that the reader has taken from the queue."""
         self._calls = 0
@@ -91,8 +109,11 @@ class Arrivals:
             if get_ident() not in known:
                 keep_state()
                 known.add(get_ident())
-            if waiting() >= _UNWEIGHED:
-                self._weigh(item)
+            ahead = waiting()
+            if ahead >= _UNWEIGHED:
+                self._weigh(item, 1)
+            elif ahead and not ahead % _LOOKED_AT:
+                self._weigh(item, _LOOKED_AT)
             put((receiver, item))
 
         self._start()
@@ -101,9 +122,9 @@ class Arrivals:
     def lanes(self, receiver: Receiver) -> Lanes:
         """Other ways to this receiver, for so many items at a time that a door would be dear."""
 
-        def add(take: Take) -> None:
+        def add(take: Take, leave: Leave) -> None:
             with self._lock:
-                self._lanes = (*self._lanes, (receiver, take))
+                self._lanes = (*self._lanes, (receiver, take, leave))
             self._queue.put((_nothing, None))  # the reader may be asleep at the queue
 
         return Lanes(add, lambda item: self._queue.put((receiver, item)))
@@ -117,11 +138,9 @@ class Arrivals:
     def _new_reader(self) -> threading.Thread:
         return threading.Thread(target=self._read, name=f"{self._name}-reader", daemon=True)
 
-    def _weigh(self, item: Any) -> None:
+    def _weigh(self, item: Any, stands_for: int) -> None:
         """Count what waits; hold up whoever brings too much."""
-        payload = getattr(item, "payload", None)
-        if payload is not None:
-            self._waiting_bytes += len(payload)
+        self._waiting_bytes += stands_for * self._weight_of(item)
         if not self._is_full:
             return
         self.held_up += 1
@@ -177,7 +196,7 @@ class Arrivals:
         """
         me, busy, ahead = threading.current_thread(), False, False
         for lane in self._lanes:
-            receiver, take = lane
+            receiver, take, _ = lane
             for _ in range(_LANE_LOOKS):
                 items = take(_LANE_BATCH)
                 if items:
@@ -191,6 +210,14 @@ class Arrivals:
                 with self._lock:
                     self._lanes = tuple(each for each in self._lanes if each is not lane)
         return busy, ahead
+
+    def leave_lanes(self) -> None:
+        """Have nothing more come by them: a receiver is stuck, and they would only fill up.
+
+        On the reading thread, from within a receiver.
+        """
+        for _, _, leave in self._lanes:
+            leave()
 
     def _hand_over(self, batch: list[tuple[Receiver, Any] | None]) -> bool:
         """Give a batch to its receivers; whether there is more to come."""

@@ -6,18 +6,19 @@ import asyncio
 import contextlib
 import enum
 import logging
+import math
 import threading
 import time
-from abc import abstractmethod
 from collections import deque
-from collections.abc import Sequence
 from itertools import chain, repeat
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from zonal.errors import ClosedError, ConfigurationError
+from zonal.runtime.folded import Folded
+from zonal.runtime.tally import Tally
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+    from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 
 T = TypeVar("T")
 
@@ -26,10 +27,16 @@ logger = logging.getLogger(__name__)
 DEFAULT_CAPACITY = 65_536
 """Items that may wait, unless asked otherwise."""
 DEFAULT_CAPACITY_BYTES = 256 * 1024 * 1024
-"""Bytes that may wait in items that can be weighed."""
-_UNWEIGHED = 64
-"""The first items are not weighed: a reader that keeps up pays nothing."""
+"""Bytes that may wait in items that can be weighed; one item may always wait."""
+HEAVY = 16 * 1024
+"""Bytes from which on an item is weighed at once."""
+_UNWEIGHED, _LOOK_AT = 4_096, 64
+"""So many items, light ones, are weighed when more come, if they do: a reader that keeps up pays
+nothing but a look at each 64th of what is put together, from the last on."""
 _TELL_EVERY_S = 60.0
+_STUCK_S = 0.1
+"""Who takes nothing for so long is stuck."""
+_TOLD = "%(why)s is read too slowly: %(count)d messages were dropped so far"
 
 
 class Overflow(enum.Enum):
@@ -41,18 +48,6 @@ class Overflow(enum.Enum):
     """Nothing is dropped; the network is held up, and Zenoh closes a link held up for long."""
 
 
-class Folded(Sequence[T]):
-    """Items that are made whenever they are read.
-
-    What waits is smaller then, and the garbage collector does not look at it.
-    """
-
-    @property
-    @abstractmethod
-    def weight(self) -> int:
-        """The bytes of all of them."""
-
-
 class Mailbox(Generic[T]):
     """Items for one reader: bounded, countable, closable; for threads and for asyncio.
 
@@ -60,8 +55,11 @@ class Mailbox(Generic[T]):
         capacity: how many items may wait.
         overflow: what happens to more.
         name: whose box it is, for the log: an overflow is told once, and then once a minute.
-        weigh: the bytes of an item; behind the first 64 items they are bounded, too, by
-            `DEFAULT_CAPACITY_BYTES`.
+        weigh: the bytes of an item, which are bounded, too, by `DEFAULT_CAPACITY_BYTES`. As long as
+            4,096 items wait, or fewer, light ones are not weighed (64 MiB at most); whether they
+            are is seen from each 64th of those that are put together.
+        patience_s: with `Overflow.BLOCK`, how long whoever puts is held up while nobody takes
+            anything; what does not fit then is dropped, until somebody takes something.
     """
 
     def __init__(
@@ -71,6 +69,7 @@ class Mailbox(Generic[T]):
         *,
         name: str = "",
         weigh: Callable[[T], int] | None = None,
+        patience_s: float = math.inf,
     ) -> None:
         if not isinstance(capacity, int) or capacity < 1:
             raise ConfigurationError(
@@ -84,7 +83,11 @@ class Mailbox(Generic[T]):
         self._name = name
         self._weigh = weigh
         self._bytes = 0
-        self._told_at = -_TELL_EVERY_S
+        self._are_weighed = weigh is None
+        """Whether `_bytes` are those of all items."""
+        self._patience_s = patience_s
+        self._is_given_up = False
+        self._dropped = Tally(logger, _TOLD, _TELL_EVERY_S)
         self._changed = threading.Condition(threading.Lock())  # waited on by writers without room
         # A waiting reader sleeps on a lock of its own, which is released when the box's is free
         # again: woken under it, the reader would only run into it, and a message be later.
@@ -93,7 +96,8 @@ class Mailbox(Generic[T]):
         self._closed = False
         self.before_waiting: Callable[[], None] = lambda: None
         """Called when somebody who puts items waits for room, so that whoever makes it begins."""
-        self.overflowed = 0
+        self.when_stuck: Callable[[], None] = lambda: None
+        """Called, without a lock, each tenth of a second that nobody has made room."""
         self.taken = 0
 
     def __len__(self) -> int:
@@ -109,23 +113,27 @@ class Mailbox(Generic[T]):
         """Whether nothing waits, and something may still come."""
         return not (self._items or self._in_folded or self._closed)
 
+    @property
+    def overflowed(self) -> int:
+        """How many items were dropped."""
+        return self._dropped.count
+
     def put(self, items: Sequence[T]) -> None:
         """Add items; what does not fit is handled as `overflow` says, and counted."""
+        dropped = 0
         with self._changed:
             if self._closed:
                 return
-            overflowed = self.overflowed
             if self._has_room(items):
                 self._add(items)
             elif self._overflow is Overflow.BLOCK:
-                self._put_as_room_comes(items)
+                dropped = self._put_as_room_comes(items)
             else:
-                self._put_and_drop(items)
-            overflowed = self.overflowed - overflowed
+                dropped = self._put_and_drop(items)
             readers, self._readers = self._readers, []
         self._wake(readers)
-        if overflowed:
-            self._tell()
+        if dropped:
+            self._dropped.add(self._name, dropped)
 
     def _add(self, items: Sequence[T]) -> None:
         if isinstance(items, Folded):
@@ -146,37 +154,54 @@ class Mailbox(Generic[T]):
         """Whether all fit; their bytes are added."""
         waiting = len(self)
         if waiting + len(items) > self._capacity:
+            self._weigh_all()
             return False
-        if self._weigh is None or waiting < _UNWEIGHED:
-            if not waiting:
-                self._bytes = 0
+        if self._weigh is None or not items:
             return True
+        if not self._are_weighed:
+            if waiting + len(items) <= _UNWEIGHED and self._look_light(items):
+                return True
+            self._weigh_all()
         added = self._weight(items)
-        if self._bytes + added > DEFAULT_CAPACITY_BYTES:
+        if waiting + len(items) > 1 and self._bytes + added > DEFAULT_CAPACITY_BYTES:
             return False
         self._bytes += added
         return True
 
-    def _weight(self, items: Sequence[T]) -> int:
+    def _look_light(self, items: Sequence[T]) -> bool:
+        assert self._weigh is not None
+        # A generator would cost as much as the look.
+        for at in range(len(items) - 1, -1, -_LOOK_AT):  # noqa: SIM110
+            if self._weigh(items[at]) >= HEAVY:
+                return False
+        return True
+
+    def _weigh_all(self) -> None:
+        """What waits has not been weighed, and from now on matters."""
+        if not self._are_weighed:
+            self._are_weighed = True
+            self._bytes = self._weight(self._items) + sum(map(self._weight, self._folded))
+
+    def _weight(self, items: Iterable[T]) -> int:
         if isinstance(items, Folded):
             return items.weight
         return 0 if self._weigh is None else sum(map(self._weigh, items))
 
-    def _put_and_drop(self, items: Sequence[T]) -> None:
-        """One by one: the oldest go, or the new ones do not come in."""
+    def _put_and_drop(self, items: Sequence[T]) -> int:
+        """One by one: the oldest go, or the new ones do not come in; how many did."""
         self._unfold()
+        dropped = 0
         for item in items:
             size = self._weigh(item) if self._weigh is not None else 0
             while self._items and self._is_full_with(size):
+                dropped += 1
                 if self._overflow is Overflow.DROP_NEWEST:
                     break
                 self._forget(self._items.popleft())
-                self.overflowed += 1
             else:
                 self._items.append(item)
                 self._bytes += size
-                continue
-            self.overflowed += 1
+        return dropped
 
     def _is_full_with(self, size: int) -> bool:
         return len(self._items) >= self._capacity or self._bytes + size > DEFAULT_CAPACITY_BYTES
@@ -185,29 +210,40 @@ class Mailbox(Generic[T]):
         if self._weigh is not None:
             self._bytes = max(self._bytes - self._weigh(item), 0)
 
-    def _put_as_room_comes(self, items: Sequence[T]) -> None:
+    def _put_as_room_comes(self, items: Sequence[T]) -> int:
+        """One by one; how many were dropped, since nobody made room."""
         rest = deque(items)
         while rest and not self._closed:
             self._unfold()
-            while rest and not (self._items and self._is_full_with(0)):
-                if self._weigh is not None:
-                    self._bytes += self._weigh(rest[0])
+            while rest:
+                size = 0 if self._weigh is None else self._weigh(rest[0])
+                if self._items and self._is_full_with(size):
+                    break
+                self._weigh_all()  # they may have been let go of meanwhile
+                self._bytes += size
                 self._items.append(rest.popleft())
             readers, self._readers = self._readers, []
             self._wake(readers)
-            if rest:
-                self.before_waiting()
-                self._changed.wait()
+            if rest and not self._wait_for_room():
+                return len(rest)
+        return 0
 
-    def _tell(self) -> None:
-        now = time.monotonic()
-        if now - self._told_at >= _TELL_EVERY_S:
-            self._told_at = now
-            logger.warning(
-                "%s is read too slowly: %d messages were dropped so far",
-                self._name,
-                self.overflowed,
-            )
+    def _wait_for_room(self) -> bool:
+        """Let whoever takes make some; False: nobody did."""
+        self.before_waiting()
+        taken, waited_s = self.taken, 0.0
+        while not self._closed and self.taken == taken:
+            if self._is_given_up or waited_s >= self._patience_s:
+                self._is_given_up = True
+                return False
+            if not self._changed.wait(_STUCK_S):
+                waited_s += _STUCK_S
+                self._changed.release()
+                try:
+                    self.when_stuck()
+                finally:
+                    self._changed.acquire()
+        return True
 
     def _wake(self, readers: list[threading.Lock]) -> None:
         for reader in readers:
@@ -229,9 +265,9 @@ class Mailbox(Generic[T]):
                 return None
             self.taken += 1
             item = self._items.popleft()
-            if self._bytes:
+            if self._are_weighed:
                 self._forget(item)
-            self._forget_bytes()
+            self._made_room()
         return item
 
     def take_all(self, timeout: float | None = None) -> list[T]:
@@ -253,7 +289,7 @@ class Mailbox(Generic[T]):
             self.taken += len(batch)
             if self._bytes and len(self):
                 self._bytes = max(self._bytes - self._weight(batch), 0)
-            self._forget_bytes()
+            self._made_room()
         return batch
 
     def _take_batches(self, timeout: float | None = None) -> deque[Iterable[T]]:
@@ -272,13 +308,15 @@ class Mailbox(Generic[T]):
             self._items.clear()
             self._folded.clear()
             self._in_folded = 0
-            self._forget_bytes()
+            self._made_room()
         return batches
 
-    def _forget_bytes(self) -> None:
-        """Room was made: the bytes of an empty box are known again, and writers may go on."""
+    def _made_room(self) -> None:
+        """The items of an empty box need not be weighed any more, and writers may go on."""
         if not len(self):
             self._bytes = 0
+            self._are_weighed = self._weigh is None
+        self._is_given_up = False
         if self._overflow is Overflow.BLOCK:
             self._changed.notify_all()
 
@@ -334,6 +372,7 @@ class Mailbox(Generic[T]):
         if items:
             with self._changed:
                 self._items.extendleft(reversed(items))
+                self._bytes += self._weight(items) if self._are_weighed else 0
                 self.taken -= len(items)
 
     async def __aiter__(self) -> AsyncIterator[T]:

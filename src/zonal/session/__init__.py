@@ -7,6 +7,7 @@ with zonal.open(position=(45.4642, 9.19)) as session:
 """
 
 from zonal.runtime import Overflow
+from zonal.session.announcements import AnnouncementCounters
 from zonal.session.config import ZENOH_PATHS, Mode, check_mode, config, zenoh_value
 from zonal.session.content import LONGEST_ENCODING
 from zonal.session.fence import Fence
@@ -46,6 +47,7 @@ __all__ = [
     "DEFAULT_TIMEOUT_S",
     "LONGEST_ENCODING",
     "ZENOH_PATHS",
+    "AnnouncementCounters",
     "AttestationService",
     "Counters",
     "Detail",

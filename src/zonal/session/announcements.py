@@ -9,19 +9,13 @@ from __future__ import annotations
 import logging
 import threading
 from collections import OrderedDict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import zenoh
 
-from zonal.errors import LocationKeyError
-from zonal.keys import (
-    AnnouncedArea,
-    announced_expression,
-    announcement_key,
-    announcements_key,
-    read_announced,
-    refine,
-)
+from zonal.keys import announcement_key, announcements_key, every_place, refine
+from zonal.runtime import Tally
+from zonal.session.announced_areas import AnnouncedAreas
 
 if TYPE_CHECKING:
     from zonal.geo import Area
@@ -35,6 +29,15 @@ WATCHED = 256
 """Topics whose announcements a session watches at a time; the one unused for longest goes."""
 
 
+class AnnouncementCounters(NamedTuple):
+    """What others announced, and is not known here."""
+
+    malformed: int
+    """Areas that could not be read."""
+    left_out: int
+    """Those beyond what may be known of a topic; its messages then go to all who announce any."""
+
+
 class Announcements:
     """What others have announced, topic by topic; and what this session announces itself."""
 
@@ -43,6 +46,17 @@ class Announcements:
         self._lock = threading.Lock()
         self._watches: OrderedDict[tuple[str, str], _Watch] = OrderedDict()
         self._number = 0
+        self._malformed = Tally(logger, "an announced area is ignored (%(count)d so far): %(why)s")
+        self._left_out = Tally(
+            logger,
+            "too many areas are announced (%(count)d beyond what may be known so far), messages go "
+            "to all who announce any: %(why)s",
+        )
+
+    @property
+    def counters(self) -> AnnouncementCounters:
+        """What was not taken for an announced area."""
+        return AnnouncementCounters(self._malformed.count, self._left_out.count)
 
     def announce(self, key: str) -> zenoh.LivelinessToken:
         """Let senders know of a device under this location key, until the token is undeclared."""
@@ -52,21 +66,29 @@ class Announcements:
         return self._session.liveliness().declare_token(announcement_key(key, device))
 
     def matching(self, topic: str, encoding: Encoding, place: Place) -> tuple[str, ...]:
-        """The announced subscribers' expressions whose area holds the place."""
-        announced = self._watch(topic, encoding).announced()
-        return tuple(a.expression for a in announced if a.hears and refine(a.area, place))
+        """The announced subscribers' expressions whose area holds the place.
+
+        One that all of them intersect where more areas are announced than may be known.
+        """
+        areas = self._watch(topic, encoding).areas
+        if not areas.complete:
+            return (every_place(encoding),)
+        return tuple(a.expression for a in areas.known() if a.hears and refine(a.area, place))
 
     def intersecting(self, topic: str, encoding: Encoding, area: Area) -> tuple[str, ...]:
-        """The announced queryables' expressions whose area intersects this one."""
-        announced = self._watch(topic, encoding).announced()
-        return tuple(a.expression for a in announced if a.answers and area.intersects(a.area))
+        """The announced queryables' expressions whose area intersects this one; see `matching`."""
+        areas = self._watch(topic, encoding).areas
+        if not areas.complete:
+            return (every_place(encoding),)
+        return tuple(a.expression for a in areas.known() if a.answers and area.intersects(a.area))
 
     def _watch(self, topic: str, encoding: Encoding) -> _Watch:
         forgotten = None
         with self._lock:
             watch = self._watches.get((topic, encoding.prefix))
             if watch is None:
-                watch = _Watch(self._session, topic, encoding)
+                areas = AnnouncedAreas(encoding, self._malformed.add, self._left_out.add)
+                watch = _Watch(self._session, topic, encoding, areas)
                 self._watches[topic, encoding.prefix] = watch
                 if len(self._watches) > WATCHED:
                     _, forgotten = self._watches.popitem(last=False)
@@ -89,11 +111,10 @@ class Announcements:
 class _Watch:
     """The tokens of one topic and encoding."""
 
-    def __init__(self, session: zenoh.Session, topic: str, encoding: Encoding) -> None:
-        self._encoding = encoding
-        self._lock = threading.Lock()
-        self._holders: dict[str, set[str]] = {}
-        self._announced: dict[str, AnnouncedArea] = {}
+    def __init__(
+        self, session: zenoh.Session, topic: str, encoding: Encoding, areas: AnnouncedAreas
+    ) -> None:
+        self.areas = areas
         self._looked = threading.Event()
         watched = announcements_key(topic, encoding)
         liveliness = session.liveliness()
@@ -111,42 +132,18 @@ class _Watch:
         """Wait until the tokens that existed before are known."""
         self._looked.wait(_FIRST_LOOK_S)
 
-    def announced(self) -> list[AnnouncedArea]:
-        """The areas that are announced now."""
-        with self._lock:
-            return list(self._announced.values())
+    # On Zenoh's thread: a token is kept, and not looked into
 
     def _found(self, reply: zenoh.Reply) -> None:
         if reply.ok is not None:
-            self._add(str(reply.ok.key_expr))
+            self.areas.add(str(reply.ok.key_expr))
 
     def _changed(self, sample: zenoh.Sample) -> None:
         key = str(sample.key_expr)
         if sample.kind == zenoh.SampleKind.PUT:
-            self._add(key)
+            self.areas.add(key)
         else:
-            self._remove(key)
-
-    def _add(self, token: str) -> None:
-        expression = announced_expression(token)
-        with self._lock:
-            holders = self._holders.setdefault(expression, set())
-            holders.add(token)
-            if len(holders) > 1:
-                return
-            try:
-                self._announced[expression] = read_announced(expression, self._encoding)
-            except LocationKeyError as error:
-                logger.warning("ignoring an announced area: %s", error)
-
-    def _remove(self, token: str) -> None:
-        expression = announced_expression(token)
-        with self._lock:
-            holders = self._holders.get(expression, set())
-            holders.discard(token)
-            if not holders:
-                self._holders.pop(expression, None)
-                self._announced.pop(expression, None)
+            self.areas.remove(key)
 
     def close(self) -> None:
         self._subscriber.undeclare()

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import zenoh
 
-from zonal.session.lane import HEAVY, Lane
+from zonal.runtime import HEAVY
+from zonal.session.lane import Lane
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -165,18 +166,23 @@ class Declarations:
             put_behind=lanes.put_behind,
             open_behind=open_behind,
             on_settled=partial(self._expect, -1),
-            on_idle=partial(self._leave_lane, key),
+            on_idle=partial(self._leave_idle_lane, key),
+            on_heavy=partial(self._leave_lane, key),
             on_end=lambda: lanes.put_behind(self._mark()),
         )
         former.undeclare()
-        lanes.add(lane.take)
+        lanes.add(lane.take, partial(self._leave_lane, key))
+
+    def _leave_idle_lane(self, key: str) -> None:
+        if not self.is_changing:
+            self._leave_lane(key)
 
     def _leave_lane(self, key: str) -> None:
-        if self.is_changing or not self._adjusting.acquire(blocking=False):
+        if not self._adjusting.acquire(blocking=False):
             return  # asked again in a moment
         try:
             lane = self._declared.get(key)
-            if isinstance(lane, Lane):
+            if isinstance(lane, Lane) and lane.is_open:
                 self._expect(1)
                 self._declared[key] = self._declare(key, self._handler(key))
                 lane.undeclare()

@@ -13,6 +13,7 @@ from zonal.runtime import Incoming, Mailbox
 from zonal.session.stamps import micros_of_stamp, stamp_parts
 from zonal.session.subscriber import Subscriber
 from zonal.session.undeclaring import Declared
+from zonal.session.weight import ITSELF, bytes_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -77,10 +78,10 @@ class Fence(Declared, Incoming[FenceEvent]):
         self._ask_us = None if ask_s is None else round(ask_s * 1e6)
         self._on_close = on_close
         self._name = f"fence {key!r}"
-        super().__init__(Mailbox(capacity, overflow, name=self._name))
+        super().__init__(Mailbox(capacity, overflow, name=self._name, weigh=_bytes_of))
         self._lock = threading.Lock()
         self._border = Border(self._placed(), plan)
-        self._waiting: list[Sample] | None = []
+        self._waiting: Mailbox[Sample] | None = Mailbox(name=self._name, weigh=_bytes_of_sample)
         self._subscriber: Subscriber | None = None
         self._asked: dict[str, int] = {}
         self.asked = 0
@@ -123,6 +124,7 @@ class Fence(Declared, Incoming[FenceEvent]):
     def begin(self, subscriber: Subscriber, known: Iterable[Sample]) -> None:
         """Things were here when we began; then what was heard meanwhile."""
         self._subscriber = subscriber
+        self._mailbox.when_stuck = subscriber.when_stuck
         places = [
             noted
             for sample in known
@@ -130,8 +132,9 @@ class Fence(Declared, Incoming[FenceEvent]):
         ]
         with self._lock:
             self._border.resume(places)
-            waiting, self._waiting = self._waiting or [], None
-            self._bring(self._events_of(waiting))
+            waiting, self._waiting = self._waiting, None
+            if waiting is not None:
+                self._bring(self._events_of(waiting.take_all(0)))
 
     def call(self, function: Callable[[FenceEvent], Any], threads: CallbackThreads) -> None:
         """Hand every event to a callback, one after another, in threads of the session's own."""
@@ -141,7 +144,7 @@ class Fence(Declared, Incoming[FenceEvent]):
         """On the reading thread: messages from the zones and from around them."""
         with self._lock:
             if self._waiting is not None:
-                self._waiting += samples
+                self._waiting.put(samples)
                 return
             events = self._events_of(samples)
         if events:
@@ -216,3 +219,11 @@ class Fence(Declared, Incoming[FenceEvent]):
             return None  # all that follows would be late
         name = sample.key if self._name_of is None else self._name_of(sample)
         return NotedPlace(name, place.lat, place.lon, when, sample)
+
+
+def _bytes_of_sample(sample: Sample) -> int:
+    return bytes_of(sample.zenoh)
+
+
+def _bytes_of(event: FenceEvent) -> int:
+    return ITSELF + (0 if event.sample is None else _bytes_of_sample(event.sample))

@@ -13,13 +13,15 @@ from typing import TYPE_CHECKING, Any
 
 import zenoh
 
+from zonal.runtime import HEAVY
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 CAPACITY = 2_048
-"""What may wait in a lane; whoever brings more is held up, as at the queue."""
-HEAVY = 16 * 1024
-"""Larger messages do not come by a lane, whose bytes nobody counts while they wait."""
+"""What may wait in a lane, of any size; whoever brings more is held up, as at the queue. Large
+messages end a lane with the first that is seen, a reader that is stuck does within a tenth of a
+second: so a lane holds at most what its link brings between two looks, or in that time."""
 
 DOUBTFUL = CAPACITY + 64
 """So many messages of a lane may have come by the former way, too: all that were there when it
@@ -45,7 +47,8 @@ class Lane:
         put_behind: puts a message behind all that waits in the queue.
         open_behind: has `open` called behind all that waits in the queue.
         on_settled: called when no message comes by the former way any more.
-        on_idle: called when few or large messages come; it may declare another way and end this.
+        on_idle: called when few messages come; it may declare another way and end this.
+        on_heavy: called when large ones come, whose bytes nobody counts here; likewise.
         on_end: called when the last message was taken.
     """
 
@@ -56,6 +59,7 @@ class Lane:
         open_behind: Callable[[Lane], None],
         on_settled: Callable[[], None],
         on_idle: Callable[[], None],
+        on_heavy: Callable[[], None],
         on_end: Callable[[], None],
     ) -> None:
         self._subscriber = declare(zenoh.handlers.FifoChannel(CAPACITY))
@@ -64,8 +68,10 @@ class Lane:
         self._open_behind = open_behind
         self._on_settled = on_settled
         self._on_idle = on_idle
+        self._on_heavy = on_heavy
         self._on_end = on_end
-        self._is_open = False
+        self.is_open = False
+        """Whether what came by the former way was read."""
         self._shut_until: float | None = time.monotonic() + _PATIENCE_S
         self._in_queue = False
         self._settled = False
@@ -83,7 +89,7 @@ class Lane:
     def open(self) -> None:
         """What came by the former way was read."""
         self._shut_until = None
-        self._is_open = not self._in_queue
+        self.is_open = not self._in_queue
         if self._in_queue:
             self._in_queue = False
             self._open_behind(self)
@@ -95,7 +101,7 @@ class Lane:
 
     def take(self, most: int) -> list[zenoh.Sample] | None:
         """What is there; None when the end is reached."""
-        if not self._is_open:
+        if not self.is_open:
             if self._shut_until is not None and time.monotonic() > self._shut_until:
                 self._move_to_queue(most)
             return []
@@ -106,10 +112,12 @@ class Lane:
         items = self._there(most)
         self._looks += 1
         self._taken += len(items)
+        if items and len(items[-1].payload) > HEAVY:  # any other would do as well
+            self._on_heavy()
         if self._doubtful is not None:
             self._doubtful = self._still_doubtful(len(items), self._doubtful)
         if self._looks == _LOOKS:
-            if self._taken < _FEW * _LOOKS or (items and len(items[0].payload) > HEAVY):
+            if self._taken < _FEW * _LOOKS:
                 self._on_idle()
             self._looks = self._taken = 0
         return items

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import zenoh
 
-from zonal.errors import LocationKeyError
 from zonal.geo import Area, Cell, Everywhere, Point
 from zonal.keys import (
     Encoding,
@@ -20,18 +20,26 @@ from zonal.keys import (
     read_key,
     refine,
 )
-from zonal.runtime import Incoming, Mailbox
+from zonal.runtime import Incoming, Mailbox, Tally
 from zonal.session.declared_keys import DeclaredKeys
 from zonal.session.given import area_given, check_handler, check_seconds, point_given
 from zonal.session.refusal import refusals
 from zonal.session.scope import Scope
 from zonal.session.undeclaring import Declared, DeclaredInArea
+from zonal.session.weight import ITSELF
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from zonal.geo import GivenArea, GivenPoint
     from zonal.session.parts import SessionParts
+
+logger = logging.getLogger(__name__)
+
+MOST_TOKENS, MOST_CHARACTERS = 65_536, 16 * 1024 * 1024
+"""What a subscriber of tokens knows at most: tokens, and characters of their keys."""
+_MALFORMED = "a token is ignored (%(count)d so far): %(why)s"
+_LEFT_OUT = "too many tokens are there (%(count)d beyond what may be known so far): %(why)s"
 
 
 class Presence(NamedTuple):
@@ -51,6 +59,12 @@ class Liveliness:
 
     def __init__(self, parts: SessionParts) -> None:
         self._parts = parts
+        self._malformed = Tally(logger, _MALFORMED)
+
+    @property
+    def malformed(self) -> int:
+        """How many tokens `get` could not read."""
+        return self._malformed.count
 
     def declare_token(
         self,
@@ -105,7 +119,7 @@ class Liveliness:
         encoding: Encoding | str | None = None,
         timeout: float = 5.0,
     ) -> list[Presence]:
-        """Who is there now."""
+        """Who is there now; at most 65,536 tokens."""
         check_seconds(timeout)
         placed = self._parts.area(area_given(area))
         found: dict[str, Presence] = {}
@@ -115,10 +129,11 @@ class Liveliness:
             channels = [liveliness.get(name, timeout=timeout) for name in keys]
         for channel in channels:
             for reply in channel:
-                if reply.ok is not None:
-                    presence = presence_of(str(reply.ok.key_expr), alive=True)
+                if reply.ok is not None and len(found) < MOST_TOKENS:
+                    name = str(reply.ok.key_expr)
+                    presence = _read(name, self._malformed)
                     if presence is not None and is_inside(presence, placed):
-                        found[str(reply.ok.key_expr)] = presence
+                        found[name] = presence
         return list(found.values())
 
     def _encodings(
@@ -177,15 +192,20 @@ class PresenceToken(Declared):
         return f"PresenceToken({', '.join(self.declared_keys) or 'closed'})"
 
 
-def presence_of(key: str, *, alive: bool) -> Presence | None:
-    """What a token's key tells; None where its place cannot be read."""
+def presence_of(key: str) -> Presence:
+    """What the key of a token that is there tells; an error where its place cannot be read."""
     parts = read_key(key)
     if parts.is_plain:
-        return Presence(parts.topic, None, alive)
+        return Presence(parts.topic, None, alive=True)
+    place = LocationKey(parts.location, Role.PUBLISHER).decode()
+    return Presence(parts.topic, place, alive=True)
+
+
+def _read(key: str, malformed: Tally) -> Presence | None:
     try:
-        place = LocationKey(parts.location, Role.PUBLISHER).decode()
-        return Presence(parts.topic, place, alive)
-    except LocationKeyError:
+        return presence_of(key)
+    except Exception as error:  # noqa: BLE001 - whatever it is, the other tokens are read
+        malformed.add(error)
         return None
 
 
@@ -200,7 +220,11 @@ def is_inside(presence: Presence, area: Area | None) -> bool:
 
 
 class PresenceSubscriber(DeclaredInArea, Incoming[Presence]):
-    """Hears who appears and disappears; iterate over it, or give a callback."""
+    """Hears who appears and disappears; iterate over it, or give a callback.
+
+    It knows 65,536 tokens at most, with 16 MiB of keys. What comes beyond is left out, and heard
+    of only if it comes again.
+    """
 
     def __init__(
         self,
@@ -212,14 +236,18 @@ class PresenceSubscriber(DeclaredInArea, Incoming[Presence]):
     ) -> None:
         self.key = topic
         self._name = f"presence {topic!r}"
-        super().__init__(Mailbox(name=self._name))
+        super().__init__(Mailbox(name=self._name, weigh=_bytes_of))
         self._scope = scope
         self._encodings = kinds
         self._parts = parts
         self._history = history
         self._lock = threading.Lock()
-        self._alive: dict[str, bool] = {}
-        """The tokens that are known, and whether the user was told that they are there."""
+        self._known: dict[str, Presence] = {}
+        """By the tokens that are there; alive where the user was told so."""
+        self._characters = 0
+        self._malformed = Tally(logger, _MALFORMED)
+        self._left_out = Tally(logger, _LEFT_OUT)
+        self._arrive = parts.arrivals.door(self._take)
         self._subscribers = DeclaredKeys(self._watch)
         self._declare()
         self._history = self._history or scope.is_ego_centric  # who we come near to is news
@@ -230,12 +258,27 @@ class PresenceSubscriber(DeclaredInArea, Incoming[Presence]):
         """The key expressions that are declared to the network."""
         return self._subscribers.keys
 
+    @property
+    def malformed(self) -> int:
+        """How many tokens could not be read."""
+        return self._malformed.count
+
+    @property
+    def left_out(self) -> int:
+        """How many were there beyond what may be known."""
+        return self._left_out.count
+
+    @property
+    def overflowed(self) -> int:
+        """How many changes were dropped, since too many were waiting."""
+        return self._mailbox.overflowed
+
     def move(self) -> None:
         """Follow the position: others appear and disappear by our own moving."""
         before = self._scope.wish
         self._scope.move(self._parts.position.last)
         with self._lock:
-            self._bring([p for key in list(self._alive) for p in self._news(key, alive=True)])
+            self._bring([news for key in list(self._known) for news in self._news(key)])
         if self._scope.wish is not before:
             self._declare()
             self._forget_those_out_of_sight()
@@ -246,7 +289,7 @@ class PresenceSubscriber(DeclaredInArea, Incoming[Presence]):
         self._subscribers.adjust(keys)
 
     def _watch(self, key: str) -> Any:
-        handler = zenoh.handlers.Callback(self._take, indirect=False)
+        handler = zenoh.handlers.Callback(self._arrive, indirect=False)
         liveliness = self._parts.zenoh.liveliness()
         return liveliness.declare_subscriber(key, handler, history=self._history)
 
@@ -254,34 +297,45 @@ class PresenceSubscriber(DeclaredInArea, Incoming[Presence]):
         """Of tokens that no declared key meets, nothing more will be heard."""
         declared = [zenoh.KeyExpr(key) for key in self._subscribers.keys]
         with self._lock:
-            for key in list(self._alive):
+            for key in list(self._known):
                 token = zenoh.KeyExpr(key)
                 if not any(watched.intersects(token) for watched in declared):
-                    self._bring(self._news(key, alive=False))
-                    del self._alive[key]
+                    self._bring(self._forget(key))
 
-    def _take(self, sample: zenoh.Sample) -> None:
-        """From Zenoh: a token came or went."""
-        key, alive = str(sample.key_expr), sample.kind == zenoh.SampleKind.PUT
+    def _take(self, samples: list[zenoh.Sample]) -> None:
+        """On the reading thread: tokens came or went."""
         with self._lock:
-            if (key in self._alive) == alive:
-                return  # a token that was there already comes both as history and as news
-            if alive:
-                self._alive[key] = False
-            self._bring(self._news(key, alive=alive))
-            if not alive:
-                del self._alive[key]
+            for sample in samples:
+                key, alive = str(sample.key_expr), sample.kind == zenoh.SampleKind.PUT
+                if (key in self._known) == alive:
+                    continue  # one that was there already comes both as history and as news
+                self._bring(self._learn(key) if alive else self._forget(key))
 
-    def _news(self, key: str, *, alive: bool) -> list[Presence]:
-        """What to tell of a token that is or was there: something only where that changes."""
-        presence = presence_of(key, alive=alive)
+    def _learn(self, key: str) -> list[Presence]:
+        """A token is there; what to tell of it."""
+        presence = _read(key, self._malformed)
         if presence is None:
             return []
-        is_here = alive and is_inside(presence, self._scope.area)
-        if is_here == self._alive[key]:
+        if len(self._known) >= MOST_TOKENS or self._characters + len(key) > MOST_CHARACTERS:
+            self._left_out.add(key)
             return []
-        self._alive[key] = is_here
-        return [presence._replace(alive=is_here)]
+        self._characters += len(key)
+        self._known[key] = presence._replace(alive=False)
+        return self._news(key)
+
+    def _forget(self, key: str) -> list[Presence]:
+        presence = self._known.pop(key)
+        self._characters -= len(key)
+        return [presence._replace(alive=False)] if presence.alive else []
+
+    def _news(self, key: str) -> list[Presence]:
+        """What to tell of a token that is there: something only where that changes."""
+        presence = self._known[key]
+        is_here = is_inside(presence, self._scope.area)
+        if is_here == presence.alive:
+            return []
+        self._known[key] = presence._replace(alive=is_here)
+        return [self._known[key]]
 
     def call(self, callback: Callable[[Presence], Any]) -> None:
         """Hand every change to a callback."""
@@ -295,5 +349,10 @@ class PresenceSubscriber(DeclaredInArea, Incoming[Presence]):
         self._parts.followers.forget(self)
 
     def __repr__(self) -> str:
-        state = "closed" if self._closed else f"{sum(self._alive.values())} there"
+        there = sum(presence.alive for presence in tuple(self._known.values()))
+        state = "closed" if self._closed else f"{there} there"
         return f"PresenceSubscriber(key={self.key!r}, area={self.area}, {state})"
+
+
+def _bytes_of(presence: Presence) -> int:
+    return ITSELF + len(presence.key)

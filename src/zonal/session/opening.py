@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import zenoh
 
 from zonal.errors import NetworkError
-from zonal.keys import encoding_named
+from zonal.keys import encoding_named, register_encoding
 from zonal.session.position import Position, PositionHandler
 from zonal.session.publisher import Stamps
 from zonal.session.reaching import why_unreachable
@@ -42,7 +42,7 @@ def open(  # noqa: A001  (Zenoh's own name)
     A peer that was not told where to listen listens on this machine alone, and to listen beyond it
     without asking who comes is refused with `ConfigurationError`; `insecure` allows both.
     """
-    default = encoding_named(encoding)
+    default = register_encoding(encoding_named(encoding))
     place = Position(position, lifetime)
     config = config or zenoh.Config()
     if not insecure:

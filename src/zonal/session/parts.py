@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from zenoh import Session, Timestamp
 
-    from zonal.runtime import CallbackThreads, Chores
+    from zonal.runtime import Arrivals, CallbackThreads, Chores
     from zonal.session.alias import Alias
     from zonal.session.announcements import Announcements
     from zonal.session.followers import Followers
@@ -30,6 +30,7 @@ class SessionParts(NamedTuple):
     encoding: Encoding
     """How places are written unless asked otherwise."""
     announcements: Announcements
+    arrivals: Arrivals
     threads: CallbackThreads
     chores: Chores
     followers: Followers

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
@@ -13,12 +14,13 @@ from zonal.keys import (
     Encoding,
     blurred,
     check_topic,
+    is_plain,
     keys_to_announce,
     place_key,
     queryable_keys,
     topic_of,
 )
-from zonal.runtime import Incoming, Mailbox, Overflow, Recent
+from zonal.runtime import Incoming, Mailbox, Overflow, Recent, Tally
 from zonal.session.content import as_payload
 from zonal.session.declared_keys import DeclaredKeys
 from zonal.session.geo_context import GeoContext, identity_of
@@ -26,6 +28,7 @@ from zonal.session.given import area_given
 from zonal.session.refusal import refusal, refusals
 from zonal.session.undeclaring import DeclaredInArea
 from zonal.session.way import Origin, Way, fence_around
+from zonal.session.weight import bytes_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,6 +38,9 @@ if TYPE_CHECKING:
     from zonal.session.sample import Source
     from zonal.session.scope import Scope
 
+logger = logging.getLogger(__name__)
+
+UNREADABLE = "the question's attachment cannot be read"
 _REMEMBERED = 4096
 """Questions whose further copies are recognized."""
 
@@ -201,7 +207,11 @@ class Queryable(DeclaredInArea, Incoming[Query]):
         self._scope = scope
         self._encodings = encodings
         self._name = f"queryable {topic!r}"
-        super().__init__(Mailbox(capacity, Overflow.DROP_NEWEST, name=self._name), self._read)
+        mailbox: Mailbox[_Asked] = Mailbox(
+            capacity, Overflow.DROP_NEWEST, name=self._name, weigh=_bytes_of
+        )
+        super().__init__(mailbox, self._read)
+        self._malformed = Tally(logger, "a question was left out (%(count)d so far): %(why)s")
         self._parts = parts
         self._lock = threading.Lock()
         self._asked: Recent[int] = Recent(_REMEMBERED)
@@ -238,6 +248,11 @@ class Queryable(DeclaredInArea, Incoming[Query]):
         """Questions that were dropped, since too many were waiting."""
         return self._mailbox.overflowed
 
+    @property
+    def malformed(self) -> int:
+        """Questions that could not be read; who asked them got an error."""
+        return self._malformed.count
+
     def _take(self, query: zenoh.Query) -> None:
         """On Zenoh's thread: a question comes once for every pair of keys that meet."""
         self.received += 1
@@ -260,8 +275,13 @@ class Queryable(DeclaredInArea, Incoming[Query]):
         """The question, if it is about this queryable's area."""
         try:
             context = None if asked.attachment is None else GeoContext.from_bytes(asked.attachment)
-        except AttachmentError:
-            context = None
+        except AttachmentError as error:
+            if not is_plain(str(asked.query.key_expr)):
+                self._malformed.add(error)
+                with asked.query as query:
+                    query.reply_err(UNREADABLE)
+                return None
+            context = None  # a plain client with an attachment of its own
         if context is None or self._is_asked(context):
             return Query(asked.query, context, self._parts)
         asked.query.drop()
@@ -300,3 +320,7 @@ class Queryable(DeclaredInArea, Incoming[Query]):
     def __repr__(self) -> str:
         state = "closed" if self._closed else f"{len(self._mailbox)} waiting"
         return f"Queryable(key={self.key!r}, area={self.area}, {state})"
+
+
+def _bytes_of(asked: _Asked) -> int:
+    return bytes_of(asked.query)

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import logging
-import time
 from typing import TYPE_CHECKING
 
-from zonal.errors import ZonalError
-from zonal.runtime import Recent
+from zonal.runtime import Recent, Tally
 from zonal.session.sample import Sample, context_of, copy_mark
 
 if TYPE_CHECKING:
@@ -16,8 +14,6 @@ if TYPE_CHECKING:
     import zenoh
 
 logger = logging.getLogger(__name__)
-
-_TELL_EVERY_S = 10.0
 
 
 class Reading:
@@ -28,9 +24,13 @@ class Reading:
 
     def __init__(self) -> None:
         self._copies: Recent[int] = Recent()
-        self._told_at = -_TELL_EVERY_S
-        self.malformed = 0
+        self._malformed = Tally(logger, "dropped a message (%(count)d so far): %(why)s")
         self.duplicates = 0
+
+    @property
+    def malformed(self) -> int:
+        """How many could not be read."""
+        return self._malformed.count
 
     def read(self, raw: zenoh.Sample, *, unique: bool) -> Sample | None:
         """The sample with its context; None where it is malformed, or a copy.
@@ -42,12 +42,8 @@ class Reading:
             return None
         try:
             context = context_of(raw)
-        except ZonalError as error:
-            self._tell(error)
-            return None
-        except Exception:  # whatever it is, the other messages are read
-            self.malformed += 1
-            logger.exception("a message could not be read: %s", raw.key_expr)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the other messages are read
+            self._malformed.add(error)
             return None
         if context is None:
             return Sample(raw, raw.payload, None, None)
@@ -71,10 +67,3 @@ class Reading:
             return False
         self.duplicates += 1
         return True
-
-    def _tell(self, error: ZonalError) -> None:
-        self.malformed += 1
-        now = time.monotonic()
-        if now - self._told_at >= _TELL_EVERY_S:
-            self._told_at = now
-            logger.warning("dropped a message (%d so far): %s", self.malformed, error)

@@ -15,6 +15,7 @@ from zonal.session.interest import CELLS_AN_AREA, Interest
 from zonal.session.past_messages import Memories
 from zonal.session.recovery import Recoverer
 from zonal.session.shorthand import Shorthands
+from zonal.session.weight import bytes_of_arrival
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,7 +47,7 @@ class Receiving:
         self._session = session
         self._announcements = announcements
         self._datagrams = datagrams
-        self.arrivals = Arrivals("zonal")
+        self.arrivals = Arrivals("zonal", weight_of=bytes_of_arrival)
         self.threads = CallbackThreads("zonal")
         self._asker = Asker(session)
         self._historian = Historian(self._asker)

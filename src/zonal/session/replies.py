@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import zenoh
 
-from zonal.errors import AttachmentError
 from zonal.keys import refine
-from zonal.runtime import Incoming, Mailbox, Overflow, Recent
+from zonal.runtime import Incoming, Mailbox, Overflow, Recent, Tally
 from zonal.session.sample import Sample, context_of
+from zonal.session.weight import bytes_of_reply
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _CAPACITY = 1_000_000
+_PATIENCE_S = 5.0
+"""How long Zenoh's thread is held up while nobody reads the answers that it brings."""
+_FAILURES = 1_000
 
 
 class ReplyFailure(Exception):  # noqa: N818  (an answer, not an error of ours)
@@ -38,9 +41,11 @@ class ReplyFailure(Exception):  # noqa: N818  (an answer, not an error of ours)
 class Replies(Incoming[Sample]):
     """The answers to one query as they come, without doubles; iterate with `for` or `async for`.
 
-    Zenoh's thread only keeps them; they are read and checked by whoever iterates. Errors that
-    queryables replied are collected in `failures`. With `plain`, answers are what it makes of them,
-    unchecked.
+    Zenoh's thread only keeps them; they are read and checked by whoever iterates. A million, or
+    256 MiB, may wait; then the network is held up, and if nobody takes any for 5 s, what does not
+    fit is dropped (`overflowed`). Errors that queryables replied are collected in `failures`, the
+    first thousand of them. What cannot be read is left out (`malformed`). With `plain`, answers are
+    what it makes of them, unchecked.
     """
 
     def __init__(
@@ -51,7 +56,11 @@ class Replies(Incoming[Sample]):
         parts: SessionParts,
         plain: Callable[[zenoh.Sample], Sample] | None = None,
     ) -> None:
-        super().__init__(Mailbox(_CAPACITY, Overflow.BLOCK, name=name), self._read)
+        mailbox: Mailbox[zenoh.Reply] = Mailbox(
+            _CAPACITY, Overflow.BLOCK, name=name, weigh=bytes_of_reply, patience_s=_PATIENCE_S
+        )
+        super().__init__(mailbox, self._read)
+        self._malformed = Tally(logger, "dropped a reply (%(count)d so far): %(why)s")
         self._name = name
         self._area = area
         self._open = gets
@@ -68,6 +77,16 @@ class Replies(Incoming[Sample]):
         self.duplicates = 0
         if gets == 0:
             self._mailbox.close()
+
+    @property
+    def malformed(self) -> int:
+        """How many replies could not be read."""
+        return self._malformed.count
+
+    @property
+    def overflowed(self) -> int:
+        """How many replies were dropped, since nobody read those that waited."""
+        return self._mailbox.overflowed
 
     def handler(self) -> zenoh.handlers.Callback[zenoh.Reply]:
         """What one get hands its replies to."""
@@ -91,15 +110,15 @@ class Replies(Incoming[Sample]):
     def _read(self, reply: zenoh.Reply) -> Sample | None:
         """The sample of a reply; None where it is an error, outside the area, or known already."""
         if reply.ok is None:
-            assert reply.err is not None
-            self.failures.append(ReplyFailure(reply.err.payload.to_bytes()))
+            if reply.err is not None and len(self.failures) < _FAILURES:
+                self.failures.append(ReplyFailure(reply.err.payload.to_bytes()))
             return None
         if self._plain is not None:
             return self._plain(reply.ok)
         try:
             context = context_of(reply.ok)
-        except AttachmentError as error:
-            logger.warning("dropped a reply: %s", error)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the other replies are read
+            self._malformed.add(error)
             return None
         place = context.place if context else None
         with self._lock:

@@ -15,6 +15,7 @@ from zonal.keys import is_exact
 from zonal.runtime import Folded
 from zonal.session.geo_context import numbers_in, source_of
 from zonal.session.sample import Sample, name_of, origin_in, origin_of
+from zonal.session.weight import ITSELF
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -91,9 +92,11 @@ class SampleColumns(Folded[Sample]):
 
     @property
     def weight(self) -> int:
-        """The bytes of their payloads."""
-        were_read = vars(self).get("payloads")
-        return sum(map(len, were_read or map(_PAYLOAD, self.raws)))
+        """The same as `bytes_of` each of them."""
+        payloads = vars(self).get("payloads") or map(_PAYLOAD, self.raws)
+        attachments = vars(self).get("attachments") or map(_ATTACHMENT, self.raws)
+        size = ITSELF * len(self) + sum(map(len, self.keys)) + sum(map(len, payloads))
+        return size + sum(map(len, filter(None, attachments)))
 
     # What is read of them
 

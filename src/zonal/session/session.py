@@ -12,7 +12,7 @@ from zonal.errors import ClosedError
 from zonal.keys import FENCE_CELLS, Role, check_topic
 from zonal.runtime import DEFAULT_CAPACITY, Chores, Overflow, close_all
 from zonal.session.alias import Alias
-from zonal.session.announcements import Announcements
+from zonal.session.announcements import AnnouncementCounters, Announcements
 from zonal.session.asking import Asking
 from zonal.session.content import as_payload
 from zonal.session.followers import Followers, Located
@@ -77,6 +77,7 @@ class Session(Located, Vouched, Asking, Watching, Closing):
             position,
             encoding,
             announcements,
+            self._receiving.arrivals,
             self._receiving.threads,
             self._chores,
             self._followers,
@@ -264,6 +265,7 @@ class Session(Located, Vouched, Asking, Watching, Closing):
                 self.keyring,
                 capacity=options.capacity,
                 overflow=options.overflow,
+                when_stuck=self._receiving.arrivals.leave_lanes,
                 on_close=self._forget_subscriber,
             )
         self._followers.add(subscriber)
@@ -290,6 +292,11 @@ class Session(Located, Vouched, Asking, Watching, Closing):
         return Gathering(self.zenoh, self._receiving.arrivals, take)
 
     # Who is there
+
+    @property
+    def announcements(self) -> AnnouncementCounters:
+        """Of the areas that others announce in `json`, those that are not known here."""
+        return self._parts.announcements.counters
 
     def liveliness(self) -> Liveliness:
         """Tokens, subscribers and gets for who is there."""

@@ -12,6 +12,7 @@ from zonal.session.recovery import Recovery
 from zonal.session.sample import Sample
 from zonal.session.scope import MOVES_A_RADIUS, MOVES_OF_KEPT_CELLS, Scope
 from zonal.session.undeclaring import DeclaredInArea
+from zonal.session.weight import bytes_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -107,6 +108,7 @@ class Subscriber(DeclaredInArea, Incoming[Sample]):
         *,
         capacity: int,
         overflow: Overflow,
+        when_stuck: Callable[[], None],
         on_close: Callable[[Subscriber], None],
     ) -> None:
         self.key = topic
@@ -119,6 +121,7 @@ class Subscriber(DeclaredInArea, Incoming[Sample]):
         """What the user gave along with the callback."""
         self._name = f"subscriber {topic!r}"
         super().__init__(Mailbox(capacity, overflow, name=self._name, weigh=_bytes_of))
+        self._mailbox.when_stuck = self.when_stuck = when_stuck
         self._accepted = 0
         self._before = (edge.received, edge.duplicates, edge.malformed)
         edge.add(self, position.last)
@@ -243,4 +246,4 @@ class PullSubscriber(Subscriber):
 
 
 def _bytes_of(sample: Sample) -> int:
-    return len(sample.zenoh.payload)
+    return bytes_of(sample.zenoh)
