@@ -200,9 +200,9 @@ class Session(Located, Vouched, Asking, Watching, Closing):
         without a centre follows the session's position, and is declared anew when it moved by
         `margin_m` (a 64th of its radius; in `json` a 32nd). Messages with a geofence are heard by
         those inside it, or with `fenced=True` by everybody; a session without a position is in
-        none, which the log says once, unless `fenced=False` says that it is meant so. `encoding` may name several. From
-        publishers with a memory, `history` gets what was sent before, and `recovery` what was lost
-        on its way.
+        none, which the log says once, unless `fenced=False` says that it is meant so. `encoding`
+        may name several. From publishers with a memory, `history` gets what was sent before, and
+        `recovery` what was lost on its way.
         The second element of a handler that is a pair is `subscriber.handler`.
         """
         function, kept = handler if isinstance(handler, tuple) else (handler, None)
