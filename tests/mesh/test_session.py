@@ -1,14 +1,16 @@
 """`zonal.mesh.open`: put and subscribe by place, over real sockets."""
 
 import threading
+from typing import Any
 
 import pytest
+import shapely
 
 import zonal
 from meshes import QUICK, wait_for_ring
 from network import eventually
 from zonal import mesh
-from zonal.errors import ClosedError, MeshError, PositionError, TopicError
+from zonal.errors import ClosedError, GeometryError, MeshError, PositionError, TopicError
 from zonal.geo import Circle, Point
 from zonal.mesh.udp import UdpDriver
 
@@ -97,6 +99,27 @@ def test_own_messages_reach_own_subscribers() -> None:
         mine = alone.declare_subscriber(TOPIC)
         alone.put(TOPIC, b"to myself")
         assert mine.recv(5).payload == b"to myself"
+
+
+def test_places_and_areas_are_taken_as_users_have_them() -> None:
+    with mesh.open(5, position=(45.4642, 9.19)) as alone:
+        assert alone.position == DUOMO
+        mine = alone.declare_subscriber(TOPIC, area="CIRCLE (9.19 45.4642, 500)")
+        alone.put(TOPIC, b"afar", location=(45.6, 9.19))
+        alone.put(TOPIC, b"not for us", geofence="CIRCLE (9.19 45.6, 500)")
+        alone.put(TOPIC, b"here", geofence=shapely.box(9, 45, 10, 46))
+        heard = mine.recv(5)
+        assert (heard.payload, heard.location) == (b"here", DUOMO)
+        wrongs: tuple[Any, ...] = ("nowhere", 17)
+        for wrong in wrongs:
+            with pytest.raises(GeometryError):
+                alone.put(TOPIC, b"", location=wrong)
+            with pytest.raises(GeometryError):
+                alone.put(TOPIC, b"", geofence=wrong)
+            with pytest.raises(GeometryError):
+                alone.declare_subscriber(TOPIC, area=wrong)
+    with pytest.raises(GeometryError):
+        mesh.open(5, position="nowhere")
 
 
 def test_errors_say_what_is_wrong() -> None:

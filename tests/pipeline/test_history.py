@@ -16,8 +16,8 @@ import zonal
 from network import eventually, wait_for_answerer, wait_until_declared
 from pipeline_rows import START, make_messages
 from zonal.cli import app
-from zonal.errors import DeclarationError, LakeError
-from zonal.geo import Box
+from zonal.errors import DeclarationError, GeometryError, LakeError
+from zonal.geo import Box, Polygon
 from zonal.pipeline import (
     History,
     HistoryService,
@@ -53,6 +53,12 @@ def places(spark_holder: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def history(places: Path) -> History:
     return History(lake=places / "lake", log=places / "log")
+
+
+def test_a_selection_takes_areas_as_users_have_them() -> None:
+    assert Selection(area=AREA.to_wkt()) == Selection(area=Polygon(AREA.ring))  # type: ignore[arg-type]
+    with pytest.raises(GeometryError):
+        Selection(area="nowhere")  # type: ignore[arg-type]
 
 
 def test_lake_and_unprocessed_log_answer_together_without_doubles(

@@ -222,8 +222,16 @@ def test_who_is_nowhere_is_told_once_that_it_hears_no_fences(
 ) -> None:
     caplog.set_level(logging.INFO, "zonal.session")
     near.declare_subscriber(topic, fenced=True)
+    near.declare_subscriber(topic, fenced=False)
     assert not caplog.records
     near.declare_subscriber(topic)
-    near.declare_subscriber(topic)
-    assert [record.levelname for record in caplog.records] == ["INFO"]
+    near.declare_pull_subscriber(topic)
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
     assert "fenced=True" in caplog.text
+
+
+def test_who_has_a_position_is_not_told_of_fences(
+    far_client: OpenClient, topic: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    far_client(position=DUOMO).declare_subscriber(topic)
+    assert not caplog.records

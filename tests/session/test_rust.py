@@ -27,15 +27,20 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    target = Path(os.environ.get("CARGO_TARGET_DIR") or tmp_path_factory.mktemp("target"))
+    """Built from a copy: cargo writes a lock file, which names the index of whoever builds."""
+    copy = tmp_path_factory.mktemp("crate") / CRATE.name
+    shutil.copytree(CRATE, copy, ignore=shutil.ignore_patterns("target", "Cargo.lock"))
+    target = Path(os.environ.get("CARGO_TARGET_DIR") or copy / "target")
+    before = set(CRATE.rglob("*"))
     built = subprocess.run(
         ["cargo", "build", "--quiet", "--target-dir", str(target)],
-        cwd=CRATE,
+        cwd=copy,
         check=False,
         capture_output=True,
         text=True,
     )
     assert built.returncode == 0, built.stderr
+    assert set(CRATE.rglob("*")) == before
     return target / "debug" / "zonal-example"
 
 

@@ -7,14 +7,36 @@ import random
 import struct
 import threading
 import time
+from contextlib import suppress
 
 import pytest
 import zenoh
 
-from network import collect, eventually, plain_client, texts, wait_until_declared
-from zonal.geo import Circle, Point
+from impostors import Impostor
+from network import (
+    collect,
+    eventually,
+    plain_client,
+    texts,
+    wait_for_answerer,
+    wait_until_answered,
+    wait_until_declared,
+)
+from zonal.errors import ZonalError
+from zonal.geo import Cell, Circle, Point, cell_of
 from zonal.keys import encoding_named, location_of, message_keys
-from zonal.session import GeoContext, Memory, Overflow, PastMessages, Recovery, Router, Session
+from zonal.session import (
+    GeoContext,
+    Memory,
+    Overflow,
+    PastMessages,
+    PresenceSubscriber,
+    Query,
+    Recovery,
+    Router,
+    Session,
+)
+from zonal.store import Nearness
 
 DUOMO = Point(45.4642, 9.19)
 AREA = Circle(DUOMO, radius_m=2000)
@@ -103,6 +125,54 @@ def test_random_attachments_are_read_or_counted(
         eventually(has_all)
     assert heard.count("end") == 1
     assert len(heard) + subscriber.counters.malformed <= 501
+
+
+def test_questions_answers_and_tokens_of_strangers_cost_nobody_an_answer(
+    routers: list[Router], near: Session, far: Session, topic: str
+) -> None:
+    def answer(query: Query) -> None:
+        parameters = query.parameters
+        with suppress(ZonalError):
+            Nearness.of(parameters)
+        query.reply(topic, "right", location=DUOMO)
+
+    def answer_wrongly(query: zenoh.Query) -> None:
+        for seed in range(100):
+            raw = Impostor(seed).message()
+            query.reply(query.key_expr, b"?", attachment=raw.attachment.to_bytes())  # type: ignore[union-attr]
+        query.drop()
+
+    present = far.liveliness().declare_subscriber(topic, area=AREA)
+    queryable = far.declare_queryable(topic, answer, area=AREA)
+    announced = far.declare_subscriber(topic, area=AREA, encoding="json")
+    wait_until_answered(near, queryable)
+    with plain_client(routers[0]) as stranger:
+        tokens = []
+        for seed in range(120):
+            question = Impostor(seed).question()
+            assert question.attachment is not None
+            selector = zenoh.Selector(queryable.declared_keys[0], question.parameters)
+            stranger.get(selector, lambda _: None, attachment=question.attachment.to_bytes())
+            for key in (Impostor(seed).token(), Impostor(seed).presence()):
+                place = key.partition("/")[2][:4_000]  # the longest would end Zenoh in the stranger
+                with suppress(zenoh.ZError):  # a wrong key, which Zenoh does not take
+                    tokens.append(stranger.liveliness().declare_token(f"{topic}/{place}"))
+        assert len(tokens) > 120
+        with near.liveliness().declare_token(topic, location=DUOMO):
+            eventually(lambda: _comes(present, DUOMO))
+        wrong = stranger.declare_queryable(f"{topic}/@s2/**", answer_wrongly)
+        wait_for_answerer(near.zenoh, f"{topic}/@s2/**")
+        right = [sample.text for sample in near.get(topic, area=AREA) if sample.location == DUOMO]
+        assert "right" in right
+        near.put(topic, "heard", location=DUOMO, encoding="json")
+        assert texts(collect(announced, 1)) == ["heard"]
+        wrong.undeclare()
+
+
+def _comes(present: PresenceSubscriber, place: Point) -> bool:
+    presence = present.try_recv()
+    cell = presence.place if presence is not None else None
+    return isinstance(cell, Cell) and cell == cell_of(place, cell.level)
 
 
 def test_a_fence_with_too_many_vertices_is_refused_where_it_is_sent(near: Session) -> None:

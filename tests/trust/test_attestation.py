@@ -37,6 +37,15 @@ def test_a_token_says_who_was_where_and_when() -> None:
     assert token_from_text(token_to_text(TOKEN)) == TOKEN
 
 
+def test_places_and_areas_are_taken_as_users_have_them() -> None:
+    token = ATTESTER.attest("bus-7", (45.4642, 9.19), now=NOW, lifetime_s=30)
+    assert token == TOKEN
+    around = "CIRCLE (9.19 45.4642, 50)"
+    assert TRUSTED.verify(token, now=NOW, area=around).is_inside(around)
+    with pytest.raises(AttestationError, match="outside"):
+        TRUSTED.verify(token, now=NOW, area="CIRCLE (9.19 45.47, 50)")
+
+
 @pytest.mark.parametrize(
     ("given", "reason"),
     [

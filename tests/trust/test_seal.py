@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from zonal.errors import SealError, TrustError
+from zonal.errors import GeometryError, SealError, TrustError
 from zonal.geo import Circle, Point
 from zonal.trust import (
     Attester,
@@ -117,6 +117,8 @@ def test_zones_that_cannot_be_are_refused() -> None:
     for name, secret, seconds in (("a/b", b"x" * 16, 60), ("a", b"x", 60), ("a", b"x" * 16, 0)):
         with pytest.raises(TrustError):
             Zone(name, FENCE, secret, epoch_s=seconds)
+    with pytest.raises(GeometryError):
+        Zone("a", "nowhere", b"x" * 16)  # type: ignore[arg-type]
 
 
 @given(numbers=st.lists(st.integers(0, 60), max_size=80), window=st.integers(1, 40))

@@ -24,7 +24,7 @@ from urllib.parse import unquote
 from zonal.broker.geocontext import follows, read_length, read_location, shorten
 from zonal.broker.topics import GEO
 from zonal.errors import GeometryError
-from zonal.geo import Area, Box, Circle, Point
+from zonal.geo import Area, Box, Circle, GivenArea, Point, as_area
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -45,8 +45,8 @@ class Address(NamedTuple):
 class GeoTopics:
     """Reads places in topics; knows the operator's zones by name."""
 
-    def __init__(self, zones: Mapping[str, Area]) -> None:
-        self._zones = zones
+    def __init__(self, zones: Mapping[str, GivenArea]) -> None:
+        self._zones = {name: as_area(area) for name, area in zones.items()}
 
     def address(self, topic: str, here: Point | None) -> Address:
         """What a publication to `$geo/…` says; raises `GeometryError` where that is nothing.

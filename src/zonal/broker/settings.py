@@ -12,7 +12,7 @@ from zonal.errors import ConfigurationError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from zonal.geo import Area
+    from zonal.geo import GivenArea
     from zonal.trust import TrustedIssuers
 
 MIB = 1024 * 1024
@@ -106,7 +106,7 @@ class Settings:
     come as it looks; 0: it sleeps at once."""
     geo: bool = True
     """Off: user properties are never read, and the broker is an ordinary one."""
-    zones: Mapping[str, Area] = field(default_factory=dict)
+    zones: Mapping[str, GivenArea] = field(default_factory=dict)
     """The areas that `$geo/zone:<name>/…` speaks of."""
     locations: LocationRules = field(default_factory=LocationRules)
     """How payloads say places."""

@@ -88,7 +88,9 @@ def demo_table(seconds: float | None = None) -> None:
 
         # Each subscriber in a session of its own, so that each has counters of its own.
         rows = [
-            TableRow(name, e, session().declare_subscriber(TOPIC, area=area, encoding=e))
+            TableRow(
+                name, e, session().declare_subscriber(TOPIC, area=area, encoding=e, fenced=False)
+            )
             for e in ENCODINGS
             for name, area in AREAS.items()
         ]

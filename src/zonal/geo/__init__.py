@@ -4,7 +4,7 @@ Latitude comes before longitude, both in degrees (WGS 84); lengths are in metres
 Only well-known text and GeoJSON, by their standards, put the longitude first.
 """
 
-from zonal.geo.area import Area, Box, Everywhere, PlanarArea, planar_of
+from zonal.geo.area import Area, Box, Everywhere, GivenArea, PlanarArea, as_area, planar_of
 from zonal.geo.cell import (
     MAX_LEVEL,
     Cell,
@@ -26,9 +26,7 @@ from zonal.geo.formats import (
     area_from_planar,
     area_from_wkb,
     area_from_wkt,
-    point_from_wkt,
 )
-from zonal.geo.given import GivenArea, GivenPoint, as_area, as_point
 from zonal.geo.grid import Grid, GridCell
 from zonal.geo.inside import common_part, is_within
 from zonal.geo.moving_cover import TileSpot, new_tiles
@@ -36,9 +34,12 @@ from zonal.geo.planar import EDGE_TOLERANCE_M, figures_intersect
 from zonal.geo.point import (
     EARTH_RADIUS_M,
     HALF_CIRCUMFERENCE_M,
+    GivenPoint,
     Point,
+    as_point,
     destination,
     distance_m,
+    point_from_wkt,
     unit_vector,
     unit_vectors,
 )

@@ -10,7 +10,7 @@ import math
 import struct
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 import shapely
@@ -23,9 +23,11 @@ from zonal.geo.planar import (
     rings_to_geojson,
     rings_to_wkt,
 )
-from zonal.geo.point import Point
+from zonal.geo.point import GivenPoint, Point, as_point
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from numpy.typing import ArrayLike, NDArray
 
 BOX_BYTES = struct.Struct("<dddd")
@@ -39,9 +41,16 @@ class Area(ABC):
     """
 
     __slots__ = ()
+    kinds: ClassVar[set[type]] = set()
+    """The classes of all shapes."""
+    read: ClassVar[Callable[[GivenArea], Area]]
+    """Makes an area of what is none; `formats`, which knows how each shape is written, sets it."""
+
+    def __init_subclass__(cls) -> None:
+        Area.kinds.add(cls)
 
     @abstractmethod
-    def contains(self, point: Point) -> bool:
+    def contains(self, point: GivenPoint) -> bool:
         """Whether the point is inside or on the edge."""
 
     @abstractmethod
@@ -53,12 +62,16 @@ class Area(ABC):
     def bounds(self) -> Box:
         """A box that contains the area; `min_lon > max_lon` where it crosses the antimeridian."""
 
-    @abstractmethod
-    def intersects(self, other: Area) -> bool:
+    def intersects(self, other: GivenArea) -> bool:
         """Whether the two areas have a point in common (touching counts)."""
+        return self.meets(as_area(other))
 
     @abstractmethod
-    def comes_within(self, center: Point, reach_m: float) -> bool:
+    def meets(self, other: Area) -> bool:
+        """The answer of `intersects`, which each shape knows."""
+
+    @abstractmethod
+    def comes_within(self, center: GivenPoint, reach_m: float) -> bool:
         """Whether some point of the area is at most `reach_m` metres away from this one."""
 
     @property
@@ -66,7 +79,7 @@ class Area(ABC):
         """Whether the area has no place of its own, but follows whoever uses it."""
         return False
 
-    def at(self, center: Point) -> Area:  # noqa: ARG002  (only what has no place is placed)
+    def at(self, center: GivenPoint) -> Area:  # noqa: ARG002  (only what has no place is placed)
         """The area for someone at this place: another one only where it is ego-centric."""
         return self
 
@@ -102,6 +115,17 @@ class Area(ABC):
         """
 
 
+GivenArea: TypeAlias = "Area | shapely.Geometry | Mapping[str, Any] | str"
+"""An `Area`; a shapely geometry, GeoJSON or well-known text, longitude first as their standards
+have it; or a dictionary that `Area.to_dict` made."""
+
+
+def as_area(given: GivenArea) -> Area:
+    """The area that was meant; `GeometryError` where none was."""
+    # Asked for every message: `isinstance` of an abstract class takes three times as long.
+    return given if type(given) in Area.kinds else Area.read(given)  # type: ignore[return-value]
+
+
 class PlanarArea(Area):
     """An area that is a planar figure in longitude and latitude (x = lon, y = lat)."""
 
@@ -116,22 +140,24 @@ class PlanarArea(Area):
         """The same area for many comparisons with others, by one thread alone."""
         return self
 
-    def intersects(self, other: Area) -> bool:
+    def meets(self, other: Area) -> bool:
         """Whether the two areas have a point in common (touching counts)."""
         if not isinstance(other, PlanarArea):
-            return other.intersects(self)
+            return other.meets(self)
         bounds, others = self.bounds, other.bounds
         if bounds.min_lat > others.max_lat or others.min_lat > bounds.max_lat:
             return False
         return _same_pole(bounds, others) or figures_intersect(self.planar, other.planar)
 
-    def comes_within(self, center: Point, reach_m: float) -> bool:
+    def comes_within(self, center: GivenPoint, reach_m: float) -> bool:
         """Whether some point of the area is at most `reach_m` metres away from this one."""
+        center = as_point(center)
         return self.contains(center) or comes_within(self.planar, center, reach_m)
 
 
-def planar_of(area: Area) -> shapely.Geometry:
+def planar_of(area: GivenArea) -> shapely.Geometry:
     """A box or polygon as a planar figure: x = longitude (beyond 180 where it crosses), y = lat."""
+    area = as_area(area)
     if isinstance(area, PlanarArea):
         return area.planar
     raise GeometryError(f"a {type(area).__name__} is no planar figure")
@@ -197,8 +223,10 @@ class Box(PlanarArea):
         """The box itself."""
         return self
 
-    def contains(self, point: Point) -> bool:
+    def contains(self, point: GivenPoint) -> bool:
         """Whether the point is inside or on the edge."""
+        if type(point) is not Point:
+            point = as_point(point)
         lat, lon = point.lat, point.lon
         if not self.min_lat <= lat <= self.max_lat:
             return False
@@ -247,10 +275,10 @@ class Box(PlanarArea):
         east = west + self.width_deg
         return (south, west), (south, east), (north, east), (north, west), (south, west)
 
-    def intersects(self, other: Area) -> bool:
+    def meets(self, other: Area) -> bool:
         """Whether the two areas have a point in common (touching counts)."""
         if not isinstance(other, Box):
-            return other.intersects(self)  # a polygon's figure may be a prepared one
+            return other.meets(self)  # a polygon's figure may be a prepared one
         if self.min_lat > other.max_lat or other.min_lat > self.max_lat:
             return False
         if _same_pole(self, other):
@@ -304,8 +332,10 @@ def _same_pole(a: Box, b: Box) -> bool:
 class Everywhere(Area):
     """The whole globe."""
 
-    def contains(self, point: Point) -> bool:  # noqa: ARG002  (every point is inside)
+    def contains(self, point: GivenPoint) -> bool:
         """True."""
+        if type(point) is not Point:
+            as_point(point)
         return True
 
     def contains_many(self, lats: ArrayLike, lons: ArrayLike) -> NDArray[np.bool_]:
@@ -317,12 +347,13 @@ class Everywhere(Area):
         """The box of all latitudes and longitudes."""
         return Box(-90.0, -180.0, 90.0, 180.0)
 
-    def intersects(self, other: Area) -> bool:  # noqa: ARG002  (every area is inside)
+    def meets(self, other: Area) -> bool:  # noqa: ARG002  (every area is inside)
         """True."""
         return True
 
-    def comes_within(self, center: Point, reach_m: float) -> bool:  # noqa: ARG002
+    def comes_within(self, center: GivenPoint, reach_m: float) -> bool:  # noqa: ARG002
         """True."""
+        as_point(center)
         return True
 
     def to_wkt(self) -> str:

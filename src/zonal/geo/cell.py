@@ -16,7 +16,7 @@ import s2geometry as s2
 from zonal.errors import GeometryError
 from zonal.geo.area import Box
 from zonal.geo.curve import middle_of
-from zonal.geo.point import EARTH_RADIUS_M, Point
+from zonal.geo.point import EARTH_RADIUS_M, GivenPoint, Point, as_point
 from zonal.geo.polygon import Polygon
 
 if TYPE_CHECKING:
@@ -134,8 +134,10 @@ class Cell:
         )
 
 
-def cell_id_of(point: Point, level: int = MAX_LEVEL) -> int:
+def cell_id_of(point: GivenPoint, level: int = MAX_LEVEL) -> int:
     """The id of the cell of this level that contains the point."""
+    if type(point) is not Point:
+        point = as_point(point)
     leaf: int = s2.S2CellId(s2.S2LatLng.FromDegrees(point.lat, point.lon)).id()
     if level == MAX_LEVEL:
         return leaf
@@ -143,7 +145,7 @@ def cell_id_of(point: Point, level: int = MAX_LEVEL) -> int:
     return (leaf & -lowest) | lowest
 
 
-def cell_of(point: Point, level: int = MAX_LEVEL) -> Cell:
+def cell_of(point: GivenPoint, level: int = MAX_LEVEL) -> Cell:
     """The cell of this level that contains the point."""
     if not 0 <= level <= MAX_LEVEL:
         raise GeometryError(f"level {level} is not between 0 and {MAX_LEVEL}")

@@ -16,9 +16,10 @@ from zonal.geo.planar import EDGE_TOLERANCE_M
 from zonal.geo.point import (
     EARTH_RADIUS_M,
     HALF_CIRCUMFERENCE_M,
+    GivenPoint,
     Point,
+    as_point,
     distance_m,
-    point_of_pair,
     unit_vector,
     unit_vectors,
 )
@@ -37,8 +38,9 @@ _NUMBERS = (int, float, np.number)
 class Circle(Area):
     """All points at most `radius_m` metres (great-circle distance) away from the centre.
 
-    The centre is a `Point` or (lat, lon). Without one the circle is *ego-centric*: it follows
-    whoever uses it, and has to be placed with `at()` before it can be asked anything.
+    The centre is a `Point`, (lat, lon) or what else `as_point` takes. Without one the circle is
+    *ego-centric*: it follows whoever uses it, and has to be placed with `at()` before it can be
+    asked anything.
     """
 
     center: Point | None = None
@@ -58,8 +60,7 @@ class Circle(Area):
                 "(half the Earth's circumference); use Everywhere() for the whole globe"
             )
         if self.center is not None:
-            given: Any = self.center
-            center = given if isinstance(given, Point) else point_of_pair(given)
+            center = as_point(self.center)
             object.__setattr__(self, "center", center)
             object.__setattr__(self, "_plane", _plane_of(center, float(self.radius_m)))
 
@@ -68,9 +69,9 @@ class Circle(Area):
         """Whether the circle has no centre of its own."""
         return self.center is None
 
-    def at(self, center: Point) -> Circle:
+    def at(self, center: GivenPoint) -> Circle:
         """The same circle around this centre."""
-        return Circle(center, radius_m=self.radius_m)
+        return Circle(as_point(center), radius_m=self.radius_m)
 
     def _placed(self) -> Point:
         return self.center or self._unplaced()
@@ -90,7 +91,7 @@ class Circle(Area):
         """
         return self._plane or self._unplaced()
 
-    def contains(self, point: Point) -> bool:
+    def contains(self, point: GivenPoint) -> bool:
         """Whether the point is inside or on the edge."""
         ax, ay, az, limit, far_side = self._plane or self._unplaced()
         x, y, z = unit_vector(point)
@@ -128,11 +129,11 @@ class Circle(Area):
             east - 360.0 if east > 180.0 else east,
         )
 
-    def intersects(self, other: Area) -> bool:
+    def meets(self, other: Area) -> bool:
         """Whether the two areas have a point in common (touching counts)."""
         return other.comes_within(self._placed(), self.radius_m + EDGE_TOLERANCE_M)
 
-    def comes_within(self, center: Point, reach_m: float) -> bool:
+    def comes_within(self, center: GivenPoint, reach_m: float) -> bool:
         """Whether some point of the area is at most `reach_m` metres away from this one."""
         return distance_m(self._placed(), center) - self.radius_m <= reach_m + EDGE_TOLERANCE_M
 

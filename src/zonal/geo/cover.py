@@ -12,7 +12,7 @@ from functools import lru_cache
 import s2geometry as s2
 
 from zonal.errors import GeometryError
-from zonal.geo.area import Area, Box, Everywhere
+from zonal.geo.area import Area, Box, Everywhere, GivenArea, as_area
 from zonal.geo.cell import MAX_LEVEL, Cell, outline
 from zonal.geo.circle import Circle
 from zonal.geo.planar import EDGE_TOLERANCE_M
@@ -27,7 +27,7 @@ _START_CELLS = 6
 
 
 def cover(
-    area: Area,
+    area: GivenArea,
     max_cells: int = DEFAULT_MAX_CELLS,
     *,
     max_level: int = MAX_LEVEL,
@@ -44,6 +44,7 @@ def cover(
         raise GeometryError(f"a cover needs at least 1 cell; max_cells is {max_cells}")
     if not 0 <= max_level <= MAX_LEVEL:
         raise GeometryError(f"max_level {max_level} is not between 0 and {MAX_LEVEL}")
+    area = as_area(area)
     finest = max_level - max_level % step
     if isinstance(area, Everywhere):
         return tuple(Cell.from_face(face) for face in range(6))
@@ -110,16 +111,17 @@ def _polygon_cover(area: Area, max_cells: int, max_level: int, step: int) -> tup
     return tuple(polygon_cover(area, start, max_cells, max_level, step))
 
 
-def cell_intersects(cell: Cell, area: Area) -> bool:
+def cell_intersects(cell: Cell, area: GivenArea) -> bool:
     """Whether a cell and an area have a point in common.
 
     Exact for circles and boxes; for polygons the cell's geodesic edges are followed by sixteen
     straight pieces each, which for a cell of 10 km is exact to well below a metre.
     """
+    area = as_area(area)
     if isinstance(area, Everywhere):
         return True
     if isinstance(area, Circle):
         return bool(cap_of(area).MayIntersect(s2.S2Cell(s2.S2CellId(cell.id))))
     if isinstance(area, Box):
         return bool(rect_of(area).Intersects(s2.S2Cell(s2.S2CellId(cell.id))))
-    return area.intersects(cell.bounds) and area.intersects(outline(cell))
+    return area.meets(cell.bounds) and area.meets(outline(cell))

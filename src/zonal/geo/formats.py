@@ -1,10 +1,11 @@
-"""Reading areas: from well-known text and binary, GeoJSON, dictionaries and bytes."""
+"""Reading areas: shapely geometries, well-known text and binary, GeoJSON, dictionaries, bytes."""
 
 from __future__ import annotations
 
 import json
 import re
 import struct
+from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -21,7 +22,9 @@ from zonal.geo.polygon import (
 from zonal.geo.well_known import MAX_VERTICES, POINT, POLYGON, WkbReader, check_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
+
+    from zonal.geo.area import GivenArea
 
 _Unite: TypeAlias = "Callable[[tuple[Polygon, ...]], MultiPolygon]"
 """What makes one area of several polygons."""
@@ -51,18 +54,6 @@ def area_from_wkt(text: str) -> Area:
         return area_from_planar(shapely.from_wkt(text, on_invalid="fix") or shapely.from_wkt(text))
     except shapely.errors.ShapelyError as error:
         raise GeometryError(f"cannot read {_shown(text)} as well-known text: {error}") from error
-
-
-def point_from_wkt(text: str) -> Point:
-    """The point of a text `POINT (lon lat)`."""
-    text = check_text(text)
-    try:
-        planar = shapely.from_wkt(text)
-    except shapely.errors.ShapelyError as error:
-        raise GeometryError(f"cannot read {_shown(text)} as a POINT: {error}") from error
-    if planar.geom_type != "Point" or planar.is_empty:
-        raise GeometryError(f"expected POINT (lon lat), got {_shown(text)}")
-    return Point(planar.y, planar.x)
 
 
 def area_from_wkb(
@@ -220,3 +211,26 @@ def area_from_planar(planar: shapely.Geometry) -> Area:
 
 def _shown(text: str) -> str:
     return repr(text if len(text) <= _SHOWN else text[:_SHOWN] + "…")
+
+
+def read_area(given: GivenArea) -> Area:
+    """The area that was meant; `GeometryError` where none was."""
+    match given:
+        case Area():
+            return given
+        case str():
+            return area_from_wkt(given)
+        case shapely.Geometry():
+            # A copy: whoever gave it may prepare it, and then only one thread may ask it.
+            return area_from_planar(shapely.set_srid(given, 0))
+        case Mapping():
+            kind = given.get("type")
+            ours = isinstance(kind, str) and kind.islower()
+            return area_from_dict(given) if ours else area_from_geojson(given)
+    raise GeometryError(
+        "an area is a Circle, Box, Polygon, …, a shapely geometry, a GeoJSON dictionary or "
+        f"well-known text, not {given!r:.80}"
+    )
+
+
+Area.read = read_area

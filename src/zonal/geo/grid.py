@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from zonal.errors import GeometryError
-from zonal.geo.area import Box, PlanarArea
+from zonal.geo.area import Box, PlanarArea, as_area
+from zonal.geo.point import as_point
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from zonal.geo.area import Area
-    from zonal.geo.point import Point
+    from zonal.geo.area import GivenArea
+    from zonal.geo.point import GivenPoint
 
 _MAX_CELLS = 1_000_000
 _HAIR_DEG = 1e-9
@@ -40,6 +41,8 @@ class Grid:
     columns: int
 
     def __post_init__(self) -> None:
+        if not isinstance(self.domain, Box):
+            raise GeometryError(f"a grid's domain is a Box, not {self.domain!r:.80}")
         if self.rows < 1 or self.columns < 1:
             raise GeometryError(f"a grid needs rows and columns, not {self.rows} × {self.columns}")
         if self.rows * self.columns > _MAX_CELLS:
@@ -52,21 +55,23 @@ class Grid:
     def __len__(self) -> int:
         return self.rows * self.columns
 
-    def cell_of(self, point: Point) -> GridCell:
+    def cell_of(self, point: GivenPoint) -> GridCell:
         """The field that contains the point; outside the domain there is none (an error)."""
+        point = as_point(point)
         if not self.domain.contains(point):
             raise GeometryError(f"{point} lies outside the grid's domain {self.domain.to_wkt()}")
         return GridCell(self._row(point.lat), self._column(point.lon))
 
-    def cells_of(self, area: Area) -> Iterator[GridCell]:
+    def cells_of(self, area: GivenArea) -> Iterator[GridCell]:
         """The fewest fields that contain the part of the area inside the domain."""
+        area = as_area(area)
         bounds = area.bounds
         if isinstance(area, Box):
             yield from self._fields_of_box(area)
             return
         area = area.prepared() if isinstance(area, PlanarArea) else area
         for cell in self._fields_of_box(bounds):
-            if area.intersects(self.box_of(cell).expanded(_HAIR_DEG)):
+            if area.meets(self.box_of(cell).expanded(_HAIR_DEG)):
                 yield cell
 
     def box_of(self, cell: GridCell) -> Box:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import shapely
 
-from zonal.geo.area import Area, Box, Everywhere, PlanarArea
+from zonal.geo.area import Area, Box, Everywhere, GivenArea, PlanarArea, as_area
 from zonal.geo.circle import Circle
 from zonal.geo.formats import area_from_planar
 from zonal.geo.planar import EDGE_TOLERANCE_M, edge_comes_within, farthest_m
@@ -14,12 +14,13 @@ from zonal.geo.point import HALF_CIRCUMFERENCE_M
 _TURNS = (0.0, 360.0, -360.0)
 
 
-def is_within(inner: Area, outer: Area) -> bool:
+def is_within(inner: GivenArea, outer: GivenArea) -> bool:
     """Whether all of an area certainly lies in another; touching its edge from inside counts.
 
     Never true where a point is outside. Not always true where none is: an area that comes within
     a millimetre of a circle's edge, or around a pole, may be taken for one that goes beyond.
     """
+    inner, outer = as_area(inner), as_area(outer)
     if inner == outer or isinstance(outer, Everywhere):
         return True
     if inner.is_ego_centric or outer.is_ego_centric or isinstance(inner, Everywhere):
@@ -86,13 +87,14 @@ def _turned(figure: shapely.Geometry, degrees: float) -> shapely.Geometry:
     return shapely.transform(figure, lambda xy: xy + np.array([degrees, 0.0]))
 
 
-def common_part(a: Area, b: Area) -> Area | None:
+def common_part(a: GivenArea, b: GivenArea) -> Area | None:
     """An area that contains all that two have in common; None where that is nothing.
 
     Of boxes and polygons away from the antimeridian it is exactly that; where there is a circle,
     it is the one of the two that lies within the other, or else the smaller one.
     """
-    if not a.intersects(b):
+    a, b = as_area(a), as_area(b)
+    if not a.meets(b):
         return None
     if is_within(a, b):
         return a

@@ -1,18 +1,21 @@
-"""Points on the globe, and the distance between them."""
+"""Points on the globe as users have them, and the distance between them."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import cos, radians, sin  # by their names, since `unit_vector` is asked often
-from typing import TYPE_CHECKING
+from math import cos, radians, sin  # by their names, since these are asked often
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+import shapely
 
 from zonal.errors import GeometryError
+from zonal.geo.well_known import check_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from numpy.typing import ArrayLike, NDArray
 
@@ -48,7 +51,7 @@ class Point:
         yield self.lat
         yield self.lon
 
-    def distance_m(self, other: Point) -> float:
+    def distance_m(self, other: GivenPoint) -> float:
         """Great-circle distance to another point, in metres."""
         return distance_m(self, other)
 
@@ -63,8 +66,40 @@ def _what_is_wrong(lat: float, lon: float) -> str:
     return f"longitude {lon} is not between -180 and 180 degrees{hint}"
 
 
-def point_of_pair(pair: Iterable[float]) -> Point:
-    """The point of a pair of numbers: latitude, then longitude."""
+GivenPoint: TypeAlias = "Point | Sequence[float] | shapely.Point | Mapping[str, Any] | str"
+"""A `Point`; latitude and longitude; or, longitude first as their standards have it, a shapely
+point, a GeoJSON `Point` or a text `POINT (lon lat)`."""
+
+
+def as_point(given: GivenPoint) -> Point:
+    """The point that was meant; `GeometryError` where none was."""
+    if isinstance(given, Point):
+        return given
+    if isinstance(given, str):
+        return point_from_wkt(given)
+    if isinstance(given, shapely.Point) and not given.is_empty:
+        return Point(given.y, given.x)
+    if isinstance(given, Mapping):
+        coordinates = given.get("coordinates") if given.get("type") == "Point" else None
+        if not isinstance(coordinates, Sequence):
+            raise GeometryError(f"a point in GeoJSON has the type Point, not as {given!r:.80}")
+        return _point_of_pair(coordinates[1::-1])
+    return _point_of_pair(given)
+
+
+def point_from_wkt(text: str) -> Point:
+    """The point of a text `POINT (lon lat)`."""
+    text = check_text(text)
+    try:
+        planar = shapely.from_wkt(text)
+    except shapely.errors.ShapelyError as error:
+        raise GeometryError(f"cannot read {text[:80]!r} as a POINT: {error}") from error
+    if planar.geom_type != "Point" or planar.is_empty:
+        raise GeometryError(f"expected POINT (lon lat), got {text[:80]!r}")
+    return Point(planar.y, planar.x)
+
+
+def _point_of_pair(pair: Iterable[float]) -> Point:
     try:
         lat, lon = pair
         return Point(float(lat), float(lon))
@@ -74,23 +109,28 @@ def point_of_pair(pair: Iterable[float]) -> Point:
         raise GeometryError(f"a point is a Point or (lat, lon), not {pair!r:.80}") from error
 
 
-def distance_m(a: Point, b: Point) -> float:
+def distance_m(a: GivenPoint, b: GivenPoint) -> float:
     """Great-circle distance in metres, exact to about a nanometre at any distance.
 
     Vincenty's formula on a sphere: unlike the haversine it stays accurate near the antipode.
     """
-    lat_a, lat_b = math.radians(a.lat), math.radians(b.lat)
-    lon_difference = math.radians(b.lon - a.lon)
-    sin_a, cos_a = math.sin(lat_a), math.cos(lat_a)
-    sin_b, cos_b = math.sin(lat_b), math.cos(lat_b)
-    cos_lon = math.cos(lon_difference)
-    across = math.hypot(cos_b * math.sin(lon_difference), cos_a * sin_b - sin_a * cos_b * cos_lon)
+    try:  # costs nothing where they are points, and is asked often
+        lat_a, lat_b = radians(a.lat), radians(b.lat)  # type: ignore[union-attr]
+        lon_difference = radians(b.lon - a.lon)  # type: ignore[union-attr]
+    except AttributeError:
+        return distance_m(as_point(a), as_point(b))
+    sin_a, cos_a = sin(lat_a), cos(lat_a)
+    sin_b, cos_b = sin(lat_b), cos(lat_b)
+    cos_lon = cos(lon_difference)
+    across = math.hypot(cos_b * sin(lon_difference), cos_a * sin_b - sin_a * cos_b * cos_lon)
     along = sin_a * sin_b + cos_a * cos_b * cos_lon
     return EARTH_RADIUS_M * math.atan2(across, along)
 
 
-def destination(start: Point, bearing_deg: float, length_m: float) -> Point:
+def destination(start: GivenPoint, bearing_deg: float, length_m: float) -> Point:
     """The point reached from `start` along a great circle (bearing: 0 north, 90 east)."""
+    if type(start) is not Point:
+        start = as_point(start)
     angle = length_m / EARTH_RADIUS_M
     bearing, lat = math.radians(bearing_deg), math.radians(start.lat)
     sin_lat = math.sin(lat) * math.cos(angle) + math.cos(lat) * math.sin(angle) * math.cos(bearing)
@@ -107,9 +147,12 @@ def wrap_longitude(lon: float) -> float:
     return lon if -180.0 <= lon <= 180.0 else (lon + 180.0) % 360.0 - 180.0
 
 
-def unit_vector(point: Point) -> tuple[float, float, float]:
+def unit_vector(point: GivenPoint) -> tuple[float, float, float]:
     """The point on the unit sphere: x towards (0, 0), z towards the North Pole."""
-    lat, lon = radians(point.lat), radians(point.lon)
+    try:  # costs nothing where it is a point
+        lat, lon = radians(point.lat), radians(point.lon)  # type: ignore[union-attr]
+    except AttributeError:
+        return unit_vector(as_point(point))
     cos_lat = cos(lat)
     return cos_lat * cos(lon), cos_lat * sin(lon), sin(lat)
 

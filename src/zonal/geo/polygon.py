@@ -12,15 +12,13 @@ from shapely.validation import explain_validity
 from zonal.errors import GeometryError
 from zonal.geo.area import Box, PlanarArea
 from zonal.geo.planar import Ring, rings_to_geojson, rings_to_wkt
+from zonal.geo.point import GivenPoint, Point, as_point
 from zonal.geo.well_known import MAX_VERTICES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from numpy.typing import ArrayLike, NDArray
-
-    from zonal.geo.point import Point
-
 
 MAX_OVERLAPPING = 256
 """Vertices of overlapping parts that strangers may send: uniting takes the square of them."""
@@ -64,8 +62,10 @@ class _FigureArea(PlanarArea):
             object.__setattr__(made, name, figure if name == "_planar" else getattr(self, name))
         return made
 
-    def contains(self, point: Point) -> bool:
+    def contains(self, point: GivenPoint) -> bool:
         """Whether the point is inside or on the edge."""
+        if type(point) is not Point:
+            point = as_point(point)
         lat, lon = point.lat, point.lon
         if abs(lat) == 90.0:
             return self._touches_pole(lat)

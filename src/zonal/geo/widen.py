@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import shapely
 
-from zonal.geo.area import Area, Box, Everywhere, planar_of
+from zonal.geo.area import Area, Box, Everywhere, GivenArea, as_area, planar_of
 from zonal.geo.circle import Circle
 from zonal.geo.formats import area_from_planar
 from zonal.geo.point import EARTH_RADIUS_M, HALF_CIRCUMFERENCE_M
@@ -23,12 +23,13 @@ _LEAST_M = 1e-3
 _HAIR = 1e-9  # degrees: gives boxes without an extent one
 
 
-def widened(area: Area, metres: float) -> Area:
+def widened(area: GivenArea, metres: float) -> Area:
     """An area that contains all points within `metres` of this one; circles exactly these.
 
     Others are a little larger: a metre is taken as long in degrees as it is at the end of the
     area that is nearest to a pole, and corners are cut outside.
     """
+    area = as_area(area)
     if metres <= 0 or isinstance(area, Everywhere):
         return area
     if isinstance(area, Circle):
@@ -58,13 +59,13 @@ def _whole_band(bounds: Box, degrees: float) -> Box:
     return Box(max(-90.0, south), -180.0, min(90.0, north), 180.0)
 
 
-def together(areas: Iterable[Area]) -> Area:
+def together(areas: Iterable[GivenArea]) -> Area:
     """One area that contains all of these; of polygons it is their union.
 
     Of several, circles are taken by their bounds; one that comes to the antimeridian or to a pole
     makes it a box of all longitudes.
     """
-    every = list(areas)
+    every = list(map(as_area, areas))
     if len(every) == 1:
         return every[0]
     if any(isinstance(area, Everywhere) for area in every):

@@ -184,6 +184,4 @@ def _meets(area: Area, row: int, column: int, granularity: float) -> bool:
     north, east = south + side + 2 * HAIR, west + side + 2 * HAIR
     if isinstance(area, Circle):
         return circle_reaches(area, south, west, north, east)
-    return area.intersects(
-        Box(max(south, -90.0), max(west, -180.0), min(north, 90.0), min(east, 180.0))
-    )
+    return area.meets(Box(max(south, -90.0), max(west, -180.0), min(north, 90.0), min(east, 180.0)))

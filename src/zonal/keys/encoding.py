@@ -7,13 +7,27 @@ from abc import abstractmethod
 from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 
 from zonal.errors import EncodingError
-from zonal.geo import Area, Cell, Point, cell_intersects, cell_of, level_for_size
+from zonal.geo import (
+    Area,
+    Cell,
+    GivenArea,
+    GivenPoint,
+    Point,
+    as_area,
+    as_point,
+    cell_intersects,
+    cell_of,
+    level_for_size,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
 Place: TypeAlias = Point | Cell
 """Where a message comes from: a point, or (blurred) no more than a cell."""
+
+GivenPlace: TypeAlias = "GivenPoint | Cell"
+"""A place as users have it."""
 
 DEFAULT_MAX_EXPRESSIONS = 48
 """How many key expressions an area becomes at the most, unless asked otherwise."""
@@ -158,15 +172,20 @@ class Encoding(Protocol):
         """Whether two location keys of this encoding match; roles are already known to meet."""
 
 
-def blurred(place: Point, precision_m: float | None) -> Place:
+def as_place(given: GivenPlace) -> Place:
+    """The place that was meant; `GeometryError` where none was."""
+    return given if isinstance(given, Cell) else as_point(given)
+
+
+def blurred(place: GivenPoint, precision_m: float | None) -> Place:
     """The place to give away: the point, or only the cell that is at least so wide."""
     if precision_m is None:
-        return place
+        return as_point(place)
     return cell_of(place, level_for_size(precision_m, step=2))
 
 
-def refine(area: Area, place: Place) -> bool:
+def refine(area: GivenArea, place: GivenPlace) -> bool:
     """The exact answer at the edge: the point is inside, or the blurred place's cell intersects."""
-    if isinstance(place, Point):
-        return area.contains(place)
-    return cell_intersects(place, area)
+    if isinstance(place, Cell):
+        return cell_intersects(place, area)
+    return as_area(area).contains(place)

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from zonal.geo import Area, Cell, Everywhere, cover
+from zonal.geo import Cell, Everywhere, as_area, cover
 from zonal.keys.marks import FENCE_CHUNK
 from zonal.keys.s2 import KEY_LEVEL, path_of_cell
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from zonal.geo import GivenArea
 
 FENCE_LEVEL = KEY_LEVEL
 """The finest level of cells in fences."""
@@ -26,11 +28,12 @@ FENCE_CELLS = 8
 """How often a fenced message is put at the most: once for each cell of its fence."""
 
 
-def fence_expressions(fence: Area, most: int = FENCE_CELLS) -> tuple[str, ...]:
+def fence_expressions(fence: GivenArea, most: int = FENCE_CELLS) -> tuple[str, ...]:
     """What a message with this producer geofence appends to its key: one for each cell.
 
     At most eight, and at most so many: a fence that needs more cells goes to every receiver.
     """
+    fence = as_area(fence)
     if isinstance(fence, Everywhere):
         return (EVERY_FENCE,)
     most = min(most, FENCE_CELLS)

@@ -16,8 +16,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from zonal.errors import LocationKeyError, TopicError
+from zonal.geo import Point, as_area, as_point
 from zonal.keys.compact_point import exact_chunk, read_exact_chunk
-from zonal.keys.encoding import DEFAULT_MAX_EXPRESSIONS, Encoding, Place, Role
+from zonal.keys.encoding import DEFAULT_MAX_EXPRESSIONS, Encoding, Place, Role, as_place
 from zonal.keys.fence import FENCE_CELLS, fence_expressions
 from zonal.keys.marks import EXACT_MARK, FENCE_CHUNK
 from zonal.keys.topic import check_chunks
@@ -25,7 +26,8 @@ from zonal.keys.topic import check_chunks
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from zonal.geo import Area, Cell, Point
+    from zonal.geo import Cell, GivenArea, GivenPoint
+    from zonal.keys.encoding import GivenPlace
 
 LONGEST_TOPIC = 60_000
 """Bytes: Zenoh writes the length of a key into two bytes, and panics if it does not fit; the rest
@@ -67,8 +69,8 @@ def join(topic: str, *expressions: str) -> str:
 
 def message_keys(
     topic: str,
-    place: Place | None,
-    fence: Area | None,
+    place: GivenPlace | None,
+    fence: GivenArea | None,
     encoding: Encoding,
     announced: Iterable[str] = (),
     fence_cells: int = FENCE_CELLS,
@@ -88,6 +90,7 @@ def message_keys(
     if place is None:
         keys = [topic]
     else:
+        place = place if type(place) is Point else as_place(place)
         keys = [f"{topic}/{expression}" for expression in _places(place, encoding, announced)]
     if fence is None or not keys:
         return tuple(keys)
@@ -115,16 +118,18 @@ def every_place(encoding: Encoding) -> str:
     return f"{encoding.prefix}/**"
 
 
-def place_key(topic: str, place: Place | None, encoding: Encoding) -> str:
+def place_key(topic: str, place: GivenPlace | None, encoding: Encoding) -> str:
     """One key that says a place: that of a reply or of a liveliness token.
 
     A reply finds its way without matching, and a token's place is read from its key; so one of
     the keys of a blurred place will do.
     """
-    return topic if place is None else join(topic, encoding.place_expressions(place)[0])
+    if place is None:
+        return topic
+    return join(topic, encoding.place_expressions(as_place(place))[0])
 
 
-def exact_key(topic: str, point: Point, origin: int, encoding: Encoding) -> str | None:
+def exact_key(topic: str, point: GivenPoint, origin: int, encoding: Encoding) -> str | None:
     """The key of a publisher that stays at a point; its messages need not say place and source.
 
     `origin` is the number of its session (64 bits). None where the encoding's keys do not say the
@@ -132,6 +137,7 @@ def exact_key(topic: str, point: Point, origin: int, encoding: Encoding) -> str 
     """
     if encoding.announces_areas:
         return None
+    point = as_point(point)
     expression = encoding.place_expressions(point)[0]
     if encoding.middle(expression) is None:
         return None
@@ -143,7 +149,7 @@ def exact_key(topic: str, point: Point, origin: int, encoding: Encoding) -> str 
 
 def area_keys(
     topic: str,
-    area: Area,
+    area: GivenArea,
     encoding: Encoding,
     role: Role = Role.SUBSCRIBER,
     max_expressions: int = DEFAULT_MAX_EXPRESSIONS,
@@ -152,15 +158,15 @@ def area_keys(
 
     Those of an encoding that announces areas are announced as well (see `announcement_key`).
     """
-    expressions = encoding.area_expressions(area, role, max_expressions)
+    expressions = encoding.area_expressions(as_area(area), role, max_expressions)
     return tuple(join(topic, expression) for expression in expressions)
 
 
 def following_keys(
     keys: Iterable[str],
     topic: str,
-    last: Area,
-    area: Area,
+    last: GivenArea,
+    area: GivenArea,
     encoding: Encoding,
     role: Role = Role.SUBSCRIBER,
     max_expressions: int = DEFAULT_MAX_EXPRESSIONS,
@@ -173,7 +179,7 @@ def following_keys(
     """
     had = [key[len(topic) + 1 :] for key in keys]
     expressions = encoding.following_expressions(
-        had, last, area, role, max_expressions, closely=closely
+        had, as_area(last), as_area(area), role, max_expressions, closely=closely
     )
     return tuple(join(topic, expression) for expression in expressions)
 
@@ -205,7 +211,9 @@ def encoding_key(topic: str, encoding: Encoding, fence: str = "") -> str:
     return join(topic, every_place(encoding), fence)
 
 
-def presence_keys(topic: str, area: Area | None, encodings: Iterable[Encoding]) -> tuple[str, ...]:
+def presence_keys(
+    topic: str, area: GivenArea | None, encodings: Iterable[Encoding]
+) -> tuple[str, ...]:
     """What is declared, or asked, for liveliness tokens in an area (None: with or without a place).
 
     Places of an encoding that announces areas cannot be matched by routers: all of them are asked

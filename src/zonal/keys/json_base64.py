@@ -80,7 +80,7 @@ class JsonEncoding(Encoding):
         first, second = self.decode(a.expression, a.role), self.decode(b.expression, b.role)
         match first, second:
             case Area(), Area():
-                return first.intersects(second)
+                return first.meets(second)
             case Area(), (Point() | Cell()):
                 return refine(first, second)
             case ((Point() | Cell()), Area()):

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from zonal.errors import LocationKeyError
-from zonal.keys.encoding import DEFAULT_MAX_EXPRESSIONS, Place, Role
+from zonal.geo import as_area
+from zonal.keys.encoding import DEFAULT_MAX_EXPRESSIONS, GivenPlace, Place, Role, as_place
 from zonal.keys.registry import encoding_named, encoding_of_expression
 
 if TYPE_CHECKING:
-    from zonal.geo import Area
+    from zonal.geo import Area, GivenArea
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,14 +34,14 @@ class LocationKey:
         return self.expression
 
 
-def encode_place(place: Place, encoding: str = "s2") -> tuple[LocationKey, ...]:
+def encode_place(place: GivenPlace, encoding: str = "s2") -> tuple[LocationKey, ...]:
     """The keys of a publisher: one for a point, perhaps several for a blurred place."""
-    expressions = encoding_named(encoding).place_expressions(place)
+    expressions = encoding_named(encoding).place_expressions(as_place(place))
     return tuple(LocationKey(expression, Role.PUBLISHER) for expression in expressions)
 
 
 def encode_area(
-    area: Area,
+    area: GivenArea,
     encoding: str = "s2",
     *,
     role: Role = Role.SUBSCRIBER,
@@ -49,7 +50,7 @@ def encode_area(
     """The keys of a subscriber, queryable or get: together they contain the area."""
     if role is Role.PUBLISHER:
         raise LocationKeyError("a publisher has a place, not an area; use encode_place")
-    kind = encoding_named(encoding)
+    kind, area = encoding_named(encoding), as_area(area)
     kind.check_area(area)
     expressions = kind.area_expressions(area, role, max_expressions)
     return tuple(LocationKey(expression, role) for expression in expressions)

@@ -12,12 +12,14 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from zonal.errors import LocationKeyError
-from zonal.geo import Area, Cell, Everywhere, Point
+from zonal.geo import Area, Cell, Everywhere, Point, as_area
 from zonal.keys.encoding import Encoding, Role
 from zonal.keys.grammar import join
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+
+    from zonal.geo import GivenArea
 
 _FEW = (1, 2, 4)
 _MOST = 8
@@ -27,7 +29,7 @@ _REACH = 8.0
 
 def query_keys(
     topic: str,
-    area: Area | None,
+    area: GivenArea | None,
     encodings: Iterable[Encoding],
     announced: Callable[[Encoding], Iterable[str]],
 ) -> tuple[str, ...]:
@@ -36,22 +38,24 @@ def query_keys(
     In an encoding that announces areas the question goes to the expressions that `announced`
     tells: those of queryables whose area intersects this one.
     """
-    keys = [topic] if area is None else []
+    keys, asked = ([topic], Everywhere()) if area is None else ([], as_area(area))
     for encoding in encodings:
         if encoding.announces_areas:
             expressions = announced(encoding)
         else:
-            expressions = wide_expressions(encoding, area or Everywhere(), Role.GET)
+            expressions = wide_expressions(encoding, asked, Role.GET)
         keys += [join(topic, expression) for expression in expressions]
     return tuple(keys)
 
 
-def queryable_keys(topic: str, area: Area | None, encodings: Iterable[Encoding]) -> tuple[str, ...]:
+def queryable_keys(
+    topic: str, area: GivenArea | None, encodings: Iterable[Encoding]
+) -> tuple[str, ...]:
     """What is declared by one who answers questions about an area; None: about the whole network.
 
     Those of an encoding that announces areas have to be announced (`keys_to_announce`).
     """
-    keys, placed = ([topic], Everywhere()) if area is None else ([], area)
+    keys, placed = ([topic], Everywhere()) if area is None else ([], as_area(area))
     for encoding in encodings:
         if encoding.announces_areas:
             expressions = encoding.area_expressions(placed, Role.QUERYABLE)

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from zonal.errors import ClosedError, MeshError, ZonalError
-from zonal.geo import Area, Circle, Point, area_from_bytes
+from zonal.geo import Area, Circle, GivenArea, GivenPoint, Point, area_from_bytes, as_area, as_point
 from zonal.mesh.status import LinkStatus, MeshStatus
 from zonal.mesh.subscriber import MeshSample
 
@@ -159,8 +159,8 @@ class DoorClient:
         key: str,
         payload: bytes,
         *,
-        location: Point | None = None,
-        geofence: Area | None = None,
+        location: GivenPoint | None = None,
+        geofence: GivenArea | None = None,
     ) -> None:
         """Have the node publish."""
         self._ask(
@@ -168,13 +168,13 @@ class DoorClient:
                 "do": "put",
                 "key": key,
                 "payload": base64.b64encode(payload).decode(),
-                "at": None if location is None else (location.lat, location.lon),
+                "at": None if location is None else tuple(as_point(location)),
                 "geofence": _packed(geofence),
             }
         )
 
     def samples(
-        self, key: str, *, area: Area | None = None, fenced: bool = False
+        self, key: str, *, area: GivenArea | None = None, fenced: bool = False
     ) -> Iterator[MeshSample | None]:
         """What the node hears of a topic from now on; None whenever nothing came for 0.2 s."""
         request = {"do": "sub", "key": key, "area": _packed(area), "fenced": fenced}
@@ -233,10 +233,11 @@ def _point(pair: list[float] | None) -> Point | None:
     return None if pair is None else Point(*pair)
 
 
-def _packed(area: Area | None) -> Any:
+def _packed(area: GivenArea | None) -> Any:
     """An area for JSON; a circle without a centre is its radius."""
     if area is None:
         return None
+    area = as_area(area)
     if isinstance(area, Circle) and area.is_ego_centric:
         return area.radius_m
     return base64.b64encode(area.to_bytes()).decode()

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Self
 
-    from zonal.geo import Area
+    from zonal.geo import GivenArea
     from zonal.mesh.session import MeshSession
     from zonal.mesh.subscriber import MeshSample, MeshSubscriber
     from zonal.session import Sample, Session, Subscriber
@@ -69,7 +69,7 @@ class Gateway:
         session: Session,
         topics: Iterable[str],
         *,
-        area: Area | None = None,
+        area: GivenArea | None = None,
         backlog: Backlog | None = None,
     ) -> None:
         self.mesh = mesh

@@ -9,13 +9,12 @@ import socket
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from zonal.errors import ClosedError, GeometryError, MeshError, PacketError, PositionError
-from zonal.geo import Area, Circle, Point
+from zonal.errors import ClosedError, MeshError, PacketError, PositionError
+from zonal.geo import Circle, GivenArea, GivenPoint, Point, as_area, as_point
 from zonal.mesh.config import MeshConfig
 from zonal.mesh.envelope import MeshEnvelope
 from zonal.mesh.fragments import Reassembly, fragments_of, is_fragment
@@ -30,6 +29,7 @@ from zonal.mesh.wire import MAX_NUMBER, check_publication
 from zonal.runtime import CallbackThreads, is_loopback
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
     from typing import Self
 
     from zonal.mesh.discovery import Discovery
@@ -42,7 +42,7 @@ _MOST_FRAGMENTS = 1024
 _MOST_REQUESTS = 4096
 _LONGEST_S = 0.5  # that the node's thread sleeps
 
-PositionSource = Point | Callable[[], Point] | None
+PositionSource: TypeAlias = "GivenPoint | Callable[[], GivenPoint] | None"
 
 
 class MeshSession:
@@ -85,6 +85,8 @@ class MeshSession:
                 "machine, or say that it is meant so (insecure)"
             )
         self.config = config or MeshConfig(acknowledged=True, write_back=6)
+        self._position = position
+        self._own = self._locate()
         if node_id is None:
             node_id = secrets.randbelow(MAX_NUMBER)
         node = MeshNode(node_id, self.config, seed=secrets.randbits(31), now=time.monotonic())
@@ -93,8 +95,6 @@ class MeshSession:
             lock=None if key is None else PacketLock(key),
         )  # fmt: skip
         self._driver.set_peers(peers or {})
-        self._position = position
-        self._own = self._locate()
         self._subscribers: list[MeshSubscriber] = []
         self._lock = threading.RLock()
         self._commands: queue.Queue[Callable[[], None]] = queue.Queue(_MOST_REQUESTS)
@@ -159,12 +159,14 @@ class MeshSession:
         key: str,
         payload: bytes | str,
         *,
-        location: Point | None = None,
-        geofence: Area | None = None,
+        location: GivenPoint | None = None,
+        geofence: GivenArea | None = None,
     ) -> None:
         """Publish from a location, or from the node's position, to whoever wants it there."""
         data = payload.encode() if isinstance(payload, str) else bytes(payload)
-        self.put_message(MeshEnvelope(check_topic(key), data, location or self._own, geofence))
+        place = self._own if location is None else as_point(location)
+        fence = None if geofence is None else as_area(geofence)
+        self.put_message(MeshEnvelope(check_topic(key), data, place, fence))
 
     def put_message(self, message: MeshEnvelope) -> None:
         """Publish a message exactly as it is.
@@ -193,7 +195,7 @@ class MeshSession:
         key: str,
         handler: Callable[[MeshSample], Any] | None = None,
         *,
-        area: Area | None = None,
+        area: GivenArea | None = None,
         fenced: bool = False,
     ) -> MeshSubscriber:
         """Receive the messages of a topic that come from an area; without one, all of them.
@@ -203,9 +205,8 @@ class MeshSession:
         `Circle` without a centre follows the node: call `update_position` when it moved.
         `PacketError` where the node's subscriptions make up more than `max_channels`.
         """
-        if area is not None and not isinstance(area, Area):
-            raise GeometryError(f"an area is a Circle, Box, Polygon, …, not {area!r}")
-        subscriber = MeshSubscriber(self, check_pattern(key), area, fenced=fenced)
+        wanted = None if area is None else as_area(area)
+        subscriber = MeshSubscriber(self, check_pattern(key), wanted, fenced=fenced)
         self._check_open()
         if handler is not None:
             subscriber.call(handler, self._threads)
@@ -253,7 +254,8 @@ class MeshSession:
         self.close()
 
     def _locate(self) -> Point | None:
-        return self._position() if callable(self._position) else self._position
+        given = self._position() if callable(self._position) else self._position
+        return None if given is None else as_point(given)
 
     def _place(self, subscriber: MeshSubscriber) -> None:
         area = subscriber.wanted_area

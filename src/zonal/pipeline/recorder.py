@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from zonal.geo import Area
+    from zonal.geo import GivenArea
     from zonal.session import Sample, Session, Subscriber
 
 _LOGGER = logging.getLogger(__name__)
@@ -83,7 +83,7 @@ class Recorder:
         log: str | Path,
         topics: Sequence[str] = ("**",),
         *,
-        area: Area | None = None,
+        area: GivenArea | None = None,
         plan: RecorderPlan | None = None,
     ) -> None:
         self.plan = plan or RecorderPlan()
@@ -166,7 +166,7 @@ class Recorder:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _subscribe(self, session: Session, topic: str, area: Area | None) -> Subscriber:
+    def _subscribe(self, session: Session, topic: str, area: GivenArea | None) -> Subscriber:
         return session.declare_subscriber(
             topic,
             area=area,

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from zenoh import KeyExpr
 
+from zonal.geo import as_area
 from zonal.pipeline.cells import cover_ranges, joined_ranges
 from zonal.pipeline.delta import STATISTICS_TICK
 from zonal.pipeline.schema import UTC_MICROS
@@ -35,6 +36,10 @@ class Selection:
     area: Area | None = None
     since: datetime | None = None
     until: datetime | None = None
+
+    def __post_init__(self) -> None:
+        if self.area is not None:
+            object.__setattr__(self, "area", as_area(self.area))
 
     def expression(self, *, has_time: bool, by_cell: bool = True) -> pc.Expression | None:
         """A condition that every wanted row meets, by which files and row groups are left out.

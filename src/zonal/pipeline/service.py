@@ -19,7 +19,7 @@ from zonal.session import stamp_from_parts
 if TYPE_CHECKING:
     import zenoh
 
-    from zonal.geo import Area
+    from zonal.geo import GivenArea
     from zonal.pipeline.history import History
     from zonal.session import Query, Session
 
@@ -45,7 +45,7 @@ class HistoryService:
         history: History,
         topic: str = "**",
         *,
-        area: Area | None = None,
+        area: GivenArea | None = None,
         max_replies: int = 100_000,
     ) -> None:
         self.history = history

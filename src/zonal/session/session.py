@@ -190,7 +190,7 @@ class Session(Located, Vouched, Asking, Watching, Closing):
         *,
         area: GivenArea | None = None,
         encoding: str | Iterable[str] | None = None,
-        fenced: bool = False,
+        fenced: bool | None = None,
         margin_m: float | None = None,
         capacity: int = DEFAULT_CAPACITY,
         overflow: Overflow = Overflow.DROP_OLDEST,
@@ -202,9 +202,10 @@ class Session(Located, Vouched, Asking, Watching, Closing):
         Without an area: every message of the topic, with or without a location. A `Circle`
         without a centre follows the session's position, and is declared anew when it moved by
         `margin_m` (a 64th of its radius; in `json` a 32nd). Messages with a geofence are heard by
-        those inside it, or with `fenced=True` by everybody. `encoding` may name several. From
-        publishers with a memory, `history` gets what was sent before, and `recovery` what was lost
-        on its way.
+        those inside it, or with `fenced=True` by everybody; a session without a position is in
+        none, which the log says once, unless `fenced=False` says that it is meant so. `encoding`
+        may name several. From publishers with a memory, `history` gets what was sent before, and
+        `recovery` what was lost on its way.
         The second element of a handler that is a pair is `subscriber.handler`.
         """
         function, kept = handler if isinstance(handler, tuple) else (handler, None)
@@ -232,7 +233,7 @@ class Session(Located, Vouched, Asking, Watching, Closing):
         *,
         area: GivenArea | None = None,
         encoding: str | Iterable[str] | None = None,
-        fenced: bool = False,
+        fenced: bool | None = None,
         margin_m: float | None = None,
         capacity: int = 1,
     ) -> PullSubscriber:
@@ -272,13 +273,14 @@ class Session(Located, Vouched, Asking, Watching, Closing):
         return subscriber
 
     def _tell_of_fences(self, topic: str, options: SubscriberOptions) -> None:
-        """Once in a session: who is nowhere is in no geofence."""
-        if options.fenced or self._position.is_known or self._told_of_fences:
+        """Once in a session, unless the user has decided: who is nowhere is in no geofence."""
+        if options.fenced is not None or self._position.is_known or self._told_of_fences:
             return
         self._told_of_fences = True
-        logger.info(
-            "the subscriber of %r hears no messages with a geofence, since the session has no "
-            "position; give it one, or ask for all of them with fenced=True",
+        logger.warning(
+            "the subscriber of %r hears no messages with a geofence while the session has no "
+            "position; give it one, or ask for all of them with fenced=True, for none with "
+            "fenced=False",
             topic,
         )
 

@@ -60,7 +60,8 @@ class SubscriberOptions:
 
     area: Area | None
     encodings: tuple[Encoding, ...]
-    fenced: bool
+    fenced: bool | None
+    """Whether messages with a geofence are heard wherever it is; None: not said."""
     margin_m: float | None
     capacity: int
     overflow: Overflow = Overflow.DROP_OLDEST
@@ -83,7 +84,7 @@ class SubscriberOptions:
         return Scope(
             self.area,
             position.last,
-            fenced=self.fenced,
+            fenced=bool(self.fenced),
             margin_m=self.margin_m,
             moves_a_radius=MOVES_A_RADIUS if announced else MOVES_OF_KEPT_CELLS,
             moves=position.moves,

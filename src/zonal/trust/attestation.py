@@ -30,11 +30,12 @@ import numpy as np
 
 from zonal.errors import AttestationError, GeometryError, TrustError
 from zonal.geo import (
-    Area,
     Cell,
     Everywhere,
+    GivenArea,
+    GivenPoint,
     PlanarArea,
-    Point,
+    as_area,
     cell_of,
     compare_quadrangles,
     planar_of,
@@ -79,11 +80,11 @@ class Attestation(NamedTuple):
         """Whether it holds at this time."""
         return self.issued - CLOCKS_DIFFER_S <= now < self.expires
 
-    def is_inside(self, area: Area) -> bool:
+    def is_inside(self, area: GivenArea) -> bool:
         """Whether the whole cell lies in the area."""
         return holds_cell(area, self.cell)
 
-    def holds_in(self, area: Area, now: float) -> bool:
+    def holds_in(self, area: GivenArea, now: float) -> bool:
         """Whether the subject is attested to be in the area now."""
         return self.is_current(now) and self.is_inside(area)
 
@@ -146,7 +147,7 @@ class Attester:
     def attest(
         self,
         subject: str,
-        place: Point,
+        place: GivenPoint,
         *,
         now: float,
         lifetime_s: int = DEFAULT_LIFETIME_S,
@@ -188,7 +189,7 @@ class TrustedIssuers:
         return len(self._keys)
 
     def verify(
-        self, token: bytes, *, now: float, subject: str | None = None, area: Area | None = None
+        self, token: bytes, *, now: float, subject: str | None = None, area: GivenArea | None = None
     ) -> Attestation:
         """What a token says, if a trusted issuer signed it and it holds now.
 
@@ -250,8 +251,9 @@ def issuer_id(public_key: bytes) -> int:
     return int.from_bytes(hashlib.sha256(public_key).digest()[:8], "big")
 
 
-def holds_cell(area: Area, cell: Cell) -> bool:
+def holds_cell(area: GivenArea, cell: Cell) -> bool:
     """Whether an area contains a whole cell; in doubt it does not, nor one of 40 km or more."""
+    area = as_area(area)
     if isinstance(area, Everywhere):
         return True
     if cell.level < COARSEST_LEVEL:

@@ -103,7 +103,7 @@ class Rule:
         reached = Everywhere() if fence is None else fence
         if self.allows:
             return is_within(reached, self.audience)
-        return reached.is_ego_centric or reached.intersects(self.audience)
+        return reached.is_ego_centric or reached.meets(self.audience)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

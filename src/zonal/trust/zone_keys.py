@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from zonal.errors import SealError, TrustError
+from zonal.geo import as_area
 from zonal.trust.attestation import (
     LONGEST_TOKEN,
     NO_HOLDER,
@@ -78,6 +79,7 @@ class Zone:
 
     def __post_init__(self) -> None:
         check_zone(self.name)
+        object.__setattr__(self, "area", as_area(self.area))
         if len(self.secret) < NONCE_BYTES:
             raise TrustError(f"the secret of a zone has {NONCE_BYTES} bytes or more")
         if not 0 < self.epoch_s < 1 << 32:

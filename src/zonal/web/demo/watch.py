@@ -41,7 +41,9 @@ class Watch:
         self._alerted: dict[str, float] = {}
         self.alerts = 0
         self._session = zonal.open(zonal.config("client", connect=connect))
-        self._subscriber = self._session.declare_subscriber(topics.AIR, self._take, encoding="s2")
+        self._subscriber = self._session.declare_subscriber(
+            topics.AIR, self._take, encoding="s2", fenced=False
+        )
         self._rounds = Repeated(_ROUND_S, self._round, "demo-watch")
 
     def _take(self, sample: Sample) -> None:
