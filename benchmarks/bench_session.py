@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import multiprocessing
 import os
 import statistics
@@ -24,8 +23,17 @@ from rich.console import Console
 
 import zonal
 from session_latency import ITERATED, WAYS, median_latencies_us
-from session_scale import KEYS_AN_AREA, cpu_seconds, in_child, keys_an_area, many_topics, surplus
-from zonal.geo import Circle, Point, destination
+from session_moving import many_moving, moving_through_cells
+from session_scale import (
+    KEYS_AN_AREA,
+    in_child,
+    key_at,
+    keys_an_area,
+    many_topics,
+    surplus,
+    wait_for_match,
+)
+from zonal.geo import Circle, Point
 from zonal.keys import encode_area, encode_place
 from zonal.session import Overflow
 
@@ -134,7 +142,7 @@ def seconds_for(endpoint: str, technique: str, count: int) -> float:
     pub.start()
     to_sub.recv()
     to_pub.recv()
-    _wait_for_match(endpoint, encoding)
+    wait_for_match(endpoint, TOPIC if encoding == "plain" else key_at(TOPIC, DUOMO, encoding))
     to_pub.send("go")
     if not to_sub.poll(120):
         raise TimeoutError(f"{technique}: not all of {count} messages arrived in 120 s")
@@ -144,17 +152,6 @@ def seconds_for(endpoint: str, technique: str, count: int) -> float:
     sub.join()
     pub.join()
     return seconds
-
-
-def _wait_for_match(endpoint: str, technique: str) -> None:
-    key = TOPIC if technique == "plain" else f"{TOPIC}/{encode_place(DUOMO, technique)[0]}"
-    with (
-        zenoh.open(zonal.config("client", connect=[endpoint])) as session,
-        session.declare_publisher(key) as probe,
-    ):
-        deadline = time.monotonic() + 20
-        while not probe.matching_status.matching and time.monotonic() < deadline:
-            time.sleep(0.01)
 
 
 # Measurements
@@ -196,7 +193,7 @@ def outside(endpoint: str) -> dict[str, int]:
     with zonal.open(config) as here, zonal.open(config) as there, zonal.open(config) as sender:
         inside = here.declare_subscriber(TOPIC, area=AREA)
         away = there.declare_subscriber(TOPIC, area=Circle(Point(45.58, 9.27), radius_m=2000))
-        _wait_for_match(endpoint, "s2")
+        wait_for_match(endpoint, key_at(TOPIC, DUOMO))
         for _ in range(1000):
             sender.put(TOPIC, PAYLOAD, location=DUOMO)
         for _ in range(1000):
@@ -220,100 +217,14 @@ def costs() -> dict[str, float]:
     }
 
 
-def moving_through_cells(endpoint: str, cells: int) -> dict[str, int]:
-    """An ego-centric subscriber crosses many cells while 1,000 messages a second flow."""
-    config = zonal.config("client", connect=[endpoint])
-    where, stop, sent = [DUOMO], threading.Event(), [0]
-    with (
-        zonal.open(config) as sender,
-        zonal.open(config, position=lambda: where[0], lifetime=3600) as mobile,
-    ):
-        subscriber = mobile.declare_subscriber(TOPIC, area=Circle(radius_m=1000), margin_m=20)
-        _wait_for_match(endpoint, "s2")
-        publisher = sender.declare_publisher(
-            TOPIC, congestion_control=zenoh.CongestionControl.BLOCK
-        )
-
-        def send() -> None:
-            start = time.perf_counter()
-            while not stop.is_set():
-                # Always inside, wherever the subscriber is: it walks a circle of 900 m around.
-                publisher.put(str(sent[0]).encode(), location=DUOMO)
-                sent[0] += 1
-                time.sleep(max(0.0, start + sent[0] / 1000 - time.perf_counter()))
-
-        thread = threading.Thread(target=send)
-        thread.start()
-        crossed: set[str] = set(subscriber.declared_keys)
-        steps = 0
-        while len(crossed) < cells and steps < 20 * cells:
-            steps += 1
-            where[0] = destination(DUOMO, steps * 11.3, 900 * math.sqrt((steps * 0.618) % 1))
-            mobile.update_position()
-            crossed.update(subscriber.declared_keys)
-            time.sleep(0.002)
-        stop.set()
-        thread.join()
-        heard: list[int] = []
-        while len(heard) < sent[0] and (sample := subscriber.recv(timeout=5)) is not None:
-            heard.append(int(sample.payload.to_bytes()))
-        while (extra := subscriber.try_recv()) is not None:
-            heard.append(int(extra.payload.to_bytes()))
-    return {
-        "moving_cells": len(crossed),
-        "moving_moves": steps,
-        "moving_sent": sent[0],
-        "moving_lost": sent[0] - len(set(heard)),
-        "moving_doubled": len(heard) - len(set(heard)),
-    }
-
-
-def many_moving(
-    endpoint: str, router_pid: int, subscribers: int, seconds: float
-) -> dict[str, float]:
-    """Subscribers with circles of 2 km move at 10 m/s (time runs ten times as fast)."""
-    config = zonal.config("client", connect=[endpoint])
-    pace, step_s = 10.0, 0.5
-    sessions, subscribed, places, bearings = [], [], [], []
-    try:
-        for number in range(subscribers):
-            places.append(destination(DUOMO, number * 37.0, 8000 * math.sqrt(number / subscribers)))
-            bearings.append(number * 53.0 % 360)
-            session = zonal.open(config, position=lambda n=number: places[n], lifetime=3600)
-            sessions.append(session)
-            subscribed.append(session.declare_subscriber(TOPIC, area=Circle(radius_m=2000)))
-        declared = 0
-        cpu, begin, metres = cpu_seconds(router_pid), time.perf_counter(), 0.0
-        while time.perf_counter() - begin < seconds:
-            tick = time.perf_counter()
-            for number, (session, subscriber) in enumerate(zip(sessions, subscribed, strict=True)):
-                places[number] = destination(places[number], bearings[number], 10 * pace * step_s)
-                before = set(subscriber.declared_keys)
-                session.update_position()
-                declared += len(set(subscriber.declared_keys) - before)
-                metres += 10 * pace * step_s
-            time.sleep(max(0.0, step_s - (time.perf_counter() - tick)))
-        elapsed = time.perf_counter() - begin
-        used = cpu_seconds(router_pid) - cpu
-    finally:
-        for session in sessions:
-            session.close()
-    kilometres = metres / 1000
-    return {
-        "movers": subscribers,
-        "declarations_per_km": declared / kilometres,
-        "router_cpu_share_of_a_core": used / elapsed,
-        "router_cpu_at_10_m_s": used / elapsed / (kilometres * 1000 / elapsed / subscribers / 10),
-        "kilometres": kilometres,
-    }
-
-
 def parts(endpoint: str, pid: int, topics: list[int], *, quick: bool) -> Iterator[dict[str, Any]]:
     """What is measured beside throughput and latency, one after another."""
     yield outside(endpoint)
     yield costs()
     yield moving_through_cells(endpoint, 100 if quick else 500)
-    yield many_moving(endpoint, pid, *((20, 4.0) if quick else (200, 20.0)))
+    for amid_traffic in (False, True):
+        size = (20, 4.0) if quick else (200, 20.0)
+        yield many_moving(endpoint, pid, *size, amid_traffic=amid_traffic)
     for encoding in PLACED:
         yield in_child(surplus, endpoint, encoding)
     for most in KEYS_AN_AREA:
@@ -376,7 +287,12 @@ def draw(figures: dict[str, float], path: Path) -> None:
 def verdicts(figures: dict[str, float]) -> list[tuple[str, bool]]:
     """The figures that this benchmark is about."""
     at_most = [
-        *((f"{t} median latency, of plain", figures[f"{t}_latency_ratio"], 1.08) for t in PLACED),
+        *(
+            (f"{t} median latency, of plain", figures[f"{t}_latency_ratio"], 1.08)
+            for t in (*PLACED, "iterated")
+        ),
+        ("s2 surplus", figures["s2_surplus"], 1.4),
+        ("mgrs surplus", figures["mgrs_surplus"], 2),
         ("messages received outside the area", figures["outside_received"], 0),
         ("microseconds for a point's key", figures["encode_point_us"], 10),
         ("microseconds for a circle's cover", figures["cover_circle_us"], 100),

@@ -15,10 +15,15 @@ from typing import TYPE_CHECKING, Any
 import zenoh
 
 import zonal
+from cover_sizes import declared_m2, median_and_90, size_m2
 from zonal.geo import Circle, Point, destination
+from zonal.keys import encode_place
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from multiprocessing.connection import Connection
+
+    from zonal.session import Subscriber
 
 DUOMO = Point(45.4642, 9.19)
 KEYS_AN_AREA = (8, 16, 32, 48)
@@ -54,6 +59,36 @@ def _report(pipe: Connection, function: Any, arguments: tuple[Any, ...]) -> None
     pipe.send(function(*arguments))
 
 
+def key_at(topic: str, place: Point, encoding: str = "s2") -> str:
+    """What messages of a topic from a place are put under."""
+    return f"{topic}/{encode_place(place, encoding)[0]}"
+
+
+def wait_for_match(endpoint: str, key: str) -> None:
+    """Until somebody hears this key; twenty seconds at the most."""
+    with (
+        zenoh.open(zonal.config("client", connect=[endpoint])) as session,
+        session.declare_publisher(key) as probe,
+    ):
+        deadline = time.monotonic() + 20
+        while not probe.matching_status.matching and time.monotonic() < deadline:
+            time.sleep(0.01)
+
+
+def declared_over_wanted(name: str, subscribers: Iterable[Subscriber]) -> dict[str, float]:
+    """Of subscribers that are alone on their topics: the median, and 90 %."""
+    ratios = [
+        declared_m2(each.declared_keys) / size_m2(each.area)
+        for each in subscribers
+        if each.area is not None
+    ]
+    median, nine_tenths = median_and_90(ratios)
+    return {
+        f"{name}_declared_over_wanted": median,
+        f"{name}_declared_over_wanted_90": nine_tenths,
+    }
+
+
 def many_topics(endpoint: str, topics: int) -> dict[str, float]:
     """One session with an area on each topic: seconds to declare, threads, share of a core idle."""
     with zonal.open(zonal.config("client", connect=[endpoint])) as session:
@@ -73,6 +108,7 @@ def many_topics(endpoint: str, topics: int) -> dict[str, float]:
             f"topics_{topics}_declared_s": declared,
             f"topics_{topics}_declared_cpu_s": declared_cpu,
             f"topics_{topics}_keys": keys,
+            **declared_over_wanted(f"topics_{topics}", subscribers),
             f"topics_{topics}_threads": threading.active_count() - 1,
             f"topics_{topics}_threads_with_zenohs": len(list(Path("/proc/self/task").iterdir())),
             f"topics_{topics}_idle_share": idle,
@@ -81,7 +117,8 @@ def many_topics(endpoint: str, topics: int) -> dict[str, float]:
 
 def keys_an_area(endpoint: str, router_pid: int, most: int) -> dict[str, float]:
     """Areas of so many keys at the most: what they cost routers, publishers and those who move."""
-    sys.modules["zonal.session.receiving"].CELLS_AN_AREA = most  # type: ignore[attr-defined]
+    budget: Any = sys.modules["zonal.session.key_budget"]
+    budget.CELLS_AN_AREA, budget.FIRST_KEYS = most, 1_000_000
     config = zonal.config("client", connect=[endpoint])
     memory, cpu = _memory_mb(router_pid), cpu_seconds(router_pid)
     with zonal.open(config) as near, zonal.open(config) as far:
@@ -180,4 +217,5 @@ def surplus(endpoint: str, encoding: str) -> dict[str, float]:
         return {
             f"{encoding}_received_of_sent": received / (_PLACES * len(subscribers)),
             f"{encoding}_surplus": received / inside,
+            **declared_over_wanted(encoding, subscribers),
         }

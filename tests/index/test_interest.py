@@ -37,17 +37,23 @@ def some_points(area: Area) -> list[Point]:
 
 @examples(150)
 @given(
-    st.lists(st.tuples(st.integers(0, 8), st.one_of(st.none(), areas)), max_size=30),
+    st.lists(
+        st.tuples(st.integers(0, 8), st.one_of(st.none(), areas, st.sampled_from([1, 5, 48]))),
+        max_size=30,
+    ),
     st.sampled_from([6, 8, 16, 128]),
 )
 def test_the_declared_cells_contain_every_area_at_every_moment(
-    steps: list[tuple[int, Area | None]], max_cells: int
+    steps: list[tuple[int, Area | int | None]], max_cells: int
 ) -> None:
+    """Whatever areas come, move and go, and however closely they are covered meanwhile."""
     interest = InterestCover(max_cells)
     kept: dict[int, Area] = {}
     declared: set[Cell] = set()
     for id_, area in steps:
-        if area is None:
+        if isinstance(area, int):
+            interest.fit(area)
+        elif area is None:
             if kept.pop(id_, None) is not None:
                 interest.remove(id_)
         else:
@@ -163,3 +169,23 @@ def test_bad_use_is_refused() -> None:
     with pytest.raises(SubscriptionError, match="'b'"):
         interest.update("b", Everywhere())
     assert ("a" in interest, "b" in interest, len(interest)) == (True, False, 1)
+
+
+def test_areas_covered_anew_are_covered_as_others_that_come() -> None:
+    source = random.Random(5)
+    areas = [city_circle(source) for _ in range(3)]
+    interest, finer, coarser = (
+        InterestCover(cells_an_area=5),
+        InterestCover(),
+        InterestCover(cells_an_area=5),
+    )
+    for each in (interest, finer, coarser):
+        for number, area in enumerate(areas):
+            each.add(number, area)
+    interest.take_changes()
+    interest.fit(48)
+    change = interest.take_changes()
+    assert interest.cells == finer.cells
+    assert set(change.undeclare) == set(coarser.cells) - set(finer.cells)
+    interest.fit(5)
+    assert interest.cells == coarser.cells

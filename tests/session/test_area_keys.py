@@ -96,21 +96,29 @@ def test_a_crowd_that_comes_together_is_declared_by_its_few_keys_again() -> None
 
 @given(
     steps=st.lists(
-        st.tuples(st.integers(0, 24), st.one_of(st.none(), st.integers(0, 5000))), max_size=120
+        st.tuples(
+            st.integers(0, 24),
+            st.one_of(st.none(), st.integers(0, 5000), st.sampled_from([-1, -5, -48])),
+        ),
+        max_size=120,
     ),
-    name=st.sampled_from(["mgrs", "bloom:45.2,8.9,45.8,9.6,12x12,0.2"]),
+    name=st.sampled_from(["mgrs", "s2", "bloom:45.2,8.9,45.8,9.6,12x12,0.2"]),
 )
 @examples(40)
 def test_whoever_comes_moves_or_goes_every_area_left_is_declared(
     steps: list[tuple[int, int | None]], name: str
 ) -> None:
     encoding = encoding_named(name)
+    """Negative numbers are how many keys each area may have from then on."""
     interest = Interest("t", [encoding], area_cells=16, cells_an_area=4)
     left: dict[int, Wish] = {}
     before = interest.keys()
     for number, moved_m in steps:
-        wish = None if moved_m is None else circle(number % 8, float(moved_m))
-        changed = interest.want(number, wish)
+        if moved_m is not None and moved_m < 0:
+            wish, changed = left.get(number), interest.fit(-moved_m)
+        else:
+            wish = None if moved_m is None else circle(number % 8, float(moved_m))
+            changed = interest.want(number, wish)
         now = interest.keys()
         assert changed or now == before
         before = now
@@ -125,3 +133,18 @@ def test_whoever_comes_moves_or_goes_every_area_left_is_declared(
             assert any(each.intersects(zenoh.KeyExpr(key)) for each in declared)
     if not left:
         assert not declared
+
+
+@pytest.mark.parametrize("name", ["s2", "mgrs"])
+def test_areas_that_are_covered_anew_have_the_keys_of_new_ones(name: str) -> None:
+    encoding = encoding_named(name)
+    few, many = (Interest("t", [encoding], cells_an_area=cells) for cells in (5, 48))
+    anew = Interest("t", [encoding], cells_an_area=5)
+    for interest in (few, many, anew):
+        interest.want("someone", circle(0))
+    assert not anew.fit(5)
+    assert anew.fit(48)
+    assert anew.keys() == many.keys()
+    assert len(many.keys()) > 3 * len(few.keys())
+    assert anew.fit(5)
+    assert anew.keys() == few.keys()

@@ -147,6 +147,14 @@ class InterestCover:
         if 2 * len(self._covers) <= self._peak:
             self._refine()
 
+    def fit(self, cells_an_area: int) -> None:
+        """Cover each area anew, with so many cells at the most."""
+        before = self._fair_share()
+        self._cells_an_area = min(cells_an_area, self._max_cells)
+        if self._fair_share() != before:
+            self._cover_anew()
+            self._compute()
+
     def take_changes(self) -> CoverChange:
         """The net difference since the last call (many adds in a row make one small change)."""
         change = CoverChange(
@@ -197,9 +205,17 @@ class InterestCover:
     def _refine(self) -> None:
         """Half of the areas have gone: cover the others as finely as so few may be."""
         if self._fair_share() > _FEWEST_CELLS_AN_AREA:
-            self._covers = {id_: self._cover_of(area) for id_, area in self._areas.items()}
-            self._wanted = Counter(cell for cells in self._covers.values() for cell in cells)
+            self._cover_anew()
         self._compute()
+
+    def _cover_anew(self) -> None:
+        self._covers = {
+            id_: self._following((), area, area, closely=False)
+            if id_ in self._wide
+            else self._cover_of(area)
+            for id_, area in self._areas.items()
+        }
+        self._wanted = Counter(cell for cells in self._covers.values() for cell in cells)
 
     def _want(self, cells: tuple[int, ...]) -> None:
         for cell in cells:

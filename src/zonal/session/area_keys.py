@@ -73,6 +73,19 @@ class AreaKeys:
             self._give_up()
         return self.is_whole or self.keys != before
 
+    def fit(self, an_area: int) -> bool:
+        """Cover each area anew, with so many keys at the most; whether anything else is declared.
+
+        Too many stay so until there are fewer areas.
+        """
+        before, self._an_area = self.keys, an_area
+        for who, wish in () if self.is_whole else tuple(self._wishes.items()):
+            self._change(who, None, wish)
+            if len(self._counts) > self._most:
+                self._give_up()
+                return True
+        return self.keys != before
+
     def _is_less(self) -> bool:
         """Count anew where that is worth it; whether they are no longer too many."""
         self._changes += 1

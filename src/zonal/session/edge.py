@@ -6,6 +6,7 @@ that arrives is read once, on the session's reading thread.
 
 from __future__ import annotations
 
+import math
 import threading
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -13,7 +14,7 @@ from zonal.geo import Point
 from zonal.keys import is_exact
 from zonal.session.declarations import Mark
 from zonal.session.geo_context import POINT_BYTES
-from zonal.session.listeners import Listener, Listeners
+from zonal.session.listeners import Listener, Listeners, gather, shared_out
 from zonal.session.reading import Reading
 from zonal.session.sample import Sample, mark_of, marks_of
 from zonal.session.sample_columns import SampleColumns
@@ -26,12 +27,16 @@ if TYPE_CHECKING:
     from zonal.session.announcements import Announcements
     from zonal.session.declarations import Declarations
     from zonal.session.interest import Interest
+    from zonal.session.key_budget import KeyBudget
     from zonal.session.recovery import Recoverer
     from zonal.session.shorthand import Shorthands
 
 _KNOWN_PLACES = 65_536
 _TOGETHER = 4
 """From so many on, what comes together is read in columns."""
+_WORTH_CELLS = 256
+"""So many messages from beside the areas are worth more cells: a key that is declared costs routers
+as much as some eight messages."""
 _MANY, _BUSY = 64, 3
 """So many samples at a time, so often in a row, are worth a lane of their own."""
 
@@ -46,6 +51,7 @@ class Edge:
         interest: gathers what the listeners want.
         declarations: made with what hands samples over to `process`.
         announcements: where areas are announced that routers cannot match.
+        budget: what shares out keys; told how many there are, and asked for more.
         may_repeat: whether the same message may come again under the same key.
     """
 
@@ -54,13 +60,16 @@ class Edge:
         interest: Interest,
         declarations: Callable[[Edge], Declarations],
         announcements: Announcements,
+        budget: KeyBudget,
         *,
+        may_be_refined: bool = True,
         may_repeat: bool = False,
         shorthands: Shorthands | None = None,
         recoverer: Callable[[Callable[[list[zenoh.Sample]], None]], Recoverer] | None = None,
     ) -> None:
         self._interest = interest
         self._announcements = announcements
+        self._budget = budget
         self._may_repeat = may_repeat
         self._shorthands = shorthands
         self._recoverer = None if recoverer is None else recoverer(self._hand_over)
@@ -74,7 +83,10 @@ class Edge:
         self._known: dict[_Name, _Entry] = {}
         self._reading = Reading()
         self._busy = 0
+        self._is_closed = False
         self.received = 0
+        self._beside = 0  # messages that came from beside all areas since these were covered
+        self._worth_asking = _WORTH_CELLS if may_be_refined else math.inf
 
     @property
     def declared_keys(self) -> tuple[str, ...]:
@@ -135,6 +147,18 @@ class Edge:
             if self._interest.drop(listener):
                 self._declare()
 
+    @property
+    def cells_an_area(self) -> int:
+        """How many cells each area may have."""
+        return self._interest.cells_an_area
+
+    def fit(self, cells_an_area: int) -> None:
+        """Cover the areas anew, with so many cells each at the most, and declare that."""
+        with self._changing:
+            if not self._is_closed and self._interest.fit(cells_an_area):
+                self._declare()
+            self._beside = 0
+
     def _declare(self) -> None:
         """What the listeners want now; new keys first, then the old ones go."""
         keys, announced = self._interest.keys(), self._interest.announced
@@ -147,6 +171,7 @@ class Edge:
                 self._recoverer.keep(keys)
         for key in self._tokens.keys() - announced:
             self._tokens.pop(key).undeclare()
+        self._budget.note(self, len(keys))
 
     def hear_heartbeats(self, key: str) -> zenoh.Subscriber[None] | None:
         """With recovery, the heartbeats of a key's publishers; else nothing."""
@@ -155,6 +180,8 @@ class Edge:
     def close(self) -> None:
         """Undeclare everything."""
         with self._changing:
+            self._is_closed = True
+            self._budget.note(self, 0)
             for token in self._tokens.values():
                 token.undeclare()
             self._tokens.clear()
@@ -235,6 +262,9 @@ class Edge:
             once = self._may_repeat or self._declarations.is_changing
             found = self._sorted_together(batch, once=once)
             wanted = self._sorted_one_by_one(batch, once=once) if found is None else found
+        if self._beside >= self._worth_asking:
+            self._beside = 0
+            self._budget.ask(self)
         if wanted and self._shorthands is not None:
             # One of a batch is enough to notice the keys that fill it.
             self._shorthands.heard(str(batch[0].key_expr), len(batch))
@@ -253,6 +283,7 @@ class Edge:
         common = self._common_entry(columns)
         if common is not None and not once:
             columns.places = [common[0]] * len(columns)
+            self._beside += 0 if common[1] else len(columns)
             return dict.fromkeys(common[1], columns)
         entries = self._entries(columns) if common is None else [common] * len(columns)
         if entries is None:
@@ -265,7 +296,8 @@ class Edge:
             if any(copies):
                 rows = [row for row, is_copy in enumerate(copies) if not is_copy]
                 columns, listeners = columns.at(rows), [listeners[row] for row in rows]
-        return _shared_out(columns, listeners)
+        self._beside += listeners.count(())
+        return shared_out(columns, listeners)
 
     def _common_entry(self, columns: SampleColumns) -> _Entry | None:
         """What is known of the one place that all samples come from, if they do."""
@@ -304,7 +336,8 @@ class Edge:
         if entry is None or (once and stamp is None):
             self._read(raw, name, wanted, unique=once)
         elif stamp is None or not self._reading.was_read(mark_of(raw, stamp, said)):
-            _gather(Sample(raw, raw.payload, entry[0]), entry[1], wanted)
+            self._beside += not entry[1]
+            gather(Sample(raw, raw.payload, entry[0]), entry[1], wanted)
 
     def _look_up(self, key: str, said: str | bytes) -> tuple[_Name | None, _Entry | None]:
         """By what a place is known, and what is known; None where a message says more.
@@ -332,7 +365,8 @@ class Edge:
             return
         context, place = sample.context, sample.place
         listeners = tuple(self._listeners.of(context))
-        _gather(sample, listeners, wanted)
+        self._beside += not listeners and context is not None and context.fence is None
+        gather(sample, listeners, wanted)
         if (
             name is not None
             and isinstance(place, Point)
@@ -342,29 +376,3 @@ class Edge:
             if len(self._known) >= _KNOWN_PLACES:
                 self._known.clear()
             self._known[name] = (place, listeners)
-
-
-def _gather(
-    sample: Sample, listeners: tuple[Listener, ...], wanted: dict[Listener, list[Sample]]
-) -> None:
-    for listener in listeners:
-        samples = wanted.get(listener)
-        if samples is None:
-            wanted[listener] = [sample]
-        else:
-            samples.append(sample)
-
-
-def _shared_out(
-    columns: SampleColumns, listeners: list[tuple[Listener, ...]]
-) -> Mapping[Listener, Sequence[Sample]]:
-    """To each listener what it wants."""
-    if not listeners:
-        return {}
-    if listeners.count(listeners[0]) == len(listeners):
-        return dict.fromkeys(listeners[0], columns)
-    rows: dict[Listener, list[int]] = {}
-    for row, each in enumerate(listeners):
-        for listener in each:
-            rows.setdefault(listener, []).append(row)
-    return {listener: columns.at(wanted) for listener, wanted in rows.items()}

@@ -79,7 +79,7 @@ class Interest:
             topic, self._by_areas, most=area_cells * 3 // 2, an_area=cells_an_area, room=area_cells
         )
         self._announcing = [each for each in kinds if each.announces_areas]
-        self._bound, self._cells_an_area = area_cells, cells_an_area
+        self._cells_an_area = self._announced_cells = cells_an_area
         self._coupled = coupled
         level = min((each.cell_level or 0 for each in self._by_cells), default=0)
         self._areas = InterestCover(area_cells, cells_an_area=cells_an_area, max_level=level)
@@ -93,6 +93,21 @@ class Interest:
     def is_empty(self) -> bool:
         """Whether nobody is left."""
         return not self._wishes
+
+    @property
+    def cells_an_area(self) -> int:
+        """The bound of each area's own cells."""
+        return self._cells_an_area
+
+    def fit(self, cells_an_area: int) -> bool:
+        """Cover each area anew, with so many cells at the most; whether `keys` may have changed.
+
+        What is announced stays as it is.
+        """
+        self._cells_an_area = cells_an_area
+        self._areas.fit(cells_an_area)
+        changed = self._area_keys.fit(cells_an_area)
+        return bool(self._areas.take_changes()) or changed
 
     @property
     def announced(self) -> frozenset[str]:
@@ -128,7 +143,7 @@ class Interest:
         self._every_fence += by * wish.every_fence
         area = wish.area or Everywhere()
         for encoding in self._announcing:
-            keys = area_keys(self.topic, area, encoding, wish.role, self._cells_an_area)
+            keys = area_keys(self.topic, area, encoding, wish.role, self._announced_cells)
             for key in keys:
                 self._announced[key] += by
                 if not self._announced[key]:

@@ -8,11 +8,12 @@ from zonal.geo import Point
 from zonal.index import SubscriptionIndex
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from zonal.geo import Area
     from zonal.session.geo_context import GeoContext
     from zonal.session.sample import Sample
+    from zonal.session.sample_columns import SampleColumns
     from zonal.session.wish import Wish
 
 _MANY = 12
@@ -106,3 +107,30 @@ class Listeners:
         if own != self._own:
             self._own = own
             self._index.locate(_SELF, own)
+
+
+def gather(
+    sample: Sample, listeners: tuple[Listener, ...], wanted: dict[Listener, list[Sample]]
+) -> None:
+    """Add a sample to what each of these listeners gets."""
+    for listener in listeners:
+        samples = wanted.get(listener)
+        if samples is None:
+            wanted[listener] = [sample]
+        else:
+            samples.append(sample)
+
+
+def shared_out(
+    columns: SampleColumns, listeners: list[tuple[Listener, ...]]
+) -> Mapping[Listener, Sequence[Sample]]:
+    """To each listener what it wants."""
+    if not listeners:
+        return {}
+    if listeners.count(listeners[0]) == len(listeners):
+        return dict.fromkeys(listeners[0], columns)
+    rows: dict[Listener, list[int]] = {}
+    for row, each in enumerate(listeners):
+        for listener in each:
+            rows.setdefault(listener, []).append(row)
+    return {listener: columns.at(wanted) for listener, wanted in rows.items()}

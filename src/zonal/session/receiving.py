@@ -11,7 +11,8 @@ from zonal.session.asker import Asker
 from zonal.session.declarations import Declarations
 from zonal.session.edge import Edge
 from zonal.session.historian import Historian
-from zonal.session.interest import CELLS_AN_AREA, Interest
+from zonal.session.interest import Interest
+from zonal.session.key_budget import KeyBudget
 from zonal.session.past_messages import Memories
 from zonal.session.recovery import Recoverer
 from zonal.session.shorthand import Shorthands
@@ -26,12 +27,6 @@ if TYPE_CHECKING:
     from zonal.session.announcements import Announcements
     from zonal.session.past_messages import PastMessages
     from zonal.session.recovery import Recovery
-
-
-KEY_BUDGET = 500
-"""The time that Zenoh takes for a key grows with the number of keys that a session holds. So from
-some ten topics on, areas of further topics are declared with fewer cells: with 8 from 60 topics on,
-with one from 500 on. The edge is exact anyway."""
 
 
 class Receiving:
@@ -49,6 +44,7 @@ class Receiving:
         self._datagrams = datagrams
         self.arrivals = Arrivals("zonal", weight_of=bytes_of_arrival)
         self.threads = CallbackThreads("zonal")
+        self._budget = KeyBudget(self.threads)
         self._asker = Asker(session)
         self._historian = Historian(self._asker)
         self._lock = threading.Lock()
@@ -94,16 +90,16 @@ class Receiving:
             )
 
         return Edge(
-            Interest(topic, encodings, cells_an_area=self._cells_an_area()),
+            Interest(topic, encodings, cells_an_area=self._budget.first_cells()),
             declarations,
             self._announcements,
+            self._budget,
+            # A key that is declared anew would have publishers send all they remember again.
+            may_be_refined=history is None,
             may_repeat=history is not None or recovery is not None,
             shorthands=Shorthands(self._session.declare_subscriber) if lasting else None,
             recoverer=recoverer,
         )
-
-    def _cells_an_area(self) -> int:
-        return max(1, min(CELLS_AN_AREA, KEY_BUDGET // (len(self._edges) + 1)))
 
     def _accompany(
         self,
