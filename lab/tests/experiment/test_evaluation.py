@@ -67,16 +67,32 @@ def test_a_page_of_an_older_commit_says_so(pages: Path) -> None:
     assert list(differences(pages, [TOY])) == []
 
 
-def test_a_claim_that_two_runs_measured_is_listed_once_with_the_most_rounds(
-    pages: Path, tmp_path: Path
+@pytest.mark.parametrize(
+    ("other", "started", "judges"),
+    [
+        (ToyPlan(5), "2099", "toy"),  # with 8 rounds, not 10
+        (ToyPlan(7), "1999", "another"),
+        (ToyPlan(4, seconds=60), "1999", "another"),  # with 6 rounds
+        (ToyPlan(9, seconds=0.5), "2099", "toy"),
+        (ToyPlan(3, seconds=60), "2099", "toy"),  # with 4 rounds, from which nothing is told
+        (ToyPlan(6), "1999", "toy"),
+        (ToyPlan(6), "2099", "another"),
+    ],
+)
+def test_a_claim_that_two_runs_measured_is_judged_by_the_longer_one_then_by_rounds_then_by_date(
+    pages: Path, tmp_path: Path, other: ToyPlan, started: str, judges: str
 ) -> None:
-    results = Results(tmp_path / "short")
-    run_trial("toy", ToyTrial(ToyPlan(5)), results)
-    keep(results, TOY, pages, "toy-short")
+    results = Results(tmp_path / "other")
+    run_trial("toy", ToyTrial(other), results)
+    results.note(started=started)
+    keep(results, TOY, pages, "another")
     write_pages(pages, [TOY])
-    summary = (pages / "README.md").read_text()
-    assert summary.count("| numbers double |") == 1
-    assert "10 rounds) | holds | [toy](toy/toy.md)" in summary
+    (claim,) = (
+        line
+        for line in (pages / "README.md").read_text().splitlines()
+        if line.startswith("| numbers double |")
+    )
+    assert f"| [{judges}](toy/{judges}.md)" in claim
 
 
 def test_a_run_with_zenohd_as_routers_stands_behind_the_usual_ones(
