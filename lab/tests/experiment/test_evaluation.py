@@ -67,16 +67,32 @@ def test_a_page_of_an_older_commit_says_so(pages: Path) -> None:
     assert list(differences(pages, [TOY])) == []
 
 
-def test_a_claim_that_two_runs_measured_is_listed_once_with_the_most_rounds(
-    pages: Path, tmp_path: Path
+@pytest.mark.parametrize(
+    ("other", "started", "judges"),
+    [
+        (ToyPlan(5), "2099", "toy"),  # with 8 rounds, not 10
+        (ToyPlan(7), "1999", "another"),
+        (ToyPlan(4, seconds=60), "1999", "another"),  # with 6 rounds
+        (ToyPlan(9, seconds=0.5), "2099", "toy"),
+        (ToyPlan(3, seconds=60), "2099", "toy"),  # with 4 rounds, from which nothing is told
+        (ToyPlan(6), "1999", "toy"),
+        (ToyPlan(6), "2099", "another"),
+    ],
+)
+def test_a_claim_that_two_runs_measured_is_judged_by_the_longer_one_then_by_rounds_then_by_date(
+    pages: Path, tmp_path: Path, other: ToyPlan, started: str, judges: str
 ) -> None:
-    results = Results(tmp_path / "short")
-    run_trial("toy", ToyTrial(ToyPlan(5)), results)
-    keep(results, TOY, pages, "toy-short")
+    results = Results(tmp_path / "other")
+    run_trial("toy", ToyTrial(other), results)
+    results.note(started=started)
+    keep(results, TOY, pages, "another")
     write_pages(pages, [TOY])
-    summary = (pages / "README.md").read_text()
-    assert summary.count("| numbers double |") == 1
-    assert "10 rounds) | holds | [toy](toy/toy.md)" in summary
+    (claim,) = (
+        line
+        for line in (pages / "README.md").read_text().splitlines()
+        if line.startswith("| numbers double |")
+    )
+    assert f"| [{judges}](toy/{judges}.md)" in claim
 
 
 def test_a_run_with_zenohd_as_routers_stands_behind_the_usual_ones(
@@ -91,9 +107,43 @@ def test_a_run_with_zenohd_as_routers_stands_behind_the_usual_ones(
     assert "10 rounds) | holds | [toy](toy/toy.md)" in (pages / "README.md").read_text()
 
 
-def test_too_much_data_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    results = Results(tmp_path / "results")
-    run_trial("toy", ToyTrial(ToyPlan()), results)
+def test_too_much_data_is_refused_and_what_was_kept_before_stays(
+    pages: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = contents(pages)
+    results = Results(tmp_path / "more")
+    run_trial("toy", ToyTrial(ToyPlan(7)), results)
     monkeypatch.setattr(kept, "MOST_BYTES", 100)
+    with pytest.raises(PlanError, match=r"MiB more than the 0.00 MiB .*`zonal lab keep --name`"):
+        keep(results, TOY, pages)
+    assert contents(pages) == before
     with pytest.raises(PlanError, match="MiB"):
-        keep(results, TOY, tmp_path / "evaluation")
+        keep(results, TOY, pages, "another")
+    assert contents(pages) == before
+
+
+def test_whatever_goes_wrong_what_was_kept_before_stays(pages: Path, tmp_path: Path) -> None:
+    before = contents(pages)
+    results = Results(tmp_path / "broken")
+    run_trial("toy", ToyTrial(ToyPlan(7)), results)
+    (next((tmp_path / "broken" / "values").iterdir())).write_bytes(b"no Parquet")
+    with pytest.raises(ValueError, match="Parquet"):
+        keep(results, TOY, pages)
+    assert contents(pages) == before
+
+
+def test_what_is_kept_takes_the_place_of_what_was(pages: Path, tmp_path: Path) -> None:
+    results = Results(tmp_path / "other")
+    run_trial("toy", ToyTrial(ToyPlan(3)), results)
+    (pages / "toy" / "toy.data" / "old.parquet").write_bytes(b"of a kind that is no more")
+    keep(results, TOY, pages)
+    assert kept.unpack(pages / "toy" / "toy.data", tmp_path / "again").records() == (
+        results.records()
+    )
+    assert not [path for path in contents(pages) if "old" in path or "new" in path]
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """All files of a folder, hidden ones too."""
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}

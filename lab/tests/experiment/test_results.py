@@ -40,7 +40,11 @@ def test_the_manifest_says_how_to_repeat(tmp_path: Path) -> None:
     for name in ("commit", "kernel", "processor", "cores", "python", "versions", "command"):
         assert kept[name]
     assert kept["clean"] in {True, False, None}
-    assert (kept["experiment"], kept["plan"], kept["seed"]) == ("toy", {"count": 2, "seed": 5}, 5)
+    assert (kept["experiment"], kept["plan"], kept["seed"]) == (
+        "toy",
+        {"count": 2, "seconds": 1, "seed": 5},
+        5,
+    )
 
 
 def test_a_run_continued_by_other_code_says_so(

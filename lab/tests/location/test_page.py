@@ -71,7 +71,8 @@ def outcome(case: LocationCase, topology: Topology, lost: int = 0, doubled: int 
         nodes={node.id: dict(counters) for node in topology.nodes},
         load=0.5,
     )
-    return Outcome({}, {SAMPLES: sample_table(run, topology), NODES: node_table(run, topology)})
+    tables = {SAMPLES: sample_table(run, topology, 1), NODES: node_table(run, topology, 1)}
+    return Outcome({}, tables)
 
 
 @pytest.fixture(scope="module")

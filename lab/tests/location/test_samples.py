@@ -5,19 +5,25 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from zonal_lab.emulation import layout
 from zonal_lab.experiment import Outcome, Results
+from zonal_lab.experiment import kept as kept_data
+from zonal_lab.experiment.kept import MOST_BYTES
 from zonal_lab.location.plan import LocationCase, LocationPlan
 from zonal_lab.location.rounds import Rounds
 from zonal_lab.location.samples import (
-    KEPT_MESSAGES,
     NODES,
+    ROWS_OF_A_PLAN,
+    SAMPLE_SCHEMA,
     SAMPLES,
     count_distinct,
     node_table,
+    rows_of_a_case,
     sample_table,
+    sampling_interval,
 )
 from zonal_lab.location.scene import SceneRun
 from zonal_lab.location.summary import Condition, Summary, summarize
@@ -53,11 +59,15 @@ def run_of(scenario: str, *, lost: float) -> SceneRun:
     )
 
 
-def kept(folder: Path, run: SceneRun) -> Results:
+def kept(folder: Path, run: SceneRun, rows: int = 40_000) -> Results:
     topology = layout(run.case.scenario)
     results = Results(folder)
     results.begin("location", LocationPlan(rounds=1, seconds=SECONDS))
-    tables = {SAMPLES: sample_table(run, topology), NODES: node_table(run, topology)}
+    interval = sampling_interval(run, topology, rows)
+    tables = {
+        SAMPLES: sample_table(run, topology, interval),
+        NODES: node_table(run, topology, interval),
+    }
     results.add(run.case, Outcome({}, tables))
     return results
 
@@ -89,15 +99,67 @@ def test_of_few_messages_all_are_kept(tmp_path: Path) -> None:
     assert summarize(results).interval == 1
     table, topology = results.table(SAMPLES), layout("zoning")
     measured = [node.id for node in topology.with_role("subscriber") if node.measured]
-    assert table.num_rows == sum(len(run.messages[each]) for each in measured) < KEPT_MESSAGES
+    assert table.num_rows == sum(len(run.messages[each]) for each in measured) < 40_000
+
+
+PLANS = {
+    "the published one": LocationPlan(),
+    "long": LocationPlan(5, 60, claimed_only=True),
+    "moving": LocationPlan(5, 60, ("moving",), ("tcp",), (100,)),
+    "far-field": LocationPlan(5, 60, ("far-field",), claimed_only=True),
+    "a single round": LocationPlan(1, 600, ("near-field",), ("tcp",), (100,)),
+}
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_what_any_plan_keeps_has_room_beside_its_page(name: str) -> None:
+    plan = PLANS[name]
+    cases = [each for each in plan.cases() if isinstance(each, LocationCase)]
+    a_case = {
+        scenario: rows_kept(scenario, plan.seconds, rows_of_a_case(plan))
+        for scenario in plan.scenarios
+    }
+    rows = sum(a_case[each.scenario] for each in cases)
+    assert len(cases) < rows <= ROWS_OF_A_PLAN
+    # Six bytes a row at most; nodes and figures took 700 bytes a case of twelve nodes.
+    assert 6 * ROWS_OF_A_PLAN + 1000 * len(cases) < MOST_BYTES
+
+
+def rows_kept(scenario: str, seconds: float, rows: int) -> int:
+    """How many messages a case keeps, if every subscriber gets what it expects."""
+    topology = layout(scenario)
+    sent = {node.id: round(node.rate_hz * seconds) for node in topology.with_role("publisher")}
+    case = LocationCase(scenario, "tcp", 100, "s2", 0)
+    nothing = {node.id: {"cpu_seconds": 0.0} for node in topology.nodes}
+    run = SceneRun(case, seconds, sent, {}, {}, {}, {}, nothing, 0.5)
+    nodes = node_table(run, topology, sampling_interval(run, topology, rows)).to_pylist()
+    return sum(node["sampled"] for node in nodes if node["measured"])
+
+
+def test_a_row_of_thinned_messages_takes_six_bytes_at_most(tmp_path: Path) -> None:
+    rng, count = np.random.default_rng(1), 60_000
+    number = 27 * np.arange(count)
+    sent = (number * 1e6 / 3200 + rng.exponential(2000, count)).astype(np.int64)
+    taken = rng.exponential(300_000, count).astype(np.int64)
+    columns = [np.full(count, each) for each in ("far-field", "tcp", 100, "s2", 0, 6, 13)]
+    received = np.maximum.accumulate(sent + taken)
+    table = pa.table(
+        [pa.array(each) for each in (*columns, number, sent, received)],
+        schema=SAMPLE_SCHEMA,
+    )
+    results = Results(tmp_path / "results")
+    results.begin("location", LocationPlan(rounds=1))
+    results.add(LocationCase("far-field", "tcp", 100, "s2", 0), Outcome({}, {SAMPLES: table}))
+    kept_data.pack(results, tmp_path / "page.data")
+    assert (tmp_path / "page.data" / f"{SAMPLES}.parquet").stat().st_size < 6 * count
 
 
 def test_of_a_publisher_that_roams_no_place_is_left_out(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
-    monkeypatch.setattr("zonal_lab.location.samples.KEPT_MESSAGES", 500)
     run, topology = run_of("spread", lost=0.0), layout("spread")
-    table = kept(tmp_path, run).table(SAMPLES)
+    table = kept(tmp_path, run, 2000).table(SAMPLES)
+    assert table.num_rows <= 2000
     for publisher in topology.with_role("publisher"):
         for subscriber in topology.with_role("subscriber"):
             wanted = {n for n, each in enumerate(topology.wanted(subscriber, publisher)) if each}
@@ -105,7 +167,6 @@ def test_of_a_publisher_that_roams_no_place_is_left_out(
                 table["publisher"].to_numpy() == publisher.id
             )
             numbers = table["number"].to_numpy()[mine]
-            assert len(numbers) <= 500
             if subscriber.measured:
                 assert set(numbers % len(publisher.places)) == wanted
 

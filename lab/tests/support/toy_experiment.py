@@ -28,6 +28,7 @@ class ToyCase:
 @dataclass(frozen=True)
 class ToyPlan:
     count: int = 2
+    seconds: float = 1.0
     seed: int = 5
 
     def cases(self) -> Iterator[ToyCase]:
@@ -96,4 +97,4 @@ def _claims(results: Results) -> Iterator[Claim]:
                 lambda draw: draw(ratios), least=2, most=2)  # fmt: skip
 
 
-TOY = Experiment("toy", "Doubled numbers", _trial, _page, _claims)
+TOY = Experiment("toy", "Doubled numbers", _trial, _page, _claims, lambda plan: plan["seconds"])

@@ -42,4 +42,11 @@ def _claims(results: Results) -> Iterable[Claim]:
     return claims(results)
 
 
-EXPERIMENT = Experiment("capture", "Bytes per message on the wire", _trial, _page, _claims)
+EXPERIMENT = Experiment(
+    "capture",
+    "Bytes per message on the wire",
+    _trial,
+    _page,
+    _claims,
+    lambda plan: plan["messages"],
+)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from zonal_lab.experiment.claims import OURS, Ruling
+from zonal_lab.experiment.claims import LEAST_ROUNDS, OURS, Ruling
 from zonal_lab.experiment.kept import SUFFIX, note, pack, read_manifest, unpack
 from zonal_lab.experiment.pages import table, verdict_row
 from zonal_lab.experiment.pictures import without_pictures
@@ -187,19 +187,40 @@ def _summary(rows: Sequence[PageRow], experiments: Sequence[Experiment]) -> Iter
 
 
 def _once(rows: Sequence[PageRow]) -> list[tuple[Verdict, str]]:
-    """Each claim once, with its run: of several that measured it the one with the most rounds.
-
-    A run with `zenohd` as its routers is one set-up beside the usual one, which goes before it.
-    """
-    found: dict[tuple[str, str, str], tuple[tuple[bool, bool, int, str], Verdict, str]] = {}
+    """Each claim once, with its run: of several that measured it the one that is worth most."""
+    found: dict[tuple[str, str, str], tuple[Worth, Verdict, str]] = {}
     for row in rows:
-        usual = row.manifest["plan"].get("routers") != "zenohd"
         for each in row.verdicts:
-            worth = (each.value is not None, usual, each.rounds, row.manifest["started"])
-            key = _claim_of(row, each)
+            worth, key = _worth(row, each), _claim_of(row, each)
             if key not in found or worth > found[key][0]:
                 found[key] = worth, each, row.run if each.value is not None else "–"
     return [(verdict, run) for _, verdict, run in found.values()]
+
+
+class Worth(NamedTuple):
+    """What a run's verdict on a claim is worth beside another run's: the first difference says."""
+
+    measured: bool
+    usual: bool
+    """A run with `zenohd` as its routers is one set-up beside the usual one."""
+    enough: bool
+    """Rounds for an interval."""
+    length: float
+    """How long each case was measured: queues that fill need that more than rounds."""
+    rounds: int
+    started: str
+
+
+def _worth(row: PageRow, verdict: Verdict) -> Worth:
+    plan = row.manifest["plan"]
+    return Worth(
+        measured=verdict.value is not None,
+        usual=plan.get("routers") != "zenohd",
+        enough=verdict.claim.exact or verdict.rounds >= LEAST_ROUNDS,
+        length=row.page.experiment.length(plan),
+        rounds=verdict.rounds,
+        started=row.manifest["started"],
+    )
 
 
 def _claim_of(row: PageRow, verdict: Verdict) -> tuple[str, str, str]:
@@ -234,9 +255,10 @@ def _counts(verdicts: Sequence[Verdict]) -> Iterator[str]:
     yield (
         f"Of {len(verdicts)} claims {told}. A claim holds when all of the interval lies where it "
         "says, does not hold when none does, and cannot be told otherwise, with fewer than five "
-        "rounds, or where nothing was measured. What several runs measured is judged by the one "
-        "with the most rounds, of equals by the newest; runs with `zenohd` as the routers have "
-        "their verdicts on their own pages."
+        "rounds, or where nothing was measured. What several runs measured in five rounds or more "
+        "is judged by the one that measured each case longest (in seconds, echoes, messages or "
+        "samples), of equals by the one with the most rounds, then by the newest; runs with "
+        "`zenohd` as the routers have their verdicts on their own pages."
     )
     yield ""
 

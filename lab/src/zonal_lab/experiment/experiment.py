@@ -18,7 +18,7 @@ from zonal_lab.experiment.results import Results
 from zonal_lab.experiment.runner import run_trial
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from zonal_lab.experiment.claims import Claim, Verdict
     from zonal_lab.experiment.trial import Trial
@@ -49,6 +49,8 @@ class Experiment:
             its pictures into the folder. Keyword parameters beyond are options of
             `zonal lab report`.
         claims: from results, all claims that the experiment judges, measured or not.
+        length: from a plan, how long each case is measured, in what the plan counts: seconds,
+            echoes, messages or samples. Of several runs the longest judges a claim.
     """
 
     name: str
@@ -56,6 +58,7 @@ class Experiment:
     trial: Callable[..., Trial[Any]]
     page: Callable[..., Iterable[str]]
     claims: Callable[[Results], Iterable[Claim]] = lambda _: ()
+    length: Callable[[Mapping[str, Any]], float] = lambda _: 0.0
 
     def run(self, trial: Trial[Any], results: Results) -> list[str]:
         """Run what the results lack, showing progress; then write the page beside them.

@@ -12,6 +12,7 @@ It unpacks into a folder of results with which every page is made, so nothing el
 from __future__ import annotations
 
 import json
+import shutil
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -31,11 +32,28 @@ _MANIFEST, _CASES, _CASE = "manifest.json", "cases.json", "case"
 
 
 def pack(results: Results, folder: Path) -> None:
-    """Keep results in a folder; a `PlanError` when they are larger than `MOST_BYTES`."""
+    """Keep results in a folder, in place of what it holds.
+
+    A `PlanError` when they are larger than `MOST_BYTES`; what was kept before is then still there,
+    as after any other failure.
+    """
+    new, old = (folder.with_name(f".{folder.name}.{each}") for each in ("new", "old"))
+    for left_over in (new, old):
+        shutil.rmtree(left_over, ignore_errors=True)
+    try:
+        _fill(results, new)
+        _require_room(new, folder)
+        if folder.exists():
+            folder.rename(old)
+        new.rename(folder)
+    finally:
+        shutil.rmtree(new, ignore_errors=True)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def _fill(results: Results, folder: Path) -> None:
     records = [vars(record) for record in results.records()]
-    folder.mkdir(parents=True, exist_ok=True)
-    for old in folder.iterdir():
-        old.unlink()
+    folder.mkdir(parents=True)
     lines = ",\n".join(json.dumps(record, ensure_ascii=False) for record in records)
     (folder / _CASES).write_text(f"[\n{lines}\n]\n", encoding="utf-8")
     (folder / _MANIFEST).write_text(json.dumps(results.manifest()), encoding="utf-8")
@@ -43,11 +61,20 @@ def pack(results: Results, folder: Path) -> None:
     for kind in _kinds(results):
         for number, table in enumerate(_joined(results.samples(kind))):
             _write(table, folder / f"{kind}{f'.{number}' * bool(number)}.parquet")
-    size = sum(path.stat().st_size for path in folder.iterdir())
+
+
+def _require_room(new: Path, folder: Path) -> None:
+    size = sum(path.stat().st_size for path in new.iterdir())
     if size > MOST_BYTES:
         raise PlanError(
-            f"{folder} would hold {size / 2**20:.1f} MiB, {MOST_BYTES / 2**20:.0f} are allowed"
+            f"{folder} would hold {_mib(size)}, {_mib(size - MOST_BYTES)} more than the "
+            f"{_mib(MOST_BYTES)} that a page may keep; nothing was changed. Run fewer cases at "
+            "once, and keep each run under a name of its own (`zonal lab keep --name`)"
         )
+
+
+def _mib(size: int) -> str:
+    return f"{size / 2**20:.2f} MiB"
 
 
 def unpack(folder: Path, into: Path) -> Results:

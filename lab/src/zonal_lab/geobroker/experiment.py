@@ -92,4 +92,6 @@ def _claims(results: Results) -> Iterable[Claim]:
     return claims(results)
 
 
-EXPERIMENT = Experiment("geobroker", "GeoBroker's evaluation", _trial, _page, _claims)
+EXPERIMENT = Experiment(
+    "geobroker", "GeoBroker's evaluation", _trial, _page, _claims, lambda plan: plan["seconds"]
+)

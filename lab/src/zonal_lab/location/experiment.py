@@ -84,4 +84,11 @@ def _claims(results: Results) -> Iterable[Claim]:
     return claims(results)
 
 
-EXPERIMENT = Experiment("location", "The location-aware evaluation", _trial, _page, _claims)
+EXPERIMENT = Experiment(
+    "location",
+    "The location-aware evaluation",
+    _trial,
+    _page,
+    _claims,
+    lambda plan: plan["seconds"],
+)

@@ -12,7 +12,7 @@ from zonal_lab.experiment import picture, table
 from zonal_lab.location.false_positives import EXPECTED, THEIRS
 from zonal_lab.location.pictures import draw_condition, draw_links, draw_over_time
 from zonal_lab.location.plan import FINE_BLOOM, FINE_BLOOM_IN, FalsePositivesCase
-from zonal_lab.location.samples import KEPT_MESSAGES, SAMPLES
+from zonal_lab.location.samples import SAMPLES
 from zonal_lab.location.spark_summary import summarize_by_spark
 from zonal_lab.location.summary import Condition, greatest_difference_ms, summarize
 from zonal_lab.location.techniques import TECHNIQUES
@@ -109,9 +109,9 @@ def _introduction(manifest: dict[str, Any], interval: int) -> Iterator[str]:
     figures = "nothing is left out of the figures"
     if interval > 1:
         figures = (
-            f"where a subscriber expects more than {KEPT_MESSAGES:,} messages, every {interval}th "
-            "by its number is kept and in the figures (doubles are counted among these, throughput "
-            f"is theirs times {interval})"
+            f"of very many messages one in so many by its number (at most one in {interval}) is "
+            "kept and in the figures (doubles are counted among these, throughput is theirs times "
+            "as many)"
         )
     links = "on cards without a limit"
     if plan["client_links"] == "trace":

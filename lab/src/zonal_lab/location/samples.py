@@ -7,19 +7,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from zonal_lab.location.wanted import is_wanted
+from zonal_lab.location.plan import LocationCase
+from zonal_lab.location.wanted import first_wanted
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from zonal_lab.emulation import Node, Topology
-    from zonal_lab.location.plan import LocationCase
+    from zonal_lab.location.plan import LocationPlan
     from zonal_lab.location.scene import SceneRun
 
 SAMPLES, NODES = "samples", "nodes"
 """The kinds of raw samples in the results."""
-KEPT_MESSAGES = 24_000
-"""Of a case in which a subscriber expects more, so few are kept: see `sampling_interval`."""
+ROWS_OF_A_PLAN = 1_000_000
+"""Of all cases together so few are kept, of at most six bytes: three quarters of a page's limit."""
 CASE_COLUMNS = ("scenario", "transport", "cpu_percent", "technique", "round")
 SAMPLE_SCHEMA = pa.schema(
     [
@@ -44,27 +45,32 @@ def _case_columns(case: LocationCase, rows: int) -> dict[str, pa.Array]:
     }
 
 
-def sampling_interval(run: SceneRun, topology: Topology) -> int:
-    """Of so many messages one is kept, counted by the publisher's numbers; mostly 1.
+def rows_of_a_case(plan: LocationPlan) -> int:
+    """How many messages of each case are kept at most, so that any plan's fit beside a page."""
+    cases = sum(isinstance(each, LocationCase) for each in plan.cases())
+    return max(ROWS_OF_A_PLAN // max(cases, 1), 1)
+
+
+def sampling_interval(run: SceneRun, topology: Topology, rows: int) -> int:
+    """Of so many messages one is kept, counted by the publisher's numbers, so that rows suffice.
 
     It is odd, since publishers that roam do so over 1 or 64 places: none is left out.
     """
     measured = (node for node in topology.with_role("subscriber") if node.measured)
-    most = max((_expected(run, topology, node, 1) for node in measured), default=0)
-    return -(-most // KEPT_MESSAGES) | 1
+    expected = sum(_expected(run, topology, node, 1) for node in measured)
+    return max(-(-expected // rows), 1) | 1
 
 
-def sample_table(run: SceneRun, topology: Topology) -> pa.Table:
-    """One row a wanted message, of every subscriber that is measured; of very many, some.
+def sample_table(run: SceneRun, topology: Topology, interval: int) -> pa.Table:
+    """One row a wanted message, of every subscriber that is measured; of an interval, one.
 
     The others' are most of all messages where they hear a busy publisher, and in no figure.
     """
-    interval = sampling_interval(run, topology)
     kept = [
         np.column_stack([np.full(len(rows), subscriber), rows])
         for subscriber, all_rows in run.messages.items()
         if topology[subscriber].measured
-        for rows in [_for_sure(topology, subscriber, all_rows[all_rows[:, 1] % interval == 0])]
+        for rows in [_for_sure(run, topology, subscriber, all_rows[all_rows[:, 1] % interval == 0])]
     ]
     rows = np.concatenate(kept) if kept else np.zeros((0, 5), dtype=np.int64)
     columns: dict[str, Any] = _case_columns(run.case, len(rows))
@@ -77,14 +83,17 @@ def sample_table(run: SceneRun, topology: Topology) -> pa.Table:
     return pa.table(columns, schema=SAMPLE_SCHEMA)
 
 
-def _for_sure(topology: Topology, subscriber: int, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+def _for_sure(
+    run: SceneRun, topology: Topology, subscriber: int, rows: NDArray[np.int64]
+) -> NDArray[np.int64]:
     """Those that a subscriber wants without doubt; of one that rests, all that it got."""
     if not topology[subscriber].moves or not len(rows):
         return rows
     sure = np.zeros(len(rows), dtype=np.bool_)
     for publisher in np.unique(rows[:, 0]).tolist():
-        its = rows[:, 0] == publisher
-        sure[its] = is_wanted(topology, topology[subscriber], topology[publisher], rows[its, 1])
+        its, sent = rows[:, 0] == publisher, run.sent[publisher]
+        wanted = first_wanted(topology, topology[subscriber], topology[publisher], sent)
+        sure[its] = wanted[rows[its, 1]]
     return rows[sure]
 
 
@@ -92,14 +101,13 @@ def _expected(run: SceneRun, topology: Topology, node: Node, interval: int) -> i
     """How many messages a node wants (for sure), of those with a multiple of an interval."""
     expected = 0
     for publisher in topology.with_role("publisher"):
-        numbers = np.arange(0, run.sent[publisher.id], interval)
-        expected += int(np.count_nonzero(is_wanted(topology, node, publisher, numbers)))
+        wanted = first_wanted(topology, node, publisher, run.sent[publisher.id])
+        expected += int(np.count_nonzero(wanted[::interval]))
     return expected
 
 
-def node_table(run: SceneRun, topology: Topology) -> pa.Table:
+def node_table(run: SceneRun, topology: Topology, interval: int) -> pa.Table:
     """One row a node: what its card carried, its processor used and its session received."""
-    interval = sampling_interval(run, topology)
     rows = [
         {
             "node": node.id,

@@ -19,7 +19,14 @@ from zonal_lab.experiment import Outcome, Trial
 from zonal_lab.location.false_positives import count_false_positives
 from zonal_lab.location.floor import trace_floor_ms
 from zonal_lab.location.plan import FalsePositivesCase, LocationCase
-from zonal_lab.location.samples import NODES, SAMPLES, node_table, sample_table
+from zonal_lab.location.samples import (
+    NODES,
+    SAMPLES,
+    node_table,
+    rows_of_a_case,
+    sample_table,
+    sampling_interval,
+)
 from zonal_lab.location.scene import Scene
 from zonal_lab.systems import router_words
 
@@ -112,10 +119,12 @@ class LocationTrial(Trial["AnyCase"]):
         # All techniques of a round meet the same stretch of the trace.
         skip_ms = round(case.round * self._plan.seconds * 1000)
         found = scene.run(case, self._plan.seconds_of(case), skip_ms=skip_ms)
+        topology = scene.topology
+        interval = sampling_interval(found, topology, rows_of_a_case(self._plan))
         return Outcome(
             {"seconds": found.seconds, "setup_s": found.setup_s, "notes": found.notes},
             {
-                SAMPLES: sample_table(found, scene.topology),
-                NODES: node_table(found, scene.topology),
+                SAMPLES: sample_table(found, topology, interval),
+                NODES: node_table(found, topology, interval),
             },
         )

@@ -6,6 +6,7 @@ So what its circle may have come to or left meanwhile counts neither as wanted n
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,13 +14,23 @@ import numpy as np
 from zonal.geo import EARTH_RADIUS_M, unit_vectors
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from zonal_lab.emulation import Node, Topology
 
 BEFORE_S, AFTER_S = 1.0, 5.0
 """A place has to be in the circle from so long before a message is due until so long after."""
-_STEP_S = 0.5
+_STEP_TENTHS = 5
+
+
+@lru_cache(maxsize=64)
+def first_wanted(
+    topology: Topology, subscriber: Node, publisher: Node, count: int
+) -> NDArray[np.bool_]:
+    """… for the first so many, which are the same in every case of a plan."""
+    return is_wanted(topology, subscriber, publisher, np.arange(count))
 
 
 def is_wanted(
@@ -29,19 +40,22 @@ def is_wanted(
     if not subscriber.moves:
         wanted = np.array(topology.wanted(subscriber, publisher), dtype=np.bool_)
         return wanted[numbers % len(wanted)]
-    due_s = numbers / publisher.rate_hz
-    inside = np.ones(len(numbers), dtype=np.bool_)
-    places = np.column_stack(unit_vectors(*np.transpose(publisher.places)))
-    from_there = places[numbers % len(places)]
-    for later_s in np.arange(-BEFORE_S, AFTER_S + _STEP_S, _STEP_S):
-        here = _where(subscriber, due_s + later_s)
-        chord = np.sqrt(((here - from_there) ** 2).sum(axis=1))
-        inside &= 2 * EARTH_RADIUS_M * np.arcsin(chord / 2) <= subscriber.radius_m
-    return inside
+    tenths = np.round(10 * numbers / publisher.rate_hz).astype(np.int64)
+    first, last = int(tenths.min(initial=0)), int(tenths.max(initial=0))
+    places = _vectors(publisher.places)
+    inside = np.ones((last - first + 1, len(places)), dtype=np.bool_)
+    for later in range(-round(10 * BEFORE_S), round(10 * AFTER_S) + 1, _STEP_TENTHS):
+        here = _vectors([subscriber.where(t / 10) for t in range(first + later, last + later + 1)])
+        inside &= _apart_m(here[:, None], places[None]) <= subscriber.radius_m
+    return inside[tenths - first, numbers % len(places)]
 
 
-def _where(subscriber: Node, seconds: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Unit vectors of where it is at these times; computed for tenths of a second."""
-    tenths, of_each = np.unique(np.round(seconds * 10).astype(np.int64), return_inverse=True)
-    found = [subscriber.where(each / 10) for each in tenths.tolist()]
-    return np.column_stack(unit_vectors(*np.transpose(found)))[of_each]
+def _vectors(places: Sequence[tuple[float, float]]) -> NDArray[np.float64]:
+    return np.column_stack(unit_vectors(*np.transpose(places)))
+
+
+def _apart_m(ones: NDArray[np.float64], others: NDArray[np.float64]) -> NDArray[np.float64]:
+    """How far places lie from places, which are unit vectors."""
+    chord = np.sqrt(((ones - others) ** 2).sum(axis=-1))
+    metres: NDArray[np.float64] = 2 * EARTH_RADIUS_M * np.arcsin(chord / 2)
+    return metres

@@ -64,4 +64,6 @@ def _claims(results: Results) -> Iterable[Claim]:
     return claims(results)
 
 
-EXPERIMENT = Experiment("peers", "Peers side by side", _trial, _page, _claims)
+EXPERIMENT = Experiment(
+    "peers", "Peers side by side", _trial, _page, _claims, lambda plan: plan["seconds"]
+)

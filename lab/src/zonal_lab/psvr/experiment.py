@@ -71,4 +71,11 @@ def _claims(results: Results) -> Iterable[Claim]:
     return claims(results)
 
 
-EXPERIMENT = Experiment("psvr", "The mesh: the evaluation of PSVR 2016", _trial, _page, _claims)
+EXPERIMENT = Experiment(
+    "psvr",
+    "The mesh: the evaluation of PSVR 2016",
+    _trial,
+    _page,
+    _claims,
+    lambda plan: plan["hours"],
+)

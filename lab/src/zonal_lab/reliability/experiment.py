@@ -51,5 +51,10 @@ def _claims(results: Results) -> Iterable[Claim]:
 
 
 EXPERIMENT = Experiment(
-    "reliability", "Zenoh's reliability and congestion control", _trial, _page, _claims
+    "reliability",
+    "Zenoh's reliability and congestion control",
+    _trial,
+    _page,
+    _claims,
+    lambda plan: plan["samples"],
 )
