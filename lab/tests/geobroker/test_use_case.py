@@ -6,6 +6,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from zonal_lab.errors import PlanError
 from zonal_lab.experiment import Outcome, Results, run_trial
@@ -68,6 +70,23 @@ def test_journeys_are_always_the_same() -> None:
     begun = WAYS[0].begun_later(100)
     assert begun.at_s[0] == 0
     assert np.all(np.diff(begun.at_s) >= 0)
+
+
+@given(
+    st.lists(st.floats(0.0, 50.0), min_size=1, max_size=20).map(sorted),
+    st.floats(0.0, 300.0),
+)
+def test_arrivals_within_a_time_are_those_that_arrive_by_then(
+    at: list[float], seconds: float
+) -> None:
+    places = np.zeros(len(at))
+    way = Journey("any", np.array(at) - at[0], places, places)
+    count = way.arrivals_within(seconds)
+    times = [way.arrival(step)[0] for step in range(count + 1)]
+    assert all(each <= seconds for each in times[:count])
+    assert times[count] > seconds
+    assert way.teleporting().arrivals_within(seconds) == 0
+    assert way.arrivals_within(-1) == 0
 
 
 def test_a_report_is_750_bytes_and_reads_back() -> None:
@@ -152,6 +171,54 @@ def test_without_places_everybody_hears_everything() -> None:
     assert found.received == 30 * published
     assert 0 < found.relevant < found.received
     assert found.unfinished == 0
+    figures = figures_of(found, None, "")
+    assert figures.arrivals_due == found.reached == published
+    assert figures.deliveries_due == found.received
+
+
+def test_with_places_what_is_due_is_what_came_where_everybody_came_in_time(
+    travelled: Travelled,
+) -> None:
+    agreement = check(travelled, WAYS, local_join)
+    figures = figures_of(travelled, agreement, "")
+    assert figures.arrivals_due == figures.published > 20
+    assert figures.deliveries_due == figures.deliveries
+    assert 0 < figures.deliveries_by_end <= figures.deliveries
+    half = figures_of(replace(travelled, due=2 * travelled.due), agreement, "")
+    assert half.arrivals_missed >= 0.5
+    assert half.deliveries_due == 2 * figures.deliveries
+
+
+def test_overload_loses_nothing_and_is_shown_by_what_was_due(tmp_path: Path) -> None:
+    """Clients are to be far faster than any system can carry them."""
+    plan = GeobrokerPlan(rounds=1, seconds=0.5, clients=(30,), ramp_s=0.1, speed=5000, teleport=())
+    found = run_use_case(UseCase("no-geo", 30), plan, WAYS)
+    figures = figures_of(found, None, "")
+    assert figures.lost == 0, "by the acknowledged messages nothing is missing"
+    assert figures.deliveries_missed > 0.1
+    results = Results(tmp_path)
+    results.begin("geobroker", plan)
+    for number in range(5):
+        case = UseCase("no-geo", 750, round=number)
+        row = replace(
+            figures,
+            clients=750,
+            round=number,
+            arrivals_due=100,
+            arrivals_in_time=60,
+            deliveries_due=1000,
+            deliveries_by_end=800,
+        )
+        results.add(case, Outcome(asdict(row), {LATENCIES: latency_table(found)}))
+    page = EXPERIMENT.report(results, tmp_path).read_text()
+    assert "| geo broker, places off | 750 | 500 | 40.0% | 5,000 | 20.0% |" in page
+    rows = [line for line in page.splitlines() if "overload: at least 22.5 %" in line]
+    verdicts = [line.split("|")[-2].strip() for line in rows]
+    assert verdicts == ["holds", "**does not hold**"]
+    assert "not measured" in next(line for line in page.splitlines() if "1 % at most" in line)
+    results.note(plan=asdict(replace(plan, speed=1.0)))
+    claims = [each.text for each in EXPERIMENT.claims(results)]
+    assert not [each for each in claims if "overload:" in each], "only of clients made faster"
 
 
 def test_two_brokers_deliver_as_one(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from zonal_lab.experiment import Draw, Results
+    from zonal_lab.geobroker.brokers import System
     from zonal_lab.geobroker.samples import CaseFigures
 
     Value = Callable[[CaseFigures], float]
@@ -30,12 +31,16 @@ _MESSAGES = {250: (3.6, 9.4), 500: (8.9, 39.0)}
 """Millions of messages that their broker delivered, with and without places."""
 _LOST = {750: 22.5, 1000: 45.1}
 """Per cent of the messages that theirs lost without places."""
+CARRIED_PERCENT = 1.0
+"""A load is carried when no more than this misses its time."""
 
 
 def claims(results: Results) -> Iterator[Claim]:
     """All claims: on deliveries, on places that filter nothing, on the index."""
     table, speed = UseCaseClaims(results), results.manifest()["plan"]["speed"]
     yield from _at_speed(table.ours(), speed)
+    if speed > 1:
+        yield from _at_speed(table.overload(), speed)
     yield from _matching(results)
     yield from _at_speed(table.published(), speed)
     index = read_index(results)
@@ -85,6 +90,32 @@ class UseCaseClaims:
                         "62 ms (750 clients, 4 cores)", Unit.MS, _series(rows, _publish_ms),
                         most=PAPER_PUBLISH_MS,
                     )  # fmt: skip
+
+    def overload(self) -> Iterator[Claim]:
+        """Clients made faster, until a broker without places cannot carry what one with them does.
+
+        By what the journeys ask for: clients wait for each answer, so that a broker that is too
+        slow makes them late, and nothing of what they do send is lost.
+        """
+        for clients, lost in _LOST.items():
+            theirs = f"{lost} % lost (one core)"
+            for words, value in (
+                ("of the arrivals due are not made in time", _arrivals_missed),
+                ("of the deliveries due have not come when the time is over", _deliveries_missed),
+            ):
+                yield replace(
+                    self._at_load("no-geo", clients, f"at least {lost} % {words}", value),
+                    theirs=theirs, least=lost,
+                )  # fmt: skip
+                yield replace(
+                    self._at_load("geo", clients, f"{CARRIED_PERCENT:g} % at most {words}", value),
+                    most=CARRIED_PERCENT,
+                )
+
+    def _at_load(self, system: System, clients: int, text: str, value: Value) -> Claim:
+        where = f"{TITLES[system]}, {clients} travelling clients"
+        figure = _series(self._rows[system, "travel", clients], value)
+        return Claim(OURS, where, f"overload: {text}", "", Unit.SHARE, figure)
 
     # ---- GeoBroker 2020 -------------------------------------------------------------------
 
@@ -157,6 +188,14 @@ def _decided(row: CaseFigures) -> float:
 
 def _publish_ms(row: CaseFigures) -> float:
     return row.latencies["publish"]["mean"]
+
+
+def _arrivals_missed(row: CaseFigures) -> float:
+    return 100 * row.arrivals_missed
+
+
+def _deliveries_missed(row: CaseFigures) -> float:
+    return 100 * row.deliveries_missed
 
 
 def _matching(results: Results) -> Iterator[Claim]:

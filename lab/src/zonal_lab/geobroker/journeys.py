@@ -44,6 +44,18 @@ class Journey:
         period = max(float(self.at_s[-1]), 1.0)
         return rounds * period + float(self.at_s[within]), lat, lon
 
+    def arrivals_within(self, seconds: float) -> int:
+        """How many places it reaches from its start until then; none where its times say nothing.
+
+        `arrival` gives the time of each.
+        """
+        if self.teleports or seconds < 0:
+            return 0
+        period = max(float(self.at_s[-1]), 1.0)
+        rounds = int(seconds // period)
+        rest = np.searchsorted(rounds * period + self.at_s, seconds, side="right")
+        return rounds * len(self.at_s) + int(rest)
+
     def begun_later(self, cut: int) -> Journey:
         """The same way, begun at another of its places."""
         period = max(float(self.at_s[-1]), 1.0)

@@ -190,9 +190,13 @@ def _by_arrival(rows: NDArray[np.int64]) -> NDArray[np.int64]:
 def _where(
     ways: list[Journey], rows: NDArray[np.int64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    found = [ways[client].arrival(max(step, 0))[1:] for client, step in rows[:, :2].tolist()]
-    places = np.array(found, dtype=np.float64).reshape(-1, 2)
-    return places[:, 0], places[:, 1]
+    """The places of clients (first column) at their steps (second); before the first: there."""
+    lengths = np.array([len(way.at_s) for way in ways])
+    begins = np.concatenate(([0], np.cumsum(lengths)))[:-1]
+    client, step = rows[:, 0], np.maximum(rows[:, 1], 0)
+    row = begins[client] + step % lengths[client]
+    lat, lon = (np.concatenate([getattr(way, name) for way in ways]) for name in ("lats", "lons"))
+    return lat[row], lon[row]
 
 
 def _micros(moments_ns: NDArray[np.int64], start_ns: int) -> NDArray[np.int64]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from zonal_lab.experiment import picture, table
 from zonal_lab.geobroker.brokers import TITLES
+from zonal_lab.geobroker.carried import carried
 from zonal_lab.geobroker.everything_matches import CLIENTS, PAPER_PERCENT, RATE_HZ, SIZE, Overhead
 from zonal_lab.geobroker.pictures import draw_growth, draw_over_time
 from zonal_lab.geobroker.plan import MatchingCase
@@ -53,6 +54,7 @@ def _use_case(results: Results, folder: Path, name: str) -> Iterator[str]:
         draw_growth(rows, folder / f"{name}-growth.png")
         yield from picture("by the number of clients", f"{name}-growth.png")
     yield from _load(rows)
+    yield from carried(rows, results.manifest())
     yield from _latencies(rows)
     yield from _agreement(rows)
     for clients in travelling:

@@ -31,7 +31,17 @@ _KEPT = 5000
 
 @dataclass(frozen=True)
 class CaseFigures:
-    """One use case in numbers; latencies in milliseconds."""
+    """One use case in numbers; latencies in milliseconds.
+
+    Attributes:
+        arrivals_due: by the journeys, until the measured time was over; 0 where nobody looked, as
+            with teleporting clients.
+        arrivals_in_time: made at most a second after that.
+        deliveries_due: of all those arrivals. Without places each is due to every client; with
+            them, of what was published as many as came and were missing, and on average as many
+            of what was not.
+        deliveries_by_end: those that had come when the measured time was over.
+    """
 
     system: System
     clients: int
@@ -51,6 +61,24 @@ class CaseFigures:
     oracle: str = ""
     kind: str = "travel"
     round: int = 0
+    arrivals_due: int = 0
+    arrivals_in_time: int = 0
+    deliveries_due: int = 0
+    deliveries_by_end: int = 0
+
+    @property
+    def arrivals_missed(self) -> float:
+        """The share of the arrivals due that were not made in time; a `LookupError` if none was."""
+        if not self.arrivals_due:
+            raise LookupError("nobody looked for arrivals")
+        return 1 - self.arrivals_in_time / self.arrivals_due
+
+    @property
+    def deliveries_missed(self) -> float:
+        """The share of the deliveries due that were not there at the end; likewise."""
+        if not self.deliveries_due:
+            raise LookupError("nobody looked for deliveries")
+        return max(1 - self.deliveries_by_end / self.deliveries_due, 0.0)
 
 
 def read_figures(results: Results) -> list[CaseFigures]:
@@ -164,13 +192,24 @@ def figures_of(travelled: Travelled, agreement: Agreement | None, oracle: str) -
         latencies={name: _spread(times) for name, times in timed.items() if len(times)},
         agreement=None if agreement is None else asdict(agreement),
         oracle=oracle if agreement is not None else "",
+        arrivals_due=travelled.due,
+        arrivals_in_time=travelled.reached - travelled.late if travelled.due else 0,
+        deliveries_due=_deliveries_due(travelled, published, agreement),
+        deliveries_by_end=travelled.received_by_end if travelled.due else 0,
     )
+
+
+def _deliveries_due(travelled: Travelled, published: int, agreement: Agreement | None) -> int:
+    if agreement is None:
+        return travelled.due * travelled.case.clients
+    return round(travelled.due * (travelled.received + agreement.missing) / max(published, 1))
 
 
 _SPREAD = ("mean", "median", "p99")
 _SUMMED = (
     *("seconds", "published", "deliveries", "relevant", "expected", "lost", "late", "unfinished"),
     *("broker_cpu_s", "clients_cpu_s"),
+    *("arrivals_due", "arrivals_in_time", "deliveries_due", "deliveries_by_end"),
 )
 
 

@@ -24,11 +24,19 @@ if TYPE_CHECKING:
     from zonal_lab.geobroker.plan import GeobrokerPlan, UseCase
 
 _DRAIN_S = 20.0
+_TOTALS = ("received", "relevant", "late", "unfinished", "due", "reached", "received_by_end")
 
 
 @dataclass(frozen=True)
 class Travelled:
-    """What the clients of one case saw; all times on the machine's monotonic clock, in ns."""
+    """What the clients of one case saw; all times on the machine's monotonic clock, in ns.
+
+    Attributes:
+        due: arrivals that the journeys ask for until the measured time is over.
+        reached: those that were made, until everything rests.
+        late: those made more than a second after they were due.
+        received_by_end: deliveries that had come when the measured time was over.
+    """
 
     case: UseCase
     start_ns: int
@@ -44,6 +52,9 @@ class Travelled:
     clients_cpu_s: float
     broker_cpu_s: float
     load: float
+    due: int = 0
+    reached: int = 0
+    received_by_end: int = 0
 
 
 def run_use_case(case: UseCase, plan: GeobrokerPlan, ways: list[Journey]) -> Travelled:
@@ -109,7 +120,7 @@ def _measured(
         seconds=max(float(each["seconds"]) for each in answers),
         operations=_rows(path, "operations", 5),
         deliveries=_rows(path, "deliveries", 7),
-        **{name: _total(answers, name) for name in ("received", "relevant", "late", "unfinished")},
+        **{name: _total(answers, name) for name in _TOTALS},
         clients_cpu_s=sum(float(each["cpu_seconds"]) for each in answers),
         broker_cpu_s=used,
         load=os.getloadavg()[0],

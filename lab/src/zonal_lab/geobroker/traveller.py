@@ -21,6 +21,8 @@ CONNECT, PING, SUBSCRIBE, PUBLISH = range(4)
 _QOS_0, _QOS_1 = mqtt5.QoS.AT_MOST_ONCE, mqtt5.QoS.AT_LEAST_ONCE
 # Of the deliveries that a client throws away only one in so many is kept, for the latencies.
 SAMPLED = 16
+IN_TIME_S = 1.0
+"""An arrival that is later than its journey says by no more than this is in time."""
 
 
 @dataclass
@@ -81,6 +83,14 @@ class Traveller(asyncio.Protocol):
         self.resting = False
         self._set_out()
 
+    def due(self) -> int:
+        """How many places it should have reached by its journey until it sets out no more."""
+        return self._journey.arrivals_within(self._until_s - self._start_s)
+
+    def reached(self) -> int:
+        """How many places it has set out for, in time or not."""
+        return self._step + 1
+
     def _set_out(self) -> None:
         at, _, _ = self._journey.arrival(self._step + 1)
         self._due_s = self._start_s + at
@@ -92,7 +102,7 @@ class Traveller(asyncio.Protocol):
             self._loop.call_at(self._due_s, self._arrive)
 
     def _arrive(self) -> None:
-        if self._loop.time() > self._due_s + 1.0:
+        if self._loop.time() > self._due_s + IN_TIME_S:
             self._notes.late += 1
         self._step += 1
         _, lat, lon = self._journey.arrival(self._step)

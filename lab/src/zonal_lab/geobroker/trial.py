@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 # How long a move may take to be known at the other broker: its declarations go out twenty times a
 # second, and wait where teleporting clients leave no processor idle.
 FEDERATION_GUARD_S = {"travel": 0.25, "teleport": 0.5}
+_CHECK = 0.3
+"""How long a second of a thousand clients takes to be checked, or to come in without places."""
 _PLACES = 2000
 """Of each trajectory, for the index experiments."""
 
@@ -101,7 +103,7 @@ class GeobrokerTrial(Trial[GeobrokerCase]):
             return self._plan.index_seconds * 170 + self._plan.workload_scale * 40
         if isinstance(case, MatchingCase):
             return 2 * self._plan.rounds * (self._plan.matching_seconds + 3)
-        return self._plan.length_s(case) + 10
+        return self._plan.length_s(case) * (1 + _CHECK * (case.clients / 1000) ** 2) + 15
 
     @contextlib.contextmanager
     def stage(self, case: GeobrokerCase) -> Iterator[Callable[[GeobrokerCase], Outcome]]:

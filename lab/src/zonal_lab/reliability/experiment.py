@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 def _trial(
     *,
     quick: Annotated[bool, typer.Option(help="one sample a case: a few minutes")] = False,
-    samples: Annotated[int, typer.Option(help="samples of every case")] = 100,
+    samples: Annotated[int, typer.Option(help="samples of every burst")] = 100,
+    paced_samples: Annotated[int, typer.Option(help="samples of every paced case")] = 20,
     sizes: Annotated[str, typer.Option(help="bytes a message, comma-separated")] = "1000,500,100",
     transports: Annotated[str, typer.Option(help="comma-separated")] = "tcp,udp",
     stacks: Annotated[str, typer.Option(help="comma-separated")] = "zenoh,session,recovery",
@@ -30,6 +31,7 @@ def _trial(
 
     plan = ReliabilityPlan(
         samples=1 if quick else samples,
+        paced_samples=1 if quick else paced_samples,
         sizes=numbers(sizes),
         transports=words(transports),
         stacks=words(stacks),  # type: ignore[arg-type] # the plan checks

@@ -34,6 +34,7 @@ def page(results: Results, folder: Path, name: str) -> Iterator[str]:
         yield from _figures(bursts)
     if paced:
         yield from _at_a_rate(paced)
+    yield from _late(found)
 
 
 def _at_a_rate(paced: Figures) -> Iterator[str]:
@@ -47,6 +48,17 @@ def _at_a_rate(paced: Figures) -> Iterator[str]:
         yield from _figures({case: each for case, each in paced.items() if case.link_loss == loss})
 
 
+def _late(found: Figures) -> Iterator[str]:
+    """Whether anything came when it had been counted as lost, of the cases in which it was seen."""
+    seen = [each.late for each in found.values() if each.late is not None]
+    if seen:
+        yield (
+            f"Messages that came when their sample had been counted, in all cases: {sum(seen):,}; "
+            "they are lost above."
+        )
+        yield ""
+
+
 _BETWEEN = {"none": "between two peers", "zenohd": "between two clients of a router between them"}
 
 
@@ -55,7 +67,7 @@ def _introduction(plan: dict[str, Any]) -> Iterator[str]:
     yield (
         f"Five megabytes in messages of {sizes} bytes, without pauses, "
         f"{_BETWEEN[plan.get('routers', 'none')]}; "
-        f"{plan['samples']} samples a case (Barón 2024: 100). The receiver answers every message "
+        f"{_samples(plan)} (Barón 2024: 100). The receiver answers every message "
         "with 2 bytes; a round trip ends with the answer; of each sample up to "
         f"{kept_trips(plan['samples'])} are kept, evenly spaced. Two network namespaces on one "
         f"machine, their cards at {plan['rate_mbit']:g} Mbit/s (a Raspberry Pi 3's Ethernet), "
@@ -63,6 +75,13 @@ def _introduction(plan: dict[str, Any]) -> Iterator[str]:
         "subscriber's recovery, which asks again for numbers that are missing."
     )
     yield ""
+
+
+def _samples(plan: dict[str, Any]) -> str:
+    bursts, paced = plan["samples"], plan.get("paced_samples", plan["samples"])
+    if bursts == paced:
+        return f"{bursts} samples a case"
+    return f"{bursts} samples of each burst and {paced} at a steady rate"
 
 
 def _figures(found: Figures) -> Iterator[str]:

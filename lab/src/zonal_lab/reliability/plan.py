@@ -62,13 +62,14 @@ class ReliabilityCase:
 
 @dataclass(frozen=True)
 class ReliabilityPlan:
-    """A whole evaluation; that of Barón 2024 takes 100 samples of every case.
+    """A whole evaluation; that of Barón 2024 takes 100 samples of every burst.
 
     Without sizes there are no bursts, the paced part alone. The two ends are peers of one another,
     or clients of a `zenohd` on a host between them.
     """
 
     samples: int = 100
+    paced_samples: int = 20
     sizes: tuple[int, ...] = tuple(BURSTS)
     transports: tuple[str, ...] = TRANSPORTS
     stacks: tuple[ReliabilityStack, ...] = STACKS
@@ -77,8 +78,9 @@ class ReliabilityPlan:
     seed: int = 1
 
     def __post_init__(self) -> None:
-        if self.samples < 1:
-            raise PlanError(f"a plan needs samples above 0, not {self.samples}")
+        least = min(self.samples, self.paced_samples)
+        if least < 1:
+            raise PlanError(f"a plan needs samples above 0, not {least}")
         if self.sizes:
             require_known("size", self.sizes, tuple(BURSTS))
         require_known("transport", self.transports, TRANSPORTS)
@@ -88,6 +90,10 @@ class ReliabilityPlan:
         """Bursts on a clean wire, then the paced part, also on one that loses frames."""
         yield from self.bursts()
         yield from self.paced()
+
+    def samples_of(self, case: ReliabilityCase) -> int:
+        """How often a case is sent."""
+        return self.paced_samples if case.rate_hz else self.samples
 
     def bursts(self) -> Iterator[ReliabilityCase]:
         """The cases of Barón 2024; recovery is shown where Zenoh promises most: reliable, block."""

@@ -43,7 +43,7 @@ class ReliabilityFigures:
     """All samples of one case: the share that each lost, copies, and the spread of all answers.
 
     `medians_ms` are those of the samples' own round trips, without samples that nothing came back
-    from.
+    from. `late` messages came when their sample had been counted; None where nobody looked.
     """
 
     lost: list[float]
@@ -51,6 +51,7 @@ class ReliabilityFigures:
     seconds: list[float]
     round_trips: Spread | None
     medians_ms: list[float]
+    late: int | None = None
 
 
 def kept_trips(samples: int) -> int:
@@ -65,20 +66,20 @@ def kept_trips(samples: int) -> int:
 def round_trip_table(samples: list[Sample]) -> pa.Table:
     """The number of a sample and a round trip (µs), one row an answered message that is kept."""
     most = kept_trips(len(samples))
-    trips = [_thinned(np.array(each.round_trips_ms, np.float64), most) for each in samples]
+    trips = [_thinned(each.round_trips_us, most) for each in samples]
     counts = [len(each) for each in trips]
     return pa.table(
         {
             "sample": pa.array(np.repeat(np.arange(len(samples), dtype=np.int16), counts)),
-            "rtt_us": pa.array((np.concatenate(trips) * 1000).astype(np.int32)),
+            "rtt_us": pa.array(np.concatenate(trips)),
         }
     )
 
 
-def _thinned(trips: NDArray[np.float64], most: int) -> NDArray[np.float64]:
+def _thinned(trips: NDArray[np.int32], most: int) -> NDArray[np.int32]:
     if len(trips) <= most:
         return trips
-    chosen: NDArray[np.float64] = trips[np.linspace(0, len(trips) - 1, most).astype(np.int64)]
+    chosen: NDArray[np.int32] = trips[np.linspace(0, len(trips) - 1, most).astype(np.int64)]
     return chosen
 
 

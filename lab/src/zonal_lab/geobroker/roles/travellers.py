@@ -62,10 +62,13 @@ class TravellersRole:
     ) -> dict[str, Any]:
         """Travel for so long; clients set out one after the other within the ramp."""
         before = cpu_seconds()
-        took = self._runner.run(self._journey(start_ns, seconds, ramp_s, total, drain_s))
+        by_end, took = self._runner.run(self._journey(start_ns, seconds, ramp_s, total, drain_s))
         notes = self._notes
         return {
             "received": notes.received,
+            "received_by_end": by_end,
+            "due": sum(client.due() for client in self._clients),
+            "reached": sum(client.reached() for client in self._clients),
             "relevant": notes.relevant,
             "late": notes.late,
             "unfinished": sum(not client.resting for client in self._clients),
@@ -75,14 +78,16 @@ class TravellersRole:
 
     async def _journey(
         self, start_ns: int, seconds: float, ramp_s: float, total: int, drain_s: float
-    ) -> float:
+    ) -> tuple[int, float]:
+        """What had come in when the time was over, and how long it took with the rest."""
         loop = asyncio.get_running_loop()
         start = loop.time() + (start_ns - time.monotonic_ns()) / 1e9
         for client in self._clients:
             client.travel(start + ramp_s * client.number / total, start + seconds)
         await asyncio.sleep(max(start + seconds - loop.time(), 0))
+        by_end = self._notes.received
         await self._drained(loop.time() + drain_s)
-        return loop.time() - start
+        return by_end, loop.time() - start
 
     async def _drained(self, deadline: float) -> None:
         """Until every client rests and nothing has come for a while."""

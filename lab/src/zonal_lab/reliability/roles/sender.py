@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import base64
 import threading
 import time
+from array import array
 from typing import TYPE_CHECKING, Any
 
 from zonal_lab.emulation import EndRole, serve
 from zonal_lab.errors import EmulationError
+from zonal_lab.reliability.arrivals import Arrivals
 from zonal_lab.reliability.ends import ReliabilityEnd
+from zonal_lab.reliability.message import END, HEAD, PROBE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from zonal_lab.emulation import Answer
 
-PROBE = 0xFFFF
 _PATIENCE_S = 20.0
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.02, 0.2
 
 
 class SenderRole(EndRole):
@@ -25,16 +29,19 @@ class SenderRole(EndRole):
     def __init__(self) -> None:
         super().__init__()
         self._put: Callable[[bytes], None] | None = None
+        self._arrivals = Arrivals(0)
         self._answered: list[int] = []
         self._sent: list[int] = []
-        self._probed = threading.Event()
+        self._sample = -1
+        self._probed, self._ended = threading.Event(), threading.Event()
 
     def orders(self) -> dict[str, Answer]:
-        """Open, probe, send, tell the answers."""
+        """Open, probe, send, say that it was all, tell the answers."""
         return {
             "open": self._open,
             "probe": self._probe,
             "send": self._send,
+            "finish": self._finish,
             "answers": self._answers,
         }
 
@@ -53,7 +60,7 @@ class SenderRole(EndRole):
         while not self._probed.is_set():
             if time.monotonic() > deadline:
                 raise EmulationError(f"no probe came back within {_PATIENCE_S:g} s")
-            self._put(PROBE.to_bytes(2, "big"))
+            self._put(HEAD.pack(PROBE, 0))
             self._probed.wait(0.2)
         return {}
 
@@ -62,13 +69,18 @@ class SenderRole(EndRole):
         number = int.from_bytes(payload[:2], "big")
         if number == PROBE:
             self._probed.set()
-        elif number < len(self._answered) and not self._answered[number]:
+        elif number == END:
+            if payload == HEAD.pack(END, self._sample):
+                self._ended.set()
+        elif number < len(self._answered) and self._arrivals.note(number):
             self._answered[number] = at
 
-    def _send(self, count: int, size: int, rate_hz: float) -> dict[str, Any]:
+    def _send(self, sample: int, count: int, size: int, rate_hz: float) -> dict[str, Any]:
         assert self._put is not None
+        self._sample, self._arrivals = sample, Arrivals(count)
         self._answered, self._sent = [0] * count, [0] * count
-        padding = bytes(size - 2)
+        self._ended.clear()
+        rest = HEAD.pack(0, sample)[2:] + bytes(size - HEAD.size)
         begun = time.monotonic_ns()
         for number in range(count):
             if rate_hz:
@@ -76,13 +88,28 @@ class SenderRole(EndRole):
                 if wait > 0:
                     time.sleep(wait / 1e9)
             self._sent[number] = time.monotonic_ns()
-            self._put(number.to_bytes(2, "big") + padding)
+            self._put(number.to_bytes(2, "big") + rest)
         return {"seconds": (time.monotonic_ns() - begun) / 1e9}
 
-    def _answers(self) -> dict[str, Any]:
-        """Round trips in milliseconds of those that were answered."""
+    def _finish(self, longest_s: float) -> dict[str, Any]:
+        """Say that it was all, the way the messages went, until the receiver has answered that."""
+        assert self._put is not None
+        pause, deadline = _FIRST_PAUSE_S, time.monotonic() + longest_s
+        while not self._ended.is_set() and time.monotonic() < deadline:
+            self._put(HEAD.pack(END, self._sample))
+            self._ended.wait(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE_S)
+        return {"heard": self._ended.is_set()}
+
+    def _answers(self, wanted: int, quiet_s: float, longest_s: float) -> dict[str, Any]:
+        """Round trips of those that were answered, once so many are or no more come.
+
+        Whole microseconds, four bytes each, in the order of their numbers, as base 64.
+        """
+        self._arrivals.wait(wanted, quiet_s=quiet_s, longest_s=longest_s)
         pairs = zip(self._sent, self._answered, strict=True)
-        return {"rtt_ms": [round((got - sent) / 1e6, 3) for sent, got in pairs if got]}
+        trips = array("i", [(got - sent) // 1000 for sent, got in pairs if got])
+        return {"rtt_us": base64.b64encode(trips.tobytes()).decode("ascii")}
 
 
 if __name__ == "__main__":
