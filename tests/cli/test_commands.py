@@ -107,6 +107,32 @@ def test_a_bloom_domain_is_named_by_its_numbers(router: Router) -> None:
         assert subscriber.counters.received == 1
 
 
+def test_a_bloom_domain_is_listened_to_and_asked(router: Router) -> None:
+    domain = "bloom:45.3,9.0,45.6,9.3,20x20,0.25"
+    where = ["--encoding", domain, "-a", "circle:45.4642,9.19,500m", "-e", router.endpoints[0]]
+
+    def answer(query: Query) -> None:
+        query.reply("t", "an answer", location=DUOMO, encoding=domain)
+
+    with (
+        client(router) as session,
+        running_zonal("sub", "t", "-n", "1", *where) as listening,
+        session.declare_queryable("t", answer, area=Circle(DUOMO, radius_m=500), encoding=domain),
+    ):
+        line_with("listening", listening, listening.stderr)
+
+        def published() -> bool:
+            session.put("t", "far", location=Point(45.55, 9.25), encoding=domain)
+            session.put("t", "near", location=DUOMO, encoding=domain)
+            return listening.poll() is not None
+
+        eventually(published, timeout=60)
+        output, _ = listening.communicate(timeout=20)
+        assert "near" in output
+        assert "far" not in output
+        eventually(lambda: "an answer" in run("get", "t", *where).stdout)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -3,6 +3,7 @@ from __future__ import annotations
 import hashlib
 
 import pytest
+from zenoh import KeyExpr
 
 from zonal.errors import EncodingError, LocationKeyError
 from zonal.geo import Area, Box, Circle, Grid, GridCell, Point, cell_of
@@ -17,6 +18,8 @@ from zonal.keys import (
     encodings,
     match,
     message_keys,
+    query_keys,
+    queryable_keys,
     register_encoding,
     registry,
 )
@@ -172,6 +175,23 @@ def test_a_question_about_few_fields_asks_only_those() -> None:
     ]
     assert [encoding.match(get, offer) for offer in offers] == [True, False]
     assert encoding.area_expressions(GRID.domain, Role.GET) == (f"{encoding.prefix}/**",)
+
+
+def test_a_question_in_a_town_reaches_all_who_share_a_field_and_few_others() -> None:
+    encoding = BloomEncoding(BloomDomain("city", Grid(Box(45.3, 9.0, 45.6, 9.3), 20, 20)))
+    wanted = Circle(Point(45.45, 9.15), radius_m=2000)
+    asked = query_keys("t", wanted, [encoding], lambda _: ())
+    assert 8 < len(asked) <= 32
+    fields = set(encoding.domain.grid.cells_of(wanted))
+    reached = 0
+    for lat in range(10):
+        for lon in range(10):
+            area = Circle(Point(45.32 + 0.029 * lat, 9.02 + 0.029 * lon), radius_m=300)
+            (offer,) = queryable_keys("t", area, [encoding])
+            meets = any(KeyExpr(key).intersects(KeyExpr(offer)) for key in asked)
+            assert meets or fields.isdisjoint(encoding.domain.grid.cells_of(area))
+            reached += meets
+    assert 4 <= reached <= 20
 
 
 def test_a_blurred_place_becomes_a_bounded_number_of_puts() -> None:

@@ -6,6 +6,7 @@ import logging
 import threading
 from collections.abc import Iterator
 from itertools import islice
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -155,6 +156,22 @@ def test_an_overflow_is_told_once_and_then_now_and_then(caplog: pytest.LogCaptur
             box.put([number])
     assert len(caplog.records) == 1
     assert "subscriber 'city/air' is read too slowly" in caplog.text
+
+
+def test_an_overflow_that_goes_on_is_told_again_after_a_minute(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 1_000.0
+    monkeypatch.setattr(mailbox, "time", SimpleNamespace(monotonic=lambda: now))
+    box: Mailbox[int] = Mailbox(1, name="subscriber 'city/air'")
+    told = []
+    for seconds in (0, 1, 59, 1, 1, 58, 1, 600):
+        now += seconds
+        box.put([0, 1])
+        told.append(len(caplog.records))
+    assert told == [1, 1, 2, 2, 2, 3, 3, 4]
+    dropped = [record.message.rpartition(": ")[2] for record in caplog.records]
+    assert dropped == [f"{many} messages were dropped so far" for many in (1, 5, 11, 15)]
 
 
 def test_a_loop_that_ends_early_loses_nothing() -> None:

@@ -15,6 +15,7 @@ DUOMO = Point(45.4642, 9.1900)
 MONZA = Point(45.5845, 9.2744)
 BERGAMO = Point(45.6983, 9.6773)
 AROUND = Circle(radius_m=500)
+TOWN = "bloom:45.3,9.0,45.8,9.8,24x24,0.25"
 
 OpenClient = Callable[..., Session]
 
@@ -29,7 +30,7 @@ class Traveller:
         return self.where
 
 
-@pytest.mark.parametrize("encoding", ["s2", "mgrs", "json"])
+@pytest.mark.parametrize("encoding", ["s2", "mgrs", "json", TOWN])
 def test_a_queryable_follows(
     near: Session, far_client: OpenClient, topic: str, encoding: str
 ) -> None:
@@ -82,14 +83,15 @@ def test_a_fence_around_me_is_where_i_am_at_the_time_of_the_put(
     assert blurred.geofence == AROUND.at(blurred.location)  # the fence does not tell more
 
 
+@pytest.mark.parametrize("encoding", ["s2", TOWN])
 def test_those_around_me_hear_it_and_others_do_not(
-    near: Session, far_client: OpenClient, topic: str
+    near: Session, far_client: OpenClient, topic: str, encoding: str
 ) -> None:
     near.declare_position_handler(float("inf"), DUOMO)
     here, there = far_client(position=DUOMO), far_client(position=MONZA)
     listeners = [session.declare_subscriber(topic) for session in (here, there)]
     wait_until_declared(near, *listeners)
-    near.put(topic, "around me", geofence=AROUND)
+    near.put(topic, "around me", geofence=AROUND, encoding=encoding)
     assert [sample.text for sample in collect(listeners[0], 1)] == ["around me"]
     assert listeners[1].recv(timeout=0.3) is None
 
@@ -112,14 +114,17 @@ def test_a_reply_with_a_fence_is_for_askers_inside(
         assert {r.text for r in near.get(f"{topic}/*")} == {"for all", "those around it"}
 
 
-def test_a_token_follows(near: Session, far_client: OpenClient, topic: str) -> None:
+@pytest.mark.parametrize("encoding", ["s2", "mgrs", "json", TOWN])
+def test_a_token_follows(near: Session, far_client: OpenClient, topic: str, encoding: str) -> None:
     traveller = Traveller(DUOMO)
-    mobile = far_client(position=traveller)
-    heard = near.liveliness().declare_subscriber(topic, area=Circle(MONZA, radius_m=1000))
+    mobile = far_client(position=traveller, encoding=encoding)
+    monza = Circle(MONZA, radius_m=1000)
+    heard = near.liveliness().declare_subscriber(topic, area=monza, encoding=encoding)
     with heard, mobile.liveliness().declare_token(topic) as token:
 
         def is_at(place: Point) -> bool:
-            return bool(near.liveliness().get(topic, area=Circle(place, radius_m=100)))
+            around = Circle(place, radius_m=100)
+            return bool(near.liveliness().get(topic, area=around, encoding=encoding))
 
         eventually(lambda: is_at(DUOMO))
         traveller.where = MONZA
@@ -187,7 +192,7 @@ def test_a_querier_and_a_get_ask_around_the_position(
             assert [reply.location for reply in mobile.get(topic, area=AROUND)] == [place]
 
 
-@pytest.mark.parametrize("encoding", ["s2", "mgrs", "json"])
+@pytest.mark.parametrize("encoding", ["s2", "mgrs", "json", TOWN])
 def test_a_publisher_follows(
     near: Session, far_client: OpenClient, topic: str, encoding: str
 ) -> None:

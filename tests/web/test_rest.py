@@ -138,6 +138,27 @@ def test_get_asks_the_queryables_of_the_area(web: Web) -> None:
     assert reply["location"] == {"lat": 45.4642, "long": 9.19}
 
 
+def test_get_asks_in_a_bloom_domain(web: Web) -> None:
+    domain = "bloom:45.3,9.0,45.6,9.3,20x20,0.25"
+
+    def answer(query: zonal.session.Query) -> None:
+        query.reply("city/air", "here", location=MILANO, encoding=domain)
+
+    def elsewhere(query: zonal.session.Query) -> None:
+        query.reply("city/air", "there", location=MILANO, encoding=domain)
+
+    far = Circle(Point(45.35, 9.05), radius_m=500)
+    with (
+        web.sensor.declare_queryable("city/air", answer, area=CENTRE, encoding=domain),
+        web.sensor.declare_queryable("city/air", elsewhere, area=far, encoding=domain) as other,
+    ):
+        url = f"/city/air?lat=45.4642&long=9.19&shape=circle&r=500&encoding={domain}"
+        eventually(lambda: web.http.get(url).json())
+        (reply,) = web.http.get(url).json()
+        assert reply["location"] == {"lat": 45.4642, "long": 9.19}
+        assert other.received == 0  # the network did not ask it
+
+
 def test_get_hands_parameters_on_that_are_for_whoever_answers(web: Web) -> None:
     asked: list[str] = []
 

@@ -43,6 +43,15 @@ def test_a_stream_gets_what_is_inside_its_area(web: Web) -> None:
     assert delete.name == "DELETE"
 
 
+def test_a_stream_in_a_bloom_domain(web: Web) -> None:
+    domain = "bloom:45.3,9.0,45.7,9.5,20x20,0.25"
+    with EventReader(f"{web.url}/city/air?{AREA}&encoding={domain}") as reader:
+        wait_for(web, reader.next())
+        web.sensor.put("city/air", "far", location=OUTSIDE, encoding=domain)
+        web.sensor.put("city/air", "near", location=INSIDE, encoding=domain)
+        assert reader.next().data["location"] == {"lat": 45.4642, "long": 9.19}
+
+
 @pytest.mark.parametrize(
     "shape",
     [

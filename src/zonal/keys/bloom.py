@@ -41,7 +41,8 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 MAX_FILTER_CHUNKS = 864
 """Chunks of a filter: with a topic and a fence far below what a stock router stands."""
 _MAX_BITS = MAX_FILTER_CHUNKS * _DIGIT_BITS
-_MOST_ASKED = 8
+_FEW, _MOST_ASKED = 8, 32
+"""Who may ask under a few expressions asks up to so many fields, which cannot be joined."""
 _NUMBER = r"-?[0-9.e+-]{1,24}"
 _OPTION, _OPTION_NAME = (
     re.compile(
@@ -163,13 +164,14 @@ class BloomEncoding(Encoding):
         """One expression, whatever the shape; none where the area misses the domain.
 
         A get asks each of its fields, as a publisher there would write it; where these are more
-        than eight (or `max_expressions`) it asks the whole domain.
+        than 32 (or than `max_expressions`, if that is less than eight) it asks the whole domain:
+        one expression for several fields would meet every queryable.
         """
         fields = list(self.domain.grid.cells_of(area))
         if not fields:
             return ()
         if role is Role.GET:
-            if len(fields) > min(max_expressions, _MOST_ASKED):
+            if len(fields) > (max_expressions if max_expressions < _FEW else _MOST_ASKED):
                 return (f"{self.prefix}/**",)
             return tuple(dict.fromkeys(map(self._field_expression, fields)))
         digits = self._digits(self.domain.filter_of(fields))
