@@ -92,7 +92,7 @@ class KeyBudget:
         return min(CELLS_AN_AREA, fewest + share)
 
     def note(self, topic: CoveredTopic, keys: int) -> None:
-        """So many keys are declared for a topic now; 0: it has gone."""
+        """So many keys are declared for the areas of a topic now; 0: it has none any more."""
         with self._lock:
             held = self._topics.pop(topic, None)
             if held is None:
