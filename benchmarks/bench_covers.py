@@ -126,14 +126,14 @@ def _cover(keys: Iterable[str], area: Area) -> tuple[float, int]:
     return declared_m2(declared) / size_m2(area), len(declared)
 
 
-def fit_on_the_way(encoding: str, *, much: bool, winding: bool) -> tuple[Fit, float]:
+def fit_on_the_way(encoding: str, ways: int, *, much: bool, winding: bool) -> tuple[Fit, float]:
     """A circle that moves; how many keys for its area are new each kilometre, the first ones too.
 
     Where much comes from beside it, from the first radius on.
     """
     wanted_m2 = size_m2(Circle(DUOMO, radius_m=RADIUS_M))
     covers, new, metres = [], 0, 0.0
-    for number in range(5):
+    for number in range(ways):
         way = _way(destination(DUOMO, number * 72.0, 40_000.0), number * 72.0 + 20, winding=winding)
         place = next(way)
         scope = Scope(Circle(radius_m=RADIUS_M), place, moves_a_radius=_MOVES_A_RADIUS, moves=True)
@@ -163,14 +163,14 @@ def _way(place: Point, bearing: float, *, winding: bool) -> Iterator[Point]:
         place = destination(place, bearing % 360.0, step_m)
 
 
-def all_fits(areas: dict[str, list[Area]]) -> Iterator[tuple[str, Fit, float | None]]:
+def all_fits(areas: dict[str, list[Area]], ways: int) -> Iterator[tuple[str, Fit, float | None]]:
     """A name, how closely it is covered, and for what moves how many keys are new a kilometre."""
     for encoding in ENCODINGS:
         for kind, some in areas.items():
             yield f"{encoding}, {kind}", fit_in_a_session(some, encoding), None
         for winding in (False, True):
             for much in (True, False):
-                fit, new = fit_on_the_way(encoding, much=much, winding=winding)
+                fit, new = fit_on_the_way(encoding, ways, much=much, winding=winding)
                 name = f"{'winding' if winding else 'moving'}, {'much' if much else 'little'}"
                 yield f"{encoding}, {name} from beside", fit, new
         for cells in CELLS:
@@ -190,7 +190,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--districts", type=Path, help="a GeoJSON collection of areas of a city")
     parser.add_argument("--countries", type=Path, help="a GeoJSON collection of countries")
-    parser.add_argument("--quick", action="store_true", help="a tenth of the circles and boxes")
+    parser.add_argument(
+        "--quick", action="store_true", help="a tenth of circles and boxes, one way"
+    )
     options = parser.parse_args()
     number = 20 if options.quick else 200
     areas = {
@@ -206,7 +208,7 @@ def main() -> None:
             areas[kind] = areas_of(path)
             console.print(f"  {len(areas[kind])} {kind}")
     results = {}
-    for name, fit, new in all_fits(areas):
+    for name, fit, new in all_fits(areas, 1 if options.quick else 5):
         moved = "" if new is None else f"; {new:.1f} new a km"
         console.print(f"  {name:52} {fit}{moved}")
         results[name] = fit._asdict() | ({} if new is None else {"new_a_km": new})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import cycle, islice
 
 import pytest
@@ -110,6 +110,17 @@ def test_room_for_close_covers_returns_when_topics_go(far: Session, topic: str) 
         each.undeclare()
     again = far.declare_subscriber(f"{topic}/again", area=area)
     assert declared_over_wanted(again) <= 1.4
+
+
+def test_keys_of_the_place_where_one_is_take_nothing_from_areas(
+    far: Session, far_client: Callable[..., Session], topic: str
+) -> None:
+    somewhere = far_client(position=destination(DUOMO, 10.0, 20_000))
+    area = Circle(DUOMO, radius_m=RADIUS_M)
+    nowhere, located = (subscribe(each, topic, area, 100) for each in (far, somewhere))
+    for one, other in zip(nowhere, located, strict=True):
+        assert set(one.declared_keys) < set(other.declared_keys)
+        assert all("/@to/" in key for key in set(other.declared_keys) - set(one.declared_keys))
 
 
 def test_keys_that_history_came_by_stay(near: Session, far: Session, topic: str) -> None:

@@ -85,6 +85,11 @@ class InterestCover:
         return id_ in self._covers
 
     @property
+    def size(self) -> int:
+        """How many cells have to be declared."""
+        return len(self._union)
+
+    @property
     def cells(self) -> tuple[Cell, ...]:
         """The cells that have to be declared, in order of their ids."""
         return tuple(map(Cell, sorted(self._union)))

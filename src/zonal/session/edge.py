@@ -171,7 +171,7 @@ class Edge:
                 self._recoverer.keep(keys)
         for key in self._tokens.keys() - announced:
             self._tokens.pop(key).undeclare()
-        self._budget.note(self, len(keys))
+        self._budget.note(self, self._interest.keys_of_areas)
 
     def hear_heartbeats(self, key: str) -> zenoh.Subscriber[None] | None:
         """With recovery, the heartbeats of a key's publishers; else nothing."""

@@ -99,6 +99,13 @@ class Interest:
         """The bound of each area's own cells."""
         return self._cells_an_area
 
+    @property
+    def keys_of_areas(self) -> int:
+        """How many keys the areas come to; none where messages are wanted from anywhere."""
+        if self._anywhere:
+            return 0
+        return len(self._by_cells) * self._areas.size + len(self._area_keys.keys)
+
     def fit(self, cells_an_area: int) -> bool:
         """Cover each area anew, with so many cells at the most; whether `keys` may have changed.
 

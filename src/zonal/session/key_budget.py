@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 FEW_CELLS, FEWEST_CELLS = 5, 1
 """What every area has of the first 1,000 topics, and of further ones."""
 MANY_TOPICS = 1_000
-FIRST_KEYS, MOST_KEYS = 640, 2_560
+FIRST_KEYS, MOST_KEYS = 800, 2_560
 """So many keys more than few for each topic: at the beginning, and where messages come."""
-_SHARE = 12
-"""A further topic begins with a twelfth of what is left of the first keys."""
+_SHARE = 13
+"""A further topic begins with a thirteenth of what is left of the first keys."""
 _STEP = 4
 """So many times the cells, each time that it is worth it."""
 _ALIVE, _QUIET_S = 64, 10.0
@@ -92,7 +92,7 @@ class KeyBudget:
         return min(CELLS_AN_AREA, fewest + share)
 
     def note(self, topic: CoveredTopic, keys: int) -> None:
-        """So many keys are declared for a topic now; 0: it has gone."""
+        """So many keys are declared for the areas of a topic now; 0: it has none any more."""
         with self._lock:
             held = self._topics.pop(topic, None)
             if held is None:
