@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,9 +17,30 @@ if TYPE_CHECKING:
     from zonal_lab.experiment import Experiment, Trial
 
 Into = Annotated[Path, typer.Option(help="folder of results, one for each experiment; continued")]
-PlanName = Annotated[str, typer.Option("--plan", help="short or long")]
-Traces = Annotated[Path | None, typer.Option(help="folder of Mahimahi traces (else made up)")]
-Geolife = Annotated[Path | None, typer.Option(help="folder of Geolife (else made-up walks)")]
+PlanName = Annotated[str, typer.Option("--plan", help="short, long or tiny")]
+TAKEN_BY: dict[str, tuple[str, ...]] = {
+    "traces": ("location", "latency"),
+    "geolife": ("geobroker", "scale", "peers"),
+    "capmetro": ("scale",),
+    "programs": ("peers",),
+    "trace": ("psvr",),
+    "table": ("psvr",),
+    "trajectories": ("psvr",),
+}
+"""Recorded data and programs by the option that names them, and the experiments that take them."""
+
+
+def _given(name: str, what: str) -> Any:
+    return typer.Option(help=f"{what}; for {', '.join(TAKEN_BY[name])}")
+
+
+Traces = Annotated[Path | None, _given("traces", "folder of Mahimahi traces (else made up)")]
+Geolife = Annotated[Path | None, _given("geolife", "folder of Geolife (else made-up walks)")]
+Capmetro = Annotated[Path | None, _given("capmetro", "folder of GTFS-realtime CSV")]
+Programs = Annotated[Path | None, _given("programs", "folder with programs (else the path's)")]
+Links = Annotated[Path | None, _given("trace", "recorded links in k7 format (else made up)")]
+Ratios = Annotated[Path | None, _given("table", "recorded delivery ratios, one a line")]
+Journeys = Annotated[Path | None, _given("trajectories", "folder of .plt files")]
 
 
 def run_all_command(experiments: Sequence[Experiment]) -> Callable[..., None]:
@@ -31,9 +51,22 @@ def run_all_command(experiments: Sequence[Experiment]) -> Callable[..., None]:
         into: Into = Path("out/lab/all"),
         traces: Traces = None,
         geolife: Geolife = None,
+        capmetro: Capmetro = None,
+        programs: Programs = None,
+        trace: Links = None,
+        table: Ratios = None,
+        trajectories: Journeys = None,
     ) -> None:
         """Run every experiment by a committed plan; an interrupted run is continued (as root)."""
-        data = {"traces": traces, "geolife": geolife}
+        data = {
+            "traces": traces,
+            "geolife": geolife,
+            "capmetro": capmetro,
+            "programs": programs,
+            "trace": trace,
+            "table": table,
+            "trajectories": trajectories,
+        }
         trials = trials_of(experiments, plan, data)
         whole = sum(trial.expected_s() for _, trial in trials)
         left = sum(_left_s(trial, into / each.name) for each, trial in trials)
@@ -55,13 +88,14 @@ def run_all_command(experiments: Sequence[Experiment]) -> Callable[..., None]:
 def trials_of(
     experiments: Sequence[Experiment], plan: str, data: dict[str, Path | None]
 ) -> list[tuple[Experiment, Trial[Any]]]:
-    """The trials that a plan names, with whatever data each of them takes."""
+    """The trials that a plan names, with whatever each of them takes (`TAKEN_BY`)."""
     options = plan_options(plan)
     trials = []
     for experiment in experiments:
         if experiment.name in options:
-            takes = inspect.signature(experiment.trial).parameters
-            given = {name: value for name, value in data.items() if name in takes}
+            given = {
+                name: value for name, value in data.items() if experiment.name in TAKEN_BY[name]
+            }
             trials.append((experiment, experiment.trial(**options[experiment.name], **given)))
     return trials
 

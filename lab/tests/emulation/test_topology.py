@@ -72,6 +72,10 @@ def test_far_field_swaps_6_with_10_and_7_with_9() -> None:
         (MINIMAL.replace("[0, 0, 1, 1]", f"[0, 0, 1, 1]\n{CIRCLE}"), "needs an `area`, or"),
         (MINIMAL.replace("[0, 0, 1, 1]", "[0, 0, 1]"), "must be 4 numbers"),
         (MINIMAL.replace("rate_hz = 20", ""), "rate_hz"),
+        (MINIMAL + "to = [0.5, 0.6]\nspeed_m_s = 1", "S6 needs `around` .* P13 moves"),
+        (MINIMAL + "to = [0.5, 0.6]", "a `speed_m_s` above 0"),
+        (MINIMAL + "to = [0.5, 0.5]\nspeed_m_s = 1", "another one"),
+        (MINIMAL + "to = [1, 1]\nspeed_m_s = 1\nover = [0, 0, 1, 1]\nsteps = 2", "its place"),
         (MINIMAL + "[[routers]]\nid = 2\n", "not connected"),
         (MINIMAL + "[cards.router]\nloss = 1.5\n", "probability"),
         (MINIMAL + "[cards.router]\nspeed = 1.5\n", "unknown entries"),
@@ -126,3 +130,16 @@ def test_beside_four_who_move_two_rest() -> None:
         assert moving.wants(each, moving[13]), "a probe reaches it before it sets out"
         if not each.moves:
             assert each.where(0) == each.where(1000) == each.around
+
+
+def test_beside_a_publisher_that_moves_one_rests_on_its_way() -> None:
+    moving = layout("moving")
+    publishers = {each.way: each for each in moving.with_role("publisher")}
+    assert {way: each.id for way, each in publishers.items()} == {
+        "roams": 13, "moves": 12, "rests": 17,
+    }  # fmt: skip
+    moves, rests = publishers["moves"], publishers["rests"]
+    assert (moves.routers, moves.rate_hz, moves.card) == (rests.routers, rests.rate_hz, rests.card)
+    way = [Point(*moves.where(second)) for second in range(70)]
+    assert min(distance_m(each, Point(*rests.places[0])) for each in way) < 300
+    assert distance_m(way[0], way[60]) == pytest.approx(1800, abs=1)

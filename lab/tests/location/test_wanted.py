@@ -7,6 +7,7 @@ import pytest
 
 from zonal.geo import Point, distance_m
 from zonal_lab.emulation import layout
+from zonal_lab.emulation.topology import parse_topology
 from zonal_lab.location.wanted import AFTER_S, BEFORE_S, is_wanted
 
 MOVING = layout("moving")
@@ -30,6 +31,42 @@ def test_what_is_wanted_for_sure_is_around_it_from_before_until_after(mover: obj
             assert max(away) <= 4000 + 3  # metres: places are computed for tenths of a second
         else:
             assert max(away) > 4000 - 20  # … and looked at twice a second
+
+
+def test_what_one_wants_of_a_publisher_that_moves_is_around_it_until_it_is_read() -> None:
+    publisher, numbers = MOVING[12], np.arange(60 * 100)
+    for subscriber in MOVING.with_role("subscriber"):
+        sure = is_wanted(MOVING, subscriber, publisher, numbers)
+        assert sure.all() == (subscriber.id in {7, 8})
+        assert sure.any() == (subscriber.id in {7, 8})
+        rests = is_wanted(MOVING, subscriber, MOVING[17], numbers)
+        assert (rests == sure).all(), "both are wanted by the same ones"
+
+
+def test_a_publisher_that_passes_is_wanted_while_it_is_near() -> None:
+    text = """
+[[routers]]
+id = 1
+[[publishers]]
+id = 12
+router = 1
+at = [0, 0]
+to = [0, 0.2]
+speed_m_s = 100
+rate_hz = 10
+[[subscribers]]
+id = 6
+router = 1
+around = [0, 0.1]
+radius_m = 4000
+"""
+    passing = parse_topology(text)
+    sure = is_wanted(passing, passing[6], passing[12], np.arange(2000))
+    apart = [
+        distance_m(Point(0, 0.1), Point(*passing[12].where(number / 10))) for number in range(2000)
+    ]
+    # A place that was asked for a little earlier or later is in the circle, too.
+    assert set(np.flatnonzero(sure)) == {n for n, each in enumerate(apart) if each <= 4000 - 500}
 
 
 def test_who_rests_wants_what_lies_in_its_area() -> None:

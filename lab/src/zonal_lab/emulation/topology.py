@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 RoleName = Literal["router", "publisher", "subscriber"]
 ROLES: tuple[RoleName, ...] = get_args(RoleName)
 MAX_NODE_ID = 250
+Way = Literal["rests", "roams", "moves"]
 
 
 @dataclass(frozen=True)
@@ -85,19 +86,32 @@ class Node:
 
     @property
     def moves(self) -> bool:
-        """Whether a subscriber goes somewhere, and its circle with it."""
+        """Whether a client goes somewhere; a subscriber's circle goes with it."""
         return self.to is not None
 
+    @property
+    def way(self) -> Way:
+        """Whether a client moves, roams several places message by message, or rests."""
+        if self.moves:
+            return "moves"
+        return "rests" if self.over is None else "roams"
+
+    @property
+    def start(self) -> tuple[float, float] | None:
+        """Where a publisher, or a subscriber with a circle, is before it sets out."""
+        return self.at or self.around
+
     def where(self, seconds: float) -> tuple[float, float]:
-        """Where a subscriber with a circle is, so long after it set out: there, back, and again."""
-        if self.around is None:
+        """Where somebody with a place is, so long after it set out: there, back, and again."""
+        start = self.start
+        if start is None:
             raise TopologyError(f"{self.name} has no place of its own")
         if self.to is None:
-            return self.around
-        leg_s = distance_m(Point(*self.around), Point(*self.to)) / self.speed_m_s
+            return start
+        leg_s = distance_m(Point(*start), Point(*self.to)) / self.speed_m_s
         turn = max(seconds, 0.0) / leg_s % 2
         share = turn if turn <= 1 else 2 - turn
-        (south, west), (lat, lon) = self.around, self.to
+        (south, west), (lat, lon) = start, self.to
         return south + (lat - south) * share, west + (lon - west) * share
 
     @property
@@ -140,16 +154,26 @@ class Topology:
             )
         if node.role == "subscriber":
             self._check_area(node)
+        if node.to is not None:
+            self._check_walk(node)
+
+    def _check_walk(self, node: Node) -> None:
+        if node.over is not None or node.start in {None, node.to} or node.speed_m_s <= 0:
+            raise TopologyError(
+                f"{self.name}: {node.name} moves from its place (`at` or `around`) `to` another "
+                "one, with a `speed_m_s` above 0"
+            )
 
     def _check_area(self, node: Node) -> None:
         if (node.area is None) == (node.around is None or node.radius_m <= 0):
             raise TopologyError(
                 f"{self.name}: {node.name} needs an `area`, or `around` and a `radius_m` above 0"
             )
-        if node.to is not None and (node.around in {None, node.to} or node.speed_m_s <= 0):
+        moving = [each.name for each in self.nodes if each.role == "publisher" and each.moves]
+        if moving and node.around is None:
             raise TopologyError(
-                f"{self.name}: {node.name} moves from `around` `to` another place, with a "
-                "`speed_m_s` above 0"
+                f"{self.name}: {node.name} needs `around` and a `radius_m`, not an `area`, since "
+                f"{', '.join(moving)} moves"
             )
 
     def _check_connected(self) -> None:

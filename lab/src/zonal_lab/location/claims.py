@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 from zonal_lab.experiment import OURS, Claim, Unit, change
 from zonal_lab.location.false_positives import EXPECTED
+from zonal_lab.location.movement import movement_claims
+from zonal_lab.location.overload import overload_claims
 from zonal_lab.location.plan import FINE_BLOOM, FalsePositivesCase
 from zonal_lab.location.rounds import Rounds
 from zonal_lab.location.summary import Condition
@@ -26,8 +28,11 @@ _SUFFERS = 5.0
 
 def claims(results: Results) -> Iterator[Claim]:
     """All claims, ours first."""
-    table = ClaimTable(Rounds(results))
+    rounds = Rounds(results)
+    table = ClaimTable(rounds)
     yield from table.ours()
+    yield from overload_claims(rounds)
+    yield from movement_claims(results)
     yield from table.zoning()
     yield from table.near_field()
     yield from table.far_field()
@@ -116,11 +121,6 @@ class ClaimTable:
             )  # fmt: skip
             for name in LOCATION_AWARE:
                 yield self._few_in_vain(scenario, name)
-        for name in LOCATION_AWARE:
-            yield Claim(
-                OURS, "moving", f"{name}: nothing lost of what somebody who moves wants for sure",
-                "", Unit.SHARE, self._lost(Condition("moving", "tcp", 100), name), most=0,
-            )  # fmt: skip
 
     def _few_in_vain(self, scenario: str, technique: str) -> Claim:
         condition = Condition(scenario, "tcp", 100)
@@ -137,9 +137,6 @@ class ClaimTable:
             f"{technique}: of a hundred messages that reach a session at most 25 come in vain", "",
             Unit.SHARE, figure, most=25,
         )  # fmt: skip
-
-    def _lost(self, condition: Condition, technique: str) -> Callable[[Draw], float]:
-        return lambda draw: 100 * draw(self._rounds.of(condition, technique, "loss"))
 
     def _unwanted(self, draw: Draw) -> float:
         return sum(

@@ -42,6 +42,8 @@ class RoundFigures:
     """Messages × sessions whose area they are not from."""
     delivered: int
     """Messages that users got, of all sessions."""
+    busiest_mbit: float
+    """What the busiest router sent, in Mbit/s."""
 
 
 class Rounds:
@@ -51,10 +53,8 @@ class Rounds:
         self._rows: dict[tuple[Condition, str], list[RoundFigures]] = defaultdict(list)
         self._first: dict[tuple[Condition, str], list[RoundFigures]] = defaultdict(list)
         shortest = results.manifest()["plan"].get("variant_seconds")
-        for name, nodes in _by_case(results).items():
-            path = results.folder / SAMPLES / f"{name}.parquet"
-            # Where no message came at all, nothing was kept.
-            samples = pq.read_table(path) if path.exists() else SAMPLE_SCHEMA.empty_table()
+        for name, nodes in nodes_by_case(results).items():
+            samples = samples_of(results, name)
             first = nodes[0]
             key = Condition(first["scenario"], first["transport"], first["cpu_percent"])
             whole = _figures(samples, nodes, first["seconds"])
@@ -87,7 +87,14 @@ class Rounds:
         return [getattr(each, name) for rows in found.values() for each in rows]
 
 
-def _by_case(results: Results) -> dict[str, list[dict[str, Any]]]:
+def samples_of(results: Results, case: str) -> pa.Table:
+    """The kept messages of a case; where no message came at all, nothing was kept."""
+    path = results.folder / SAMPLES / f"{case}.parquet"
+    return pq.read_table(path) if path.exists() else SAMPLE_SCHEMA.empty_table()
+
+
+def nodes_by_case(results: Results) -> dict[str, list[dict[str, Any]]]:
+    """The rows of the nodes of each case, by its name."""
     try:
         rows = results.table(NODES).to_pylist()
     except ValueError:  # no case but the false positives was run
@@ -125,6 +132,10 @@ def _figures(samples: pa.Table, nodes: list[dict[str, Any]], seconds: float) -> 
         astray=sum(int(n["received"]) for n in subscribers if not n["expected"]),
         delivered=sum(int(n["kept"]) for n in subscribers),
         for_others=sum(sent - int(n["expected"]) for n in subscribers),
+        busiest_mbit=max(
+            (n["sent_bytes"] * 8e-6 / n["seconds"] for n in nodes if n["role"] == "router"),
+            default=0.0,
+        ),
     )
 
 

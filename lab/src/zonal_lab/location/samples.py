@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from zonal_lab.location.plan import LocationCase
-from zonal_lab.location.wanted import first_wanted
+from zonal_lab.location.wanted import first_wanted, in_motion
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -86,11 +86,11 @@ def sample_table(run: SceneRun, topology: Topology, interval: int) -> pa.Table:
 def _for_sure(
     run: SceneRun, topology: Topology, subscriber: int, rows: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Those that a subscriber wants without doubt; of one that rests, all that it got."""
-    if not topology[subscriber].moves or not len(rows):
-        return rows
-    sure = np.zeros(len(rows), dtype=np.bool_)
+    """Those that a subscriber wants without doubt; where nobody moves, all that it got."""
+    sure = np.ones(len(rows), dtype=np.bool_)
     for publisher in np.unique(rows[:, 0]).tolist():
+        if not in_motion(topology[subscriber], topology[publisher]):
+            continue
         its, sent = rows[:, 0] == publisher, run.sent[publisher]
         wanted = first_wanted(topology, topology[subscriber], topology[publisher], sent)
         sure[its] = wanted[rows[its, 1]]
@@ -98,12 +98,27 @@ def _for_sure(
 
 
 def _expected(run: SceneRun, topology: Topology, node: Node, interval: int) -> int:
-    """How many messages a node wants (for sure), of those with a multiple of an interval."""
-    expected = 0
-    for publisher in topology.with_role("publisher"):
-        wanted = first_wanted(topology, node, publisher, run.sent[publisher.id])
-        expected += int(np.count_nonzero(wanted[::interval]))
-    return expected
+    """How many messages a subscriber wants (for sure), of those with a multiple of an interval.
+
+    Of a publisher: how many of its messages those that are measured want, all together.
+    """
+    subscribers, publishers = topology.with_role("subscriber"), topology.with_role("publisher")
+    if node.role == "publisher":
+        pairs = [(each, node) for each in subscribers if each.measured]
+    else:
+        pairs = [(node, each) for each in publishers if node.role == "subscriber"]
+    return sum(
+        int(np.count_nonzero(first_wanted(topology, *pair, run.sent[pair[1].id])[::interval]))
+        for pair in pairs
+    )
+
+
+def _doubles(run: SceneRun, node: Node) -> int:
+    """How many of the messages that users got they had got before."""
+    rows = run.messages.get(node.id)
+    if rows is None or not len(rows):
+        return 0
+    return len(rows) - count_distinct(rows[:, 0] << 36 | rows[:, 1])
 
 
 def node_table(run: SceneRun, topology: Topology, interval: int) -> pa.Table:
@@ -122,6 +137,8 @@ def node_table(run: SceneRun, topology: Topology, interval: int) -> pa.Table:
             "received": run.received.get(node.id, 0),
             "unwanted": run.unwanted.get(node.id, 0),
             "kept": len(run.messages.get(node.id, ())),
+            "doubles": _doubles(run, node),
+            "way": node.way,
             "late_mean_us": run.pace.get(node.id, {}).get("late_mean_us", 0.0),
             "late_p99_us": run.pace.get(node.id, {}).get("late_p99_us", 0.0),
             "load": run.load,

@@ -119,6 +119,9 @@ class Scene:
                 "name": case.technique,
                 "connect": self._endpoint(case.transport, node.routers[0]),
                 "places": node.places,
+                "walk": {"at": node.at, "to": node.to, "speed_m_s": node.speed_m_s}
+                if node.moves
+                else None,
             },
             _SETUP_PATIENCE_S,
         )

@@ -34,6 +34,8 @@ POSITION_LIFETIME_S = 0.5
 """How long a session that moves takes its last position for the present one."""
 Box = tuple[float, float, float, float]
 Place = tuple[float, float]
+Whereabouts = Callable[[], Place]
+"""Where somebody is now, who moves."""
 Send = Callable[[bytes, int], None]
 """Sends a message from the place that its number says, places taking turns."""
 
@@ -48,7 +50,7 @@ class Surroundings:
         moves: whether that changes.
     """
 
-    place: Callable[[], Place]
+    place: Whereabouts
     radius_m: float
     moves: bool
 
@@ -81,14 +83,14 @@ class Inlet(Protocol):
 class Technique(Protocol):
     """How places travel with messages."""
 
-    def open(self, config: zenoh.Config, around: Surroundings | None = None) -> Any:
-        """A session of the kind that this technique uses, of somebody who is somewhere."""
+    def open(self, config: zenoh.Config, whereabouts: Whereabouts | None = None) -> Any:
+        """A session of the kind that this technique uses; maybe of somebody who moves."""
 
     def plain(self, session: Any) -> zenoh.Session:
         """The Zenoh session underneath."""
 
-    def outlet(self, session: Any, places: Sequence[Place]) -> Send:
-        """A publisher at a place, or at several in turn."""
+    def outlet(self, session: Any, places: Sequence[Place] | Whereabouts) -> Send:
+        """A publisher at a place, at several in turn, or where somebody is who moves."""
 
     def inlet(self, session: Any, area: Wanted) -> Inlet:
         """A subscriber for an area."""
@@ -129,9 +131,9 @@ class _PlainInlet:
 class _Baseline:
     """Plain Zenoh."""
 
-    def open(self, config: zenoh.Config, around: Surroundings | None = None) -> zenoh.Session:
+    def open(self, config: zenoh.Config, whereabouts: Whereabouts | None = None) -> zenoh.Session:
         """A plain session, which knows of no place."""
-        del around
+        del whereabouts
         return zenoh.open(config)
 
     def plain(self, session: zenoh.Session) -> zenoh.Session:
@@ -152,8 +154,10 @@ class _Baseline:
 class TopicBaseline(_Baseline):
     """Latitude and longitude are the first two levels of the topic."""
 
-    def outlet(self, session: zenoh.Session, places: Sequence[Place]) -> Send:
+    def outlet(self, session: zenoh.Session, places: Sequence[Place] | Whereabouts) -> Send:
         """A publisher on a topic that begins with its place; declared, if it stays there."""
+        if callable(places):
+            return lambda message, _: session.put(self._here(*places()), message)
         keys = [f"{lat}/{lon}/{TOPIC}" for lat, lon in places]
         if len(keys) > 1:
             return lambda message, number: session.put(keys[number % len(keys)], message)
@@ -165,6 +169,11 @@ class TopicBaseline(_Baseline):
         return self._inlet(session, f"*/*/{TOPIC}", area, self._place_of)
 
     @staticmethod
+    def _here(lat: float, lon: float) -> str:
+        """A topic, to a tenth of a metre."""
+        return f"{lat:.6f}/{lon:.6f}/{TOPIC}"
+
+    @staticmethod
     def _place_of(key: str, payload: bytes) -> tuple[float, float]:
         del payload
         lat, lon, _ = key.split("/", 2)
@@ -174,9 +183,11 @@ class TopicBaseline(_Baseline):
 class PayloadBaseline(_Baseline):
     """Latitude and longitude follow the message in the payload."""
 
-    def outlet(self, session: zenoh.Session, places: Sequence[Place]) -> Send:
+    def outlet(self, session: zenoh.Session, places: Sequence[Place] | Whereabouts) -> Send:
         """A publisher on the topic alone."""
         publisher = session.declare_publisher(TOPIC)
+        if callable(places):
+            return lambda message, _: publisher.put(message + _PLACE.pack(*places()))
         packed = [_PLACE.pack(*each) for each in places]
         return lambda message, number: publisher.put(message + packed[number % len(packed)])
 
@@ -216,21 +227,30 @@ class LocationAware:
 
     encoding: str
 
-    def open(self, config: zenoh.Config, around: Surroundings | None = None) -> zonal.Session:
-        """A location-aware session; of somebody who moves, it asks where they are."""
-        session = zonal.open(config, encoding=self.encoding, insecure=True)
-        if around is not None and around.moves:
-            session.declare_position_handler(
-                POSITION_LIFETIME_S, lambda: zonal.Point(*around.place())
-            )
-        return session
+    def open(self, config: zenoh.Config, whereabouts: Whereabouts | None = None) -> zonal.Session:
+        """A location-aware session; somebody who moves is asked where they are."""
+        if whereabouts is None:
+            return zonal.open(config, encoding=self.encoding, insecure=True)
+        return zonal.open(
+            config,
+            position=lambda: zonal.Point(*whereabouts()),
+            lifetime=POSITION_LIFETIME_S,
+            encoding=self.encoding,
+            insecure=True,
+        )
 
     def plain(self, session: zonal.Session) -> zenoh.Session:
         """The plain session underneath."""
         return session.zenoh
 
-    def outlet(self, session: zonal.Session, places: Sequence[Place]) -> Send:
-        """A publisher at a place, which is part of its declaration if it stays there."""
+    def outlet(self, session: zonal.Session, places: Sequence[Place] | Whereabouts) -> Send:
+        """A publisher at a place, which is part of its declaration if it stays there.
+
+        That of somebody who moves publishes from where the session takes them to be.
+        """
+        if callable(places):
+            moving = session.declare_publisher(TOPIC)
+            return lambda message, _: moving.put(message)
         points = [zonal.Point(*each) for each in places]
         if len(points) > 1:
             roaming = session.declare_publisher(TOPIC)

@@ -1,8 +1,8 @@
 """Plans for `zonal lab run all`: the options of every experiment, as committed files.
 
-`long` is what a machine of its own should run (about two days); `short` runs unattended in about
-an hour and has at least five rounds of everything, so that every claim gets an interval; `tiny`
-shows in some minutes whether a machine can run it all.
+`long` is what a machine of its own should run (a day and a half); `short` runs unattended in three
+to four hours and has at least five rounds of everything, so that every claim gets an interval;
+`tiny` shows in some minutes whether a machine can run it all.
 """
 
 from __future__ import annotations

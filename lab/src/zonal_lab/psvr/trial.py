@@ -27,6 +27,31 @@ if TYPE_CHECKING:
 ROWS = "rows"
 """The kind of the raw samples in the results."""
 _MADE_UP = "made-up.k7"
+_MINUTES: dict[str, float] = {
+    "messages-20": 1,
+    "messages-50": 10,
+    "messages-100": 16,
+    "messages-200": 3,
+    "messages-500": 4,
+    "messages-1000": 9,
+    "delivery": 25,
+    "routes": 5,
+    "density": 2,
+    "weak-links": 15,
+    "moving": 6,
+    "moving-processes": 8,
+    "recovery": 5,
+    "joining": 2,
+    "subscribing": 2,
+    "channels": 1,
+    "rest": 2,
+}
+"""About how long a case takes, one task after the other, on two cores; else any of its part."""
+_TEST_S = 230.0
+"""… a test of processes."""
+_SIMULATED_HOUR_S = 10.3
+"""… an hour of one node on recorded links, of which each task has some minutes more to warm up."""
+_WARM_HOURS = 1 / 6
 _TASKS = "tasks"
 """The folder of what the tasks of a case gave that was not finished yet."""
 
@@ -73,6 +98,19 @@ class PsvrTrial(Trial[PsvrCase]):
             return self._data.words()
         _make_links_up(made)
         return {"links": "made up by chance; --trace names a recording", **self._data.words()}
+
+    def seconds_of(self, case: PsvrCase) -> float:
+        """By its part; on recorded links by the hours, of processes by the tests."""
+        plan = self._plan
+        if plan.quick:
+            return super().seconds_of(case)
+        if case.part == "recorded":
+            # With acknowledgement and without; fifty nodes on one radio channel, too.
+            tasks = 4 if case.nodes == 50 and self._trace is not None else 2
+            return tasks * case.nodes * (plan.hours + _WARM_HOURS) * _SIMULATED_HOUR_S
+        if case.part == "processes":
+            return plan.tests * _TEST_S
+        return 60 * _MINUTES.get(case.name, _MINUTES.get(case.part, 1))
 
     @contextlib.contextmanager
     def stage(self, case: PsvrCase) -> Iterator[Callable[[PsvrCase], Outcome]]:

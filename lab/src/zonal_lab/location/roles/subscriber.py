@@ -57,10 +57,10 @@ class SubscriberRole(EndRole):
         self, name: str, connect: str, area: list[float] | None, circle: dict[str, Any]
     ) -> dict[str, Any]:
         self._forget()
-        how, wanted, around = technique(name), self._wanted(area, circle), None
-        if isinstance(wanted, Surroundings):
-            around = wanted
-        self._end = how.open(node_config("client", connect=[connect]), around)
+        how, wanted, whereabouts = technique(name), self._wanted(area, circle), None
+        if isinstance(wanted, Surroundings) and wanted.moves:
+            whereabouts = wanted.place
+        self._end = how.open(node_config("client", connect=[connect]), whereabouts)
         self._inlet = how.inlet(self._end, wanted)
         # Declared after the measured subscription: who hears this has passed that one on, too.
         how.plain(self._end).declare_subscriber(READY_KEY, self._hear_ready)
