@@ -102,9 +102,7 @@ def check_announcement(token: str) -> None:
 
 def check_presence(key: str) -> None:
     """As those who watch liveliness tokens do: the place behind the key."""
-    presence = presence_of(key, alive=True)
-    if presence is not None:
-        is_inside(presence, AREA)
+    is_inside(presence_of(key), AREA)
 
 
 def check_expression(expression: str) -> None:

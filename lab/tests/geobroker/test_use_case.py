@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import sys
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from zonal_lab.geobroker.journeys import Journey, from_trace, journeys_for, made
 from zonal_lab.geobroker.message import SIZE, Report, read_report
 from zonal_lab.geobroker.oracle import check, local_join
 from zonal_lab.geobroker.plan import GeobrokerPlan, IndexCase, UseCase
-from zonal_lab.geobroker.samples import LATENCIES, figures_of, latency_table
+from zonal_lab.geobroker.samples import LATENCIES, figures_of, latency_table, read_figures
 from zonal_lab.geobroker.travel import Travelled, run_use_case
 from zonal_lab.geobroker.traveller import CONNECT, PING, PUBLISH, SUBSCRIBE
 from zonal_lab.geobroker.trial import FEDERATION_GUARD_S, GeobrokerTrial
@@ -233,6 +234,33 @@ def test_two_brokers_deliver_as_one(tmp_path: Path) -> None:
     assert "oracle (in all rounds) | two federated geo brokers, 30 travelling" in page
     assert "| – | 0 | holds |" in page
     assert (tmp_path / "geobroker-30.png").stat().st_size > 5000
+
+
+ROUTER = """#!{python}
+import sys, zenoh
+if "--version" in sys.argv:
+    print("zenohd v1.2.3")
+else:
+    session = zenoh.open(zenoh.Config.from_file(sys.argv[2]))
+    while True:
+        __import__("time").sleep(60)
+"""
+
+
+def test_two_brokers_meet_over_a_router_of_its_own(tmp_path: Path) -> None:
+    """The library's router in a process that is started as `zenohd` is."""
+    program = tmp_path / "zenohd"
+    program.write_text(ROUTER.format(python=sys.executable))
+    program.chmod(0o755)
+    plan = replace(PLAN, systems=("federated",), routers="zenohd", rounds=1, teleport=())
+    results = Results(tmp_path / "results")
+    trial = GeobrokerTrial(plan, spark=False, zenohd=program)
+    assert run_trial("geobroker", trial, results) == []
+    assert results.manifest()["data"]["router"].startswith("zenohd 1.2.3")
+    (row,) = read_figures(results)
+    assert row.agreement is not None
+    assert row.agreement["missing"] == row.agreement["impossible"] == 0
+    assert row.deliveries > 20
 
 
 def test_teleporting_clients_go_as_fast_as_they_can_and_are_checked_too() -> None:

@@ -18,10 +18,14 @@ from zonal_lab.latency.summary import THEIRS, LatencySummary
 from zonal_lab.latency.trial import LatencyTrial
 
 
-def stored(folder: Path, medians: dict[tuple[str, str], float]) -> Results:
+def stored(
+    folder: Path,
+    medians: dict[tuple[str, str], float],
+    scenarios: tuple[str, ...] = tuple(SCENARIOS),
+) -> Results:
     """Results with echoes of known length, as a run would leave them."""
     results = Results(folder)
-    results.begin("latency", LatencyPlan(echoes=5, delayed_echoes=5, rounds=5))
+    results.begin("latency", LatencyPlan(5, delayed_echoes=5, rounds=5, scenarios=scenarios))
     for (name, stack), median in medians.items():
         for number in range(5):
             spread = [round(median * 1e6 * part) for part in (0.9, 1.0, 1.0, 1.1)]
@@ -133,7 +137,13 @@ def test_the_report_judges_the_published_medians_as_their_author_does(tmp_path: 
         for name in SCENARIOS
         for kind in ("best-effort", "reliable")
     }
-    page = EXPERIMENT.report(stored(tmp_path, {**THEIRS, **sessions}), tmp_path).read_text()
+    encrypted = {
+        (name, stack): THEIRS[name, "zenoh-reliable"] * 1.1
+        for name in SCENARIOS
+        for stack in ("zenoh-tls", "zenoh-quic")
+    }
+    medians = THEIRS | sessions | encrypted
+    page = EXPERIMENT.report(stored(tmp_path, medians), tmp_path).read_text()
     assert "does not hold" not in page
     assert "cannot be told" not in page
     assert "| −42.7 % (" in page, "of Zenoh's two in γ, the slower counts"
@@ -146,6 +156,22 @@ def test_the_report_says_when_the_session_is_too_slow(tmp_path: Path) -> None:
     medians = {("delta", "zenoh-reliable"): 2.0, ("delta", "session-reliable"): 2.4}
     page = EXPERIMENT.report(stored(tmp_path, medians), tmp_path).read_text()
     assert "| +20.0 % (+20.0 % to +20.0 %; 5 rounds) | **does not hold** |" in page
+
+
+def test_a_run_of_encrypted_stacks_judges_them_and_has_no_empty_row(tmp_path: Path) -> None:
+    stacks = {"zenoh-reliable": 4.0, "zenoh-tls": 4.4, "zenoh-quic": 5.5, "session-reliable": 4.2}
+    scenarios = ("alpha", "beta", "delta")
+    medians = {(name, stack): ms for name in scenarios for stack, ms in stacks.items()}
+    page = EXPERIMENT.report(stored(tmp_path, medians, scenarios), tmp_path).read_text()
+    for sign in ("α", "β", "δ"):
+        where = f"latency, {sign}, encrypted | – |"
+        held = f"{where} +10.0 % (+10.0 % to +10.0 %; 5 rounds) | holds |"
+        assert f"zenoh-tls: median at most 15 % above zenoh-reliable's | {held}" in page
+        failed = f"{where} +25.0 % (+25.0 % to +25.0 %; 5 rounds) | **does not hold** |"
+        assert f"zenoh-quic: median at most 15 % above zenoh-tls's | {failed}" in page
+    assert "not measured" not in page
+    assert "| – | – |" not in page
+    assert "MQTT at QoS" not in page.partition("A number is the mean")[0]
 
 
 @pytest.mark.slow

@@ -60,7 +60,7 @@ def test_a_router_knows_more_keys_than_sessions_it_takes() -> None:
         DiscoveryTrial(DiscoveryPlan(1, "zenohd"), Path(PROGRAM or "")),
         CaptureTrial(CapturePlan(20, routers="zenohd"), Path(PROGRAM or "")),
         ReliabilityTrial(
-            ReliabilityPlan(1, (1000,), ("tcp",), ("zenoh",), routers="zenohd"),
+            ReliabilityPlan(1, 1, (1000,), ("tcp",), ("zenoh",), routers="zenohd"),
             Path(PROGRAM or ""),
         ),
     ],

@@ -17,6 +17,7 @@ from zonal_lab.systems import (
     free_port,
     geo_broker_command,
     mosquitto_command,
+    started_router,
 )
 
 if TYPE_CHECKING:
@@ -35,10 +36,17 @@ _PATIENCE_S = 30.0
 
 
 class Brokers:
-    """Starts a system, and ends its processes when the block ends."""
+    """Starts a system, and ends its processes when the block ends.
 
-    def __init__(self, system: System) -> None:
+    Args:
+        system: which.
+        zenohd: a program over which brokers meet as its clients; else they are peers.
+    """
+
+    def __init__(self, system: System, zenohd: str | None = None) -> None:
         self.system = system
+        self._zenohd = zenohd
+        self._router_pid: int | None = None
         self._closing = contextlib.ExitStack()
         self._folder = Path(self._closing.enter_context(tempfile.TemporaryDirectory()))
         self._processes: list[ChildProcess] = []
@@ -54,9 +62,7 @@ class Brokers:
             if self.system == "mosquitto":
                 self._start_mosquitto()
             elif self.system == "federated":
-                meeting = f"tcp/{_HOST}:{free_port()}"
-                self._start_broker("--listen", meeting, "--zenoh-mode", "peer")
-                self._start_broker("--connect", meeting, "--zenoh-mode", "peer")
+                self._start_federated()
             else:
                 self._start_broker("--geo" if self.system == "geo" else "--no-geo")
         except BaseException:
@@ -69,7 +75,21 @@ class Brokers:
 
     def cpu_seconds(self) -> float:
         """Processor time that the system's processes have used so far."""
-        return sum(cpu_seconds_of(process.pid) for process in self._processes)
+        pids = [process.pid for process in self._processes]
+        if self._router_pid is not None:
+            pids.append(self._router_pid)
+        return sum(cpu_seconds_of(each) for each in pids)
+
+    def _start_federated(self) -> None:
+        if self._zenohd is None:
+            meeting = f"tcp/{_HOST}:{free_port()}"
+            self._start_broker("--listen", meeting, "--zenoh-mode", "peer")
+            self._start_broker("--connect", meeting, "--zenoh-mode", "peer")
+            return
+        router = started_router(zenohd=self._zenohd)
+        self._router_pid, meeting = self._closing.enter_context(router)
+        for _ in range(2):
+            self._start_broker("--connect", meeting, "--zenoh-mode", "client")
 
     def _start_broker(self, *options: str) -> None:
         said = self._start(geo_broker_command(_HOST, 0, *options))

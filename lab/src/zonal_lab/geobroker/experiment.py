@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from zonal_lab.experiment import Experiment, Results, Trial, numbers, words
+from zonal_lab.experiment import Experiment, Results, RouterProgram, Trial, numbers, words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -53,6 +53,7 @@ def _trial(
     geolife: Annotated[
         Path | None, typer.Option(help="folder of Geolife (default: made-up walks)")
     ] = None,
+    zenohd: RouterProgram = None,
 ) -> Trial[Any]:
     """GeoBroker's evaluation: clients on four systems, checked; everything matching; the index."""
     from zonal_lab.geobroker.plan import GeobrokerPlan
@@ -71,13 +72,14 @@ def _trial(
         index_seconds=index_seconds,
         workload_scale=workload_scale,
         matching_seconds=matching_seconds,
+        routers="none" if zenohd is None else "zenohd",
     )
     if quick:
         plan = replace(
             plan, rounds=1, seconds=8.0, clients=(50, 100), teleport=(50,), teleport_seconds=3.0,
             index_seconds=0.02, workload_scale=0.01, matching_seconds=3.0,
         )  # fmt: skip
-    return GeobrokerTrial(plan, geolife, spark=spark)
+    return GeobrokerTrial(plan, geolife, spark=spark, zenohd=zenohd)
 
 
 def _page(results: Results, folder: Path, name: str) -> Iterable[str]:

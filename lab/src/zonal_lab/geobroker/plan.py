@@ -86,6 +86,8 @@ class GeobrokerPlan:
     """The share of the paper's 110,000 operations on the index that are timed; 0: none."""
     matching_seconds: float = 0.0
     """For each round in which everything matches; 0 leaves it out."""
+    routers: Literal["none", "zenohd"] = "none"
+    """Over what federated brokers meet; without routers they are peers of one another."""
     seed: int = SEED
 
     def __post_init__(self) -> None:

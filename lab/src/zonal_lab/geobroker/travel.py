@@ -57,11 +57,13 @@ class Travelled:
     received_by_end: int = 0
 
 
-def run_use_case(case: UseCase, plan: GeobrokerPlan, ways: list[Journey]) -> Travelled:
-    """Run one case from start to end."""
+def run_use_case(
+    case: UseCase, plan: GeobrokerPlan, ways: list[Journey], zenohd: str | None = None
+) -> Travelled:
+    """Run one case from start to end; federated brokers meet over that `zenohd`, if any."""
     with (
         tempfile.TemporaryDirectory(prefix="zonal-lab-") as folder,
-        Brokers(case.system) as brokers,
+        Brokers(case.system, zenohd) as brokers,
         contextlib.ExitStack() as workers,
     ):
         path = Path(folder)

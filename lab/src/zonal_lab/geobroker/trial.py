@@ -24,7 +24,7 @@ from zonal_lab.index import (
     time_workload,
     walks_of_all,
 )
-from zonal_lab.systems import mosquitto_version
+from zonal_lab.systems import mosquitto_version, router_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -56,21 +56,31 @@ class GeobrokerTrial(Trial[GeobrokerCase]):
         geolife: the folder of Geolife's trajectories; without one, clients walk made-up ways.
         spark: whether the jobs run on Spark. Without it journeys are made up, and deliveries are
             checked by the job's own predicate in this process.
+        zenohd: the program over which federated brokers meet, where the plan says so.
     """
 
     emulates = False
 
     def __init__(
-        self, plan: GeobrokerPlan, geolife: Path | None = None, *, spark: bool = True
+        self,
+        plan: GeobrokerPlan,
+        geolife: Path | None = None,
+        *,
+        spark: bool = True,
+        zenohd: Path | None = None,
     ) -> None:
         super().__init__(plan)
         self._plan = plan
         self._geolife = geolife
         self._spark = spark
+        self._zenohd = None if zenohd is None else str(zenohd.absolute())
         self._ways: list[Journey] = []
 
     def prepare(self, results: Results) -> dict[str, str]:
-        """Find the clients' journeys: those that the results hold, Geolife's, or made-up ones."""
+        """Find the clients' journeys (kept, Geolife's, or made-up ones); a `zenohd` must start."""
+        return router_words(self._zenohd) | self._journeys(results)
+
+    def _journeys(self, results: Results) -> dict[str, str]:
         results.note(mosquitto=mosquitto_version())
         trace = self._trace(results.folder / "trace.parquet")
         self._ways = journeys_for(self._plan.most_clients, trace, seed=self._plan.seed)
@@ -145,7 +155,7 @@ class GeobrokerTrial(Trial[GeobrokerCase]):
         }
 
     def _use_case(self, case: UseCase) -> Outcome:
-        travelled = run_use_case(case, self._plan, self._ways)
+        travelled = run_use_case(case, self._plan, self._ways, self._zenohd)
         agreement, oracle = self._checked(travelled)
         figures = figures_of(travelled, agreement, oracle)
         return Outcome(asdict(figures), {LATENCIES: latency_table(travelled)})

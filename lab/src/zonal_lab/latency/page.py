@@ -68,10 +68,8 @@ def _medians(summary: LatencySummary) -> Iterator[str]:
     yield "## Medians (ms), those of Barón 2024 in parentheses"
     yield ""
     present = summary.scenarios()
-    rows = [
-        (entry.title, *(_cell(summary.get(scenario, name)) for scenario in present))
-        for name, entry in STACKS.items()
-    ]
+    found = {name: [summary.get(each, name) for each in present] for name in STACKS}
+    rows = [(STACKS[name].title, *map(_cell, cells)) for name, cells in found.items() if any(cells)]
     yield from table(("", *(SCENARIOS[each].sign for each in present)), rows)
 
 
