@@ -177,7 +177,7 @@ def test_what_comes_after_its_sample_was_counted_is_late_and_counted_nowhere() -
 @pytest.mark.usefixtures("emulating")
 def test_reliable_and_block_lose_nothing_over_tcp(tmp_path: Path) -> None:
     plan = ReliabilityPlan(
-        samples=1, sizes=(1000,), transports=("tcp",), stacks=("zenoh", "session")
+        samples=1, paced_samples=1, sizes=(1000,), transports=("tcp",), stacks=("zenoh", "session")
     )
     results = Results(tmp_path)
     assert run_trial("reliability", ReliabilityTrial(plan), results) == []
