@@ -17,7 +17,7 @@ from zonal_lab.peers.fences import run_fences
 from zonal_lab.peers.getting import version_got
 from zonal_lab.peers.joins_data import MESSAGES, write_tables
 from zonal_lab.peers.joins_work import run_joins
-from zonal_lab.peers.plan import PeerCase, PeersPlan
+from zonal_lab.peers.plan import NAMES, WORKS, PeerCase, PeersPlan
 from zonal_lab.peers.programs import BROKERS, MissingProgramError, Programs
 from zonal_lab.peers.resp import RespClient
 from zonal_lab.peers.rest_work import REQUESTS, run_rest
@@ -25,6 +25,7 @@ from zonal_lab.peers.samples import METRICS, Compared
 from zonal_lab.peers.things import run_things
 from zonal_lab.peers.trial import MISSING, PeersTrial
 from zonal_lab.peers.use_case import run_use_case
+from zonal_lab.peers.words import TITLES
 
 NOWHERE = Programs()
 PLAN = PeersPlan(rounds=5, works=("things", "mqtt"))
@@ -32,12 +33,12 @@ WHOLE = PeersPlan(rounds=5)
 
 
 def results_of(
-    folder: Path, figure: float, *, missing: str = "", plan: PeersPlan = PLAN
+    folder: Path, figure: float, *, missing: str = "", plan: PeersPlan = PLAN, run: PeersPlan = PLAN
 ) -> Results:
-    """Ours is 1 everywhere, everybody else's what is given."""
+    """Ours is 1 everywhere, everybody else's what is given; `run` is what was done of a plan."""
     results = Results(folder)
     results.begin("peers", plan)
-    for case in PLAN.cases():
+    for case in run.cases():
         figures: dict[str, object] = {}
         for metric in METRICS:
             if metric.work == case.work:
@@ -77,6 +78,15 @@ def test_the_page_says_who_is_better_and_by_how_much(tmp_path: Path) -> None:
     assert (tmp_path / "peers-things.png").stat().st_size > 5000
 
 
+def test_one_run_of_all_works_is_one_page_that_begins_with_who_is_better(tmp_path: Path) -> None:
+    page = EXPERIMENT.report(results_of(tmp_path, 2.0, plan=WHOLE, run=WHOLE), tmp_path).read_text()
+    titles = [line for line in page.splitlines() if line.startswith("## ")]
+    own = titles[titles.index("## What each does better than we do") :]
+    assert own[1:-1] == [f"## {TITLES[work]}" for work in WORKS]
+    better = page.partition(own[0])[2].partition(own[1])[0]
+    assert all(f"| {NAMES[system]} |" in better for system in NAMES if system != "zonal")
+
+
 def test_a_figure_that_wavers_is_called_neither_better_nor_worse(tmp_path: Path) -> None:
     found = Compared(results_of(tmp_path, 1.0))
     assert not any(
@@ -100,7 +110,9 @@ def test_a_program_that_is_not_here_is_a_missing_case(tmp_path: Path) -> None:
     assert Programs(tmp_path).find("nats-server") == str(tmp_path / "nats-server")
     with pytest.raises(MissingProgramError, match="there is no tile39"):
         NOWHERE.find("tile39")
+    (tmp_path / "built").write_text("from\nits source\n")
     trial = PeersTrial(PeersPlan(rounds=1), tmp_path)
+    assert trial.prepare(Results(tmp_path))["built"] == "from its source"
     if not Programs().has("rumqttd"):
         with trial.stage(PeerCase("mqtt", "rumqttd", 0)) as run:
             assert run(PeerCase("mqtt", "rumqttd", 0)).figures == {

@@ -200,7 +200,9 @@ def get_programs(folder: Path, names: Sequence[str] = ()) -> Iterator[str]:
 
 def version_got(folder: Path | None, name: str) -> str | None:
     """The version of a program that was got into a folder; None of one's own."""
-    stamp = (folder or Path()) / "build" / name / "version"
+    if folder is None:
+        return None
+    stamp = folder / "build" / name / "version"
     return stamp.read_text(encoding="utf-8") if stamp.exists() else None
 
 

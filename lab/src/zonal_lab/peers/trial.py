@@ -77,7 +77,15 @@ class PeersTrial(Trial[PeerCase]):
             "places of index and joins": walks,
             "load of Tile38's and Redis' things": "in C",
             "versions": self._versions(),
+            **self._built(),
         }
+
+    def _built(self) -> dict[str, str]:
+        """How whoever laid programs there has built them, if they say it in a file `built`."""
+        folder = self._programs.folder
+        if folder is None or not (folder / "built").exists():
+            return {}
+        return {"built": " ".join((folder / "built").read_text(encoding="utf-8").split())}
 
     def _versions(self) -> str:
         found = []
