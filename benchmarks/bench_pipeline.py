@@ -46,9 +46,6 @@ def main() -> None:
     parser.add_argument("parts", nargs="*", choices=[[], *PARTS], help="default: all")
     parser.add_argument("--scale", type=float, default=1.0, help="share of the full size")
     parser.add_argument("--data", type=Path, help="a folder with milano_nil/ and geolife/")
-    parser.add_argument(
-        "--sedona", metavar="PYTHON", help="a Python with PySpark 4.0, for Apache Sedona's joins"
-    )
     parser.add_argument("--into", type=Path, help="a JSON file that keeps the parts' results")
     parser.add_argument("--keep", type=Path, help="a folder for log and lake that stay")
     parser.add_argument("--no-picture", action="store_true")
@@ -61,8 +58,7 @@ def main() -> None:
         folder = arguments.keep or Path(tempfile.mkdtemp(prefix=f"zonal-bench-{part}-"))
         folder.mkdir(parents=True, exist_ok=True)
         try:
-            more = {"sedona": arguments.sedona} if part == "deliveries" else {}
-            found = PARTS[part](folder, arguments.scale, arguments.data, **more)
+            found = PARTS[part](folder, arguments.scale, arguments.data)
             results |= {part: found} if isinstance(found, dict) else {}
         finally:
             if not arguments.keep:

@@ -1,4 +1,4 @@
-"""Data for the pipeline's benchmark: a fleet in Milano, messages and subscriptions in Beijing."""
+"""Data for the pipeline's benchmark: a fleet in Milano."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import numpy as np
 import pyarrow as pa
 import shapely
 
-from zonal.geo import Circle, Point
 from zonal.pipeline import (
     MESSAGE_SCHEMA,
     Field,
@@ -16,7 +15,6 @@ from zonal.pipeline import (
     PayloadDeclaration,
     TopicSchema,
     Zones,
-    area_to_columns,
     cell_ids,
 )
 
@@ -91,59 +89,3 @@ def zones(data: Path | None) -> Zones:
         for y in range(8)
     ]
     return Zones(tuple(map(str, range(len(grid)))), tuple(map(shapely.to_wkb, grid)))
-
-
-def beijing(count: int, seed: int, data: Path | None) -> tuple[np.ndarray, np.ndarray]:
-    """Places in Beijing: from `geolife` below the folder of real data, else around some centres."""
-    rng = np.random.default_rng(seed)
-    paths = sorted((data / "geolife").rglob("*.plt")) if data else []
-    if paths:
-        points = np.concatenate(
-            [
-                np.loadtxt(path, delimiter=",", skiprows=6, usecols=(0, 1), ndmin=2)
-                for path in paths[::4]
-            ]
-        )
-        inside = (np.abs(points[:, 0] - 39.95) < 0.3) & (np.abs(points[:, 1] - 116.38) < 0.4)
-        chosen = points[inside][rng.integers(0, inside.sum(), count)]
-        lats, lons = chosen.T
-    else:
-        centres = rng.normal((39.95, 116.38), 0.08, (12, 2))
-        lats, lons = centres[rng.integers(0, 12, count)].T
-    return lats + rng.normal(0, 0.003, count), lons + rng.normal(0, 0.003, count)
-
-
-def message_table(count: int, data: Path | None) -> pa.Table:
-    lats, lons = beijing(count, 1, data)
-    return pa.table(
-        {
-            "id": np.arange(count),
-            "topic": np.where(np.arange(count) % 10 == 0, "bus/42", "city/air"),
-            "time": pa.array(START_US + np.arange(count) * 1000, pa.timestamp("us", tz="UTC")),
-            "latitude": lats,
-            "longitude": lons,
-            "cell": cell_ids(lats, lons),
-            "geofence": pa.nulls(count, pa.binary()),
-            "geofence_radius_m": pa.nulls(count, pa.float64()),
-        }
-    )
-
-
-def subscription_table(count: int, data: Path | None, radius_m: float = 1112.0) -> pa.Table:
-    lats, lons = beijing(count, 2, data)
-    centres = [
-        area_to_columns(Circle(Point(float(lat), float(lon)), radius_m=radius_m))[0]
-        for lat, lon in zip(lats, lons, strict=True)
-    ]
-    return pa.table(
-        {
-            "subscriber": [f"s{number}" for number in range(count)],
-            "topic": ["city/**"] * count,
-            "area": pa.array(centres, pa.binary()),
-            "area_radius_m": np.full(count, radius_m),
-            "latitude": lats,
-            "longitude": lons,
-            "since": pa.nulls(count, pa.timestamp("us", tz="UTC")),
-            "until": pa.nulls(count, pa.timestamp("us", tz="UTC")),
-        }
-    )

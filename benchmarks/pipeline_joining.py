@@ -1,11 +1,7 @@
-"""Deliveries: our join beside the cross join, GeoPandas and Apache Sedona."""
+"""Deliveries: our join beside the cross join and GeoPandas."""
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,27 +9,25 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import shapely
 
-from pipeline_data import message_table, subscription_table
 from pipeline_measuring import Took, measured, say, spark
+from zonal_lab.peers import message_table, subscription_table
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pyspark.sql import SparkSession
 
 
-def bench_deliveries(
-    folder: Path, scale: float, data: Path | None, sedona: str | None = None
-) -> dict[str, Any]:
-    """The join against the cross join with the same predicate, one GeoPandas process, and Sedona.
-
-    `sedona` is the Python that has a PySpark for Sedona; without it, the peer is left out.
-    """
+def bench_deliveries(folder: Path, scale: float, data: Path | None) -> dict[str, Any]:
+    """The join against the cross join with the same predicate, and one GeoPandas process."""
     from zonal.pipeline.jobs import delivery_counts
 
     session = spark()
     sizes = [int(1_000_000 * scale) // 4, int(1_000_000 * scale)]
     subscribers = int(10_000 * scale**0.5)
-    pq.write_table(message_table(sizes[1], data), folder / "m.parquet", row_group_size=100_000)
-    wanted_table = subscription_table(subscribers, data)
+    geolife = data / "geolife" if data else None
+    pq.write_table(message_table(sizes[1], geolife), folder / "m.parquet", row_group_size=100_000)
+    wanted_table = subscription_table(subscribers, geolife)
     pq.write_table(
         wanted_table.append_column("circle", _circles(wanted_table)), folder / "s.parquet"
     )
@@ -78,19 +72,6 @@ def bench_deliveries(
         f"({alone.wall_s:,.0f} s, from 200 subscriptions); four times the messages take "
         f"{result['growth_wall']:.2f} times as long ({result['growth_1x_to_4x']:.2f} by processor)"
     )
-    if sedona is None:
-        say("Apache Sedona: left out, no --sedona PYTHON")
-        return result
-    session.stop()
-    result["sedona"] = _sedona(folder, sedona)
-    for name, one in result["sedona"].items():
-        result[f"times_sedona_{name}"] = one["wall_s"] / took[1].wall_s
-        result[f"times_sedona_{name}_by_cpu"] = one["cpu_s"] / took[1].cpu_s
-        say(
-            f"Apache Sedona's {name} join ({one['plan']}): {one['deliveries']:,} deliveries in "
-            f"{one['wall_s']:.1f} s, {one['wall_s'] / took[1].wall_s:.2f} times as long as ours "
-            f"({one['cpu_s'] / took[1].cpu_s:.2f} by processor time)"
-        )
     return result
 
 
@@ -106,20 +87,6 @@ def _circles(wanted: pa.Table) -> pa.Array:
         for lat, lon, size in zip(lats, lons, reach, strict=True)
     ]
     return pa.array(shapely.to_wkb(shapes), pa.binary())
-
-
-def _sedona(folder: Path, python: str) -> dict[str, dict[str, Any]]:
-    """What Apache Sedona takes for the same, on a Spark of its own (see `pipeline_sedona`)."""
-    done = subprocess.run(
-        [python, str(Path(__file__).parent / "pipeline_sedona.py"), str(folder)],
-        env={name: value for name, value in os.environ.items() if name != "PYTHONPATH"},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-        check=True,
-    )
-    found: dict[str, dict[str, Any]] = json.loads(done.stdout.splitlines()[-1])
-    return found
 
 
 def _cross_join(

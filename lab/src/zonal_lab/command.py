@@ -18,6 +18,7 @@ from zonal_lab import (
     reliability,
     scale,
 )
+from zonal_lab.errors import LabError
 from zonal_lab.everything import run_all_command
 from zonal_lab.experiment import (
     EVALUATION,
@@ -109,6 +110,25 @@ def keep_results(
     (experiment,) = (each for each in EXPERIMENTS if each.name == wanted)
     typer.echo(f"kept: {keep(results, experiment, pages, name)}")
     _write(pages)
+
+
+@app.command()
+def programs(
+    folder: Annotated[Path, typer.Argument(help="Where to, as `run peers --programs` takes it.")],
+    names: Annotated[list[str] | None, typer.Argument(help="Which (else all).")] = None,
+) -> None:
+    """Get the programs of other systems from the public registries, by go, cargo, npm and pip."""
+    from zonal_lab.peers import get_programs, lacking
+
+    try:
+        for line in get_programs(folder, names or ()):
+            typer.echo(line)
+    except LabError as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(1) from error
+    finally:
+        for line in lacking(folder):
+            typer.echo(line)
 
 
 @app.command("pages")

@@ -1,16 +1,23 @@
 from __future__ import annotations
 
+import json
+import os
 import socket
 import threading
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 from zonal_lab.errors import EmulationError, PlanError
 from zonal_lab.experiment import Outcome, Results, judge
-from zonal_lab.peers import EXPERIMENT
+from zonal_lab.peers import EXPERIMENT, get_programs, lacking, message_table
+from zonal_lab.peers.compiled import compiled, load_source, output_of
 from zonal_lab.peers.fences import run_fences
-from zonal_lab.peers.plan import PeerCase, PeersPlan
+from zonal_lab.peers.getting import version_got
+from zonal_lab.peers.joins_data import MESSAGES, write_tables
+from zonal_lab.peers.joins_work import run_joins
+from zonal_lab.peers.plan import NAMES, WORKS, PeerCase, PeersPlan
 from zonal_lab.peers.programs import BROKERS, MissingProgramError, Programs
 from zonal_lab.peers.resp import RespClient
 from zonal_lab.peers.rest_work import REQUESTS, run_rest
@@ -18,6 +25,7 @@ from zonal_lab.peers.samples import METRICS, Compared
 from zonal_lab.peers.things import run_things
 from zonal_lab.peers.trial import MISSING, PeersTrial
 from zonal_lab.peers.use_case import run_use_case
+from zonal_lab.peers.words import TITLES
 
 NOWHERE = Programs()
 PLAN = PeersPlan(rounds=5, works=("things", "mqtt"))
@@ -25,12 +33,12 @@ WHOLE = PeersPlan(rounds=5)
 
 
 def results_of(
-    folder: Path, figure: float, *, missing: str = "", plan: PeersPlan = PLAN
+    folder: Path, figure: float, *, missing: str = "", plan: PeersPlan = PLAN, run: PeersPlan = PLAN
 ) -> Results:
-    """Ours is 1 everywhere, everybody else's what is given."""
+    """Ours is 1 everywhere, everybody else's what is given; `run` is what was done of a plan."""
     results = Results(folder)
     results.begin("peers", plan)
-    for case in PLAN.cases():
+    for case in run.cases():
         figures: dict[str, object] = {}
         for metric in METRICS:
             if metric.work == case.work:
@@ -70,6 +78,15 @@ def test_the_page_says_who_is_better_and_by_how_much(tmp_path: Path) -> None:
     assert (tmp_path / "peers-things.png").stat().st_size > 5000
 
 
+def test_one_run_of_all_works_is_one_page_that_begins_with_who_is_better(tmp_path: Path) -> None:
+    page = EXPERIMENT.report(results_of(tmp_path, 2.0, plan=WHOLE, run=WHOLE), tmp_path).read_text()
+    titles = [line for line in page.splitlines() if line.startswith("## ")]
+    own = titles[titles.index("## What each does better than we do") :]
+    assert own[1:-1] == [f"## {TITLES[work]}" for work in WORKS]
+    better = page.partition(own[0])[2].partition(own[1])[0]
+    assert all(f"| {NAMES[system]} |" in better for system in NAMES if system != "zonal")
+
+
 def test_a_figure_that_wavers_is_called_neither_better_nor_worse(tmp_path: Path) -> None:
     found = Compared(results_of(tmp_path, 1.0))
     assert not any(
@@ -93,7 +110,9 @@ def test_a_program_that_is_not_here_is_a_missing_case(tmp_path: Path) -> None:
     assert Programs(tmp_path).find("nats-server") == str(tmp_path / "nats-server")
     with pytest.raises(MissingProgramError, match="there is no tile39"):
         NOWHERE.find("tile39")
+    (tmp_path / "built").write_text("from\nits source\n")
     trial = PeersTrial(PeersPlan(rounds=1), tmp_path)
+    assert trial.prepare(Results(tmp_path))["built"] == "from its source"
     if not Programs().has("rumqttd"):
         with trial.stage(PeerCase("mqtt", "rumqttd", 0)) as run:
             assert run(PeerCase("mqtt", "rumqttd", 0)).figures == {
@@ -101,8 +120,8 @@ def test_a_program_that_is_not_here_is_a_missing_case(tmp_path: Path) -> None:
             }
 
 
-def served(answer: bytes) -> int:
-    """A server that says this to whoever comes, in small pieces."""
+def served(answer: bytes, *, stays: bool = False) -> int:
+    """A server that says this to whoever comes, in small pieces; where it stays, it goes last."""
     door = socket.create_server(("127.0.0.1", 0))
 
     def serve() -> None:
@@ -111,6 +130,8 @@ def served(answer: bytes) -> int:
             guest.recv(1000)
             for start in range(0, len(answer), 3):
                 guest.sendall(answer[start : start + 3])
+            while stays and guest.recv(1000):
+                pass
 
     threading.Thread(target=serve, daemon=True).start()
     return int(door.getsockname()[1])
@@ -124,6 +145,49 @@ def test_answers_of_every_kind_are_read_in_pieces() -> None:
     with pytest.raises(EmulationError, match="closed"):
         client.answer()
     client.close()
+
+
+def answers_counted(folder: Path, answers: bytes, *told: str) -> dict[str, float]:
+    """What the load in C finds in these answers."""
+    load = compiled(load_source("resp_load.c", folder), folder)
+    (folder / "questions").write_text("ONE a b\tTWO c\nTHREE\n")
+    words = [load, str(served(answers, stays=True)), str(folder / "questions"), *told]
+    found: dict[str, float] = json.loads(output_of(words))
+    return found
+
+
+def test_the_load_counts_the_items_of_lists_and_of_those_behind_a_cursor(tmp_path: Path) -> None:
+    redis = b"*2\r\n*2\r\n$1\r\na\r\n*1\r\n:1\r\n*2\r\n$1\r\nb\r\n*0\r\n"
+    tile38 = b"*2\r\n:0\r\n*3\r\n$1\r\na\r\n$-1\r\n$2\r\n\r\n\r\n"
+    found = answers_counted(tmp_path, redis + tile38, "2", "0", "0")
+    assert (found["questions"], found["items"]) == (2, 5)
+    # Of the first question the first answer has too few, and it warms up alone.
+    found = answers_counted(tmp_path, b"*0\r\n" + redis + tile38, "1", "1", "1")
+    assert (found["questions"], found["items"]) == (1, 3)
+    with pytest.raises(EmulationError, match="resp_load"):
+        answers_counted(tmp_path, b"+OK\r\n-no\r\n", "2", "0", "0")
+
+
+def test_tables_of_a_join_are_the_same_each_time(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        write_tables(tmp_path / name, messages=300, subscriptions=20, geolife=None)
+    (tmp_path / "walk.plt").write_text("head\n" * 6 + "39.95,116.38,0\n" * 3)
+    table = message_table(300, None)
+    assert pq.read_table(tmp_path / "a" / MESSAGES).equals(table)
+    assert (tmp_path / "a" / MESSAGES).read_bytes() == (tmp_path / "b" / MESSAGES).read_bytes()
+    assert not message_table(300, None, seed=2).equals(table)
+    near = message_table(300, tmp_path)["latitude"].to_numpy()
+    assert abs(near - 39.95).max() < 0.02
+
+
+@pytest.mark.slow
+def test_our_join_of_deliveries_is_measured_once_warm() -> None:
+    found = run_joins("zonal", NOWHERE, None, messages=400, subscriptions=50, seed=1)
+    assert found["deliveries"] > 0
+    assert found["cpu_s"] > 0
+    with pytest.raises(MissingProgramError, match="sedona"):
+        run_joins("sedona", NOWHERE, None, messages=4, subscriptions=1, seed=1)
 
 
 def test_our_border_among_fences_tells_of_entries() -> None:
@@ -156,6 +220,45 @@ def test_redis_and_our_store_find_the_same(tmp_path: Path) -> None:
     ours, theirs = (run_things(each, NOWHERE, 300, 20, 1) for each in ("zonal", "redis"))
     for name in ("circle_hits", "nearest_hits"):
         assert ours[name] == theirs[name]
+
+
+def test_programs_are_got_once_and_those_of_ones_own_are_left_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = tmp_path / "path" / "go"
+    client.parent.mkdir()
+    client.write_text('#!/bin/sh\nmkdir -p "$GOBIN" && echo "$2" > "$GOBIN/nats-server"\n')
+    client.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{client.parent}:{os.environ['PATH']}")
+    folder = tmp_path / "programs"
+    assert list(get_programs(folder, ["nats-server"])) == ["nats-server: got 2.15.2"]
+    assert "nats-server/v2@v2.15.2" in Path(Programs(folder).find("nats-server")).read_text()
+    assert list(get_programs(folder, ["nats-server"])) == ["nats-server: 2.15.2 is there"]
+    assert version_got(folder, "nats-server") == "2.15.2"
+    (folder / "build" / "nats-server" / "version").write_text("2.0.0")
+    assert list(get_programs(folder, ["nats-server"])) == ["nats-server: got 2.15.2"]
+    (folder / "rumqttd").write_text("mine")
+    assert list(get_programs(folder, ["rumqttd"])) == ["rumqttd: there, of your own"]
+    with pytest.raises(PlanError, match="no recipe for tile38-server"):
+        list(get_programs(folder, ["tile38-server"]))
+
+
+def test_what_cannot_be_got_does_not_keep_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "zenohd").write_text("mine")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    lines = get_programs(tmp_path, ["nats-server", "zenohd", "aedes"])
+    assert next(lines) == "nats-server: go: No such file or directory"
+    assert next(lines).startswith("zenohd: there, of your own, but without libzenoh_plugin_rest")
+    assert next(lines).startswith("aedes: npm:")
+    with pytest.raises(EmulationError, match="not got: nats-server, zenohd, aedes"):
+        next(lines)
+    assert (tmp_path / "zenohd").read_text() == "mine"
+    assert (
+        "redis-server: not there; Debian's redis-server" in list(lacking(tmp_path))
+        or Path("/usr/sbin/redis-server").exists()
+    )
 
 
 def test_every_broker_is_started_on_its_port(tmp_path: Path) -> None:

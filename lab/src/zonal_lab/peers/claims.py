@@ -18,6 +18,8 @@ _EVENTS = Metric("fences", ("events_a_step",), "", "")
 _SECONDS = Metric("index", ("seconds",), "", "")
 _ARRIVAL = Metric("use-case", ("arrival_cpu_us",), "", "")
 _DELIVERED = Metric("use-case", ("deliveries_each",), "", "")
+_JOIN = Metric("joins", ("cpu_s",), "", "")
+_JOINED = Metric("joins", ("deliveries",), "", "")
 _HITS = Metric("things", ("circle_hits",), "", "")
 
 
@@ -64,6 +66,14 @@ def _claims(found: Compared) -> Iterator[tuple[str, Claim]]:
         OUR_FIGURE, "broker, GeoBroker's use case", "as many deliveries a publication as its own "
         "server makes, within 10 %", "", Unit.TIMES, times(_DELIVERED, "geobroker"), least=0.9,
         most=1.1,
+    )  # fmt: skip
+    yield "joins", Claim(
+        OUR_FIGURE, "pipeline", "the join of deliveries costs no more processor time than Apache "
+        "Sedona's distance join", "", Unit.TIMES, times(_JOIN, "sedona"), least=1, neutral=1,
+    )  # fmt: skip
+    yield "joins", Claim(
+        OUR_FIGURE, "pipeline", "as many deliveries as Apache Sedona's distance join finds, within "
+        "0.01 % in every round", "", Unit.CHANGE, apart(_JOINED, "sedona"), most=0.01, exact=True,
     )  # fmt: skip
     for system, name in (("tile38", "Tile38"), ("redis", "Redis"), ("postgis", "PostGIS")):
         yield "things", Claim(

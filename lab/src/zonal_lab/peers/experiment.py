@@ -22,13 +22,15 @@ def _trial(
     rounds: Annotated[int, typer.Option(help="how often each system does each work")] = 5,
     works: Annotated[
         str, typer.Option(help="comma-separated")
-    ] = "things,fences,index,use-case,mqtt,rest",
+    ] = "things,fences,index,use-case,mqtt,rest,joins",
     systems: Annotated[str, typer.Option(help="comma-separated; empty: all")] = "",
     things: Annotated[int, typer.Option(help="things that are stored")] = 50_000,
     fences: Annotated[int, typer.Option(help="circles that are watched")] = 10_000,
     workload_scale: Annotated[
         float, typer.Option(help="share of GeoBroker's 110,000 operations on the index")
     ] = 0.2,
+    messages: Annotated[int, typer.Option(help="of the join of deliveries")] = 100_000,
+    subscriptions: Annotated[int, typer.Option(help="of the join of deliveries")] = 10_000,
     seconds: Annotated[float, typer.Option(help="of each load on a broker or web server")] = 2.0,
     programs: Annotated[
         Path | None, typer.Option(help="folder with the peers' programs (else those of the path)")
@@ -42,12 +44,13 @@ def _trial(
     plan = PeersPlan(
         rounds=rounds, works=words(works), things=things, fences=fences,
         workload_scale=workload_scale, seconds=seconds, systems=words(systems) or tuple(NAMES),
+        messages=messages, subscriptions=subscriptions,
     )  # fmt: skip
     if quick:
         plan = replace(
             plan, rounds=1, things=1000, questions=20, fences=200, moving=200,
             workload_scale=0.01, seconds=0.5, rate=1000, idle=50,
-            clients=20,
+            clients=20, messages=5000, subscriptions=500,
         )  # fmt: skip
     return PeersTrial(plan, programs, geolife)
 

@@ -12,7 +12,7 @@ import numpy as np
 from zonal_lab.emulation import Worker, wait_until
 from zonal_lab.peers.programs import tile38
 from zonal_lab.peers.resp import RespClient
-from zonal_lab.peers.things import SIDE, SOUTH, WEST
+from zonal_lab.peers.thing_server import SIDE, SOUTH, WEST
 
 if TYPE_CHECKING:
     from zonal_lab.peers.programs import Programs

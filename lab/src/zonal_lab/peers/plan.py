@@ -21,6 +21,7 @@ WORKS: dict[str, tuple[str, ...]] = {
         "zenoh-mqtt",
     ),
     "rest": ("zonal", "zenoh-rest"),
+    "joins": ("zonal", "sedona"),
 }
 """Works, and the systems that do each."""
 NAMES = {
@@ -38,6 +39,7 @@ NAMES = {
     "amqtt": "amqtt",
     "zenoh-mqtt": "zenohd with MQTT",
     "zenoh-rest": "zenohd with REST",
+    "sedona": "Apache Sedona",
 }
 
 
@@ -76,6 +78,9 @@ class PeersPlan:
     """Silent connections."""
     clients: int = 250
     """Of GeoBroker's use case."""
+    messages: int = 100_000
+    subscriptions: int = 10_000
+    """Of the join of deliveries."""
     systems: tuple[str, ...] = tuple(NAMES)
     """Those that take part, where they do a work."""
     seed: int = 1
@@ -83,8 +88,11 @@ class PeersPlan:
     def __post_init__(self) -> None:
         require_known("works", self.works, tuple(WORKS))
         require_known("systems", self.systems, tuple(NAMES))
-        counts = (self.rounds, self.things, self.questions, self.fences, self.moving, self.rate)
-        if min(*counts, self.idle, self.clients) < 1 or min(self.workload_scale, self.seconds) <= 0:
+        counts = (
+            *(self.rounds, self.things, self.questions, self.fences, self.moving, self.rate),
+            *(self.idle, self.clients, self.messages, self.subscriptions),
+        )
+        if min(counts) < 1 or min(self.workload_scale, self.seconds) <= 0:
             raise PlanError("a plan needs rounds, sizes, a rate and seconds above 0")
 
     def cases(self) -> Iterator[PeerCase]:

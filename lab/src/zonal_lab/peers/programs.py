@@ -47,7 +47,7 @@ class RunningServer:
     @property
     def pids(self) -> list[int]:
         """Its processes."""
-        return [self.pid, *_children(self.pid)]
+        return family_of(self.pid)
 
     def cpu_s(self) -> float:
         """Processor time of all of them so far."""
@@ -65,6 +65,11 @@ def fine_cpu_s(pid: int) -> float:
         return sum(int(each.read_text(encoding="ascii").split()[0]) for each in times) / 1e9
     except OSError:  # a thread ended meanwhile
         return fine_cpu_s(pid)
+
+
+def family_of(pid: int) -> list[int]:
+    """A process and all that it started, and they in turn."""
+    return [pid, *_children(pid)]
 
 
 def _children(pid: int) -> list[int]:

@@ -90,6 +90,8 @@ METRICS: tuple[Metric, ...] = (
     Metric("mqtt", ("steady", "cpu_us"), "steady rate, CPU a message", "µs"),
     Metric("mqtt", ("idle", "bytes_a_connection"), "memory an idle connection", "B"),
     *(each for name in REQUESTS for each in _requests(name)),
+    Metric("joins", ("seconds",), "the join, by the clock", "s"),
+    Metric("joins", ("cpu_s",), "the join, CPU", "s"),
 )
 
 

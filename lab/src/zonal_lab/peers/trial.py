@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from zonal_lab.experiment import Outcome, Trial
 from zonal_lab.peers.fences import run_fences
+from zonal_lab.peers.getting import version_got
 from zonal_lab.peers.index_work import run_index
+from zonal_lab.peers.joins_work import SEDONA, run_joins
 from zonal_lab.peers.mqtt_work import SHAPES, run_mqtt
 from zonal_lab.peers.plan import NAMES, PeerCase
 from zonal_lab.peers.programs import MissingProgramError, Programs
@@ -36,9 +38,16 @@ _VERSIONS = {
     "rumqttd": ("rumqttd", "--version"),
     "amqtt": ("amqtt", "--version"),
     "zenoh-mqtt": ("zenohd", "--version"),
+    "sedona": (SEDONA, "-c", "import pyspark; print(pyspark.__version__)"),
 }
-_PROGRAM_NAMES = {"postgis": "PostgreSQL", "zenoh-mqtt": "zenohd and its plug-ins"}
-_SECONDS = {"things": 15.0, "fences": 10.0, "index": 20.0, "use-case": WARM_S + 8}
+_GOT = {"mochi": "mochi-mqtt", "aedes": "aedes"}
+"""Those that do not tell their version, as recipes call them."""
+_PROGRAM_NAMES = {
+    "postgis": "PostgreSQL",
+    "zenoh-mqtt": "zenohd and its plug-ins",
+    "sedona": "Apache Sedona's Spark",
+}
+_SECONDS = {"things": 15.0, "fences": 10.0, "index": 20.0, "use-case": WARM_S + 8, "joins": 60.0}
 
 
 class PeersTrial(Trial[PeerCase]):
@@ -64,7 +73,19 @@ class PeersTrial(Trial[PeerCase]):
         """Note the versions of what is here."""
         del results
         walks = "made-up walks" if self._geolife is None else "Geolife's trajectories"
-        return {"index workload": walks, "versions": self._versions()}
+        return {
+            "places of index and joins": walks,
+            "load of Tile38's and Redis' things": "in C",
+            "versions": self._versions(),
+            **self._built(),
+        }
+
+    def _built(self) -> dict[str, str]:
+        """How whoever laid programs there has built them, if they say it in a file `built`."""
+        folder = self._programs.folder
+        if folder is None or not (folder / "built").exists():
+            return {}
+        return {"built": " ".join((folder / "built").read_text(encoding="utf-8").split())}
 
     def _versions(self) -> str:
         found = []
@@ -80,6 +101,9 @@ class PeersTrial(Trial[PeerCase]):
                 if version := re.search(r"\d+\.\d+\.\d+", said) or re.search(r"\d+\.\d+", said):
                     name = _PROGRAM_NAMES.get(system, NAMES[system])
                     found.append(f"{name} {version[0]}")
+        for system, name in _GOT.items():
+            if version_told := version_got(self._programs.folder, name):
+                found.append(f"{NAMES[system]} {version_told}")
         return ", ".join(found) or "nobody told one"
 
     def seconds_of(self, case: PeerCase) -> float:
@@ -100,22 +124,22 @@ class PeersTrial(Trial[PeerCase]):
             return Outcome({MISSING: str(error)})
 
     def _figures(self, case: PeerCase) -> dict[str, Any]:
-        plan, seed = self._plan, self._plan.seed + case.round
-        match case.work:
-            case "things":
-                return run_things(case.system, self._programs, plan.things, plan.questions, seed)
-            case "fences":
-                return run_fences(case.system, self._programs, plan.fences, plan.moving, seed)
-            case "index":
-                return run_index(case.system, self._programs, self._geolife, plan.workload_scale)
-            case "use-case":
-                return run_use_case(
-                    case.system, self._programs, clients=plan.clients, seconds=plan.seconds
-                )
-            case "rest":
-                return run_rest(case.system, self._programs, seconds=plan.seconds)
-            case _:
-                return run_mqtt(
-                    case.system, self._programs,
-                    seconds=plan.seconds, rate=plan.rate, idle=plan.idle,
-                )  # fmt: skip
+        plan, system, here = self._plan, case.system, self._programs
+        seed = plan.seed + case.round
+        works: dict[str, Callable[[], dict[str, Any]]] = {
+            "things": lambda: run_things(system, here, plan.things, plan.questions, seed),
+            "fences": lambda: run_fences(system, here, plan.fences, plan.moving, seed),
+            "index": lambda: run_index(system, here, self._geolife, plan.workload_scale),
+            "use-case": lambda: run_use_case(
+                system, here, clients=plan.clients, seconds=plan.seconds
+            ),
+            "mqtt": lambda: run_mqtt(
+                system, here, seconds=plan.seconds, rate=plan.rate, idle=plan.idle
+            ),
+            "rest": lambda: run_rest(system, here, seconds=plan.seconds),
+            "joins": lambda: run_joins(
+                system, here, self._geolife,
+                messages=plan.messages, subscriptions=plan.subscriptions, seed=seed,
+            ),
+        }  # fmt: skip
+        return works[case.work]()
