@@ -26,18 +26,22 @@ def _trial(
     city: Annotated[
         str, typer.Option(help="subscribers of a city that is simulated, comma-separated")
     ] = "10,100,1000,10000,100000",
+    sparse: Annotated[
+        str, typer.Option(help="subscribers of a simulated city like those of a real network")
+    ] = "10,100,1000",
     network: Annotated[
         str, typer.Option(help="subscribers of each of three cities in a real network")
-    ] = "20,100,500",
+    ] = "20,60,200",
     subscriptions: Annotated[
-        str, typer.Option(help="in one broker's index, comma-separated")
+        str, typer.Option(help="in one broker's index, and of a broker, comma-separated")
     ] = "10000,100000,1000000",
     things: Annotated[str, typer.Option(help="in one store")] = "10000,100000,1000000",
     rows: Annotated[
         str, typer.Option(help="of a lake, of which only the list of files is made")
     ] = "1000000,10000000,100000000",
     parts: Annotated[
-        str, typer.Option(help="of movement, city, network, router, index, store, lake")
+        str,
+        typer.Option(help="of movement, city, sparse, network, router, index, broker, store, lake"),
     ] = "",
     geolife: Annotated[Path | None, typer.Option(help="folder of Geolife")] = None,
     capmetro: Annotated[Path | None, typer.Option(help="folder of GTFS-realtime CSV")] = None,
@@ -48,13 +52,14 @@ def _trial(
     from zonal_lab.scale.trial import ScaleTrial
 
     plan = ScalePlan(
-        rounds, numbers(keys), numbers(city), numbers(network),
+        rounds, numbers(keys), numbers(city), numbers(sparse), numbers(network),
         numbers(subscriptions), numbers(things), numbers(rows),
     )  # fmt: skip
     if quick:
         plan = ScalePlan(
-            2, (200, 400), (10, 100), (10,), (500, 1000), (500, 1000), (100_000, 1_000_000)
-        )
+            2, (200, 400), (10, 100), (10, 50), (10,), (500, 1000), (500, 1000),
+            (100_000, 1_000_000),
+        )  # fmt: skip
     if parts:
         plan = replace(plan, parts=words(parts))  # type: ignore[arg-type] # the plan checks
     if zenohd is not None:

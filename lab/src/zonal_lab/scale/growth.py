@@ -1,4 +1,4 @@
-"""How parts of one process grow, measured: the broker's index, a store, a lake's list of files.
+"""How parts grow, measured: the broker and its index, a store, a lake's list of files.
 
 Each size is measured in a process of its own, so that what another left behind blurs nothing.
 """
@@ -28,6 +28,7 @@ from zonal.index import SubscriptionIndex
 from zonal.pipeline import LOG_SCHEMA, History, Lake, Selection
 from zonal.store import StoredThing, ThingFilter, open_table
 from zonal_lab.index import TOPIC, scattered_circles
+from zonal_lab.scale.broker_growth import measure_broker
 from zonal_lab.systems import resident_bytes
 
 if TYPE_CHECKING:
@@ -246,5 +247,7 @@ def _file(
     }  # fmt: skip
 
 
-GROWING: dict[str, Callable[[int], Figures]] = {"index": _index, "store": _store, "lake": _lake}
+GROWING: dict[str, Callable[[int], Figures]] = {
+    "index": _index, "broker": measure_broker, "store": _store, "lake": _lake,
+}  # fmt: skip
 """The parts that are measured so."""

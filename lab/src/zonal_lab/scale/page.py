@@ -5,19 +5,26 @@ from __future__ import annotations
 from statistics import fmean
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from zonal_lab.experiment import picture, table
-from zonal_lab.scale.growth import A_DAY, LAKE_REGIONS, ROWS_A_FILE
-from zonal_lab.scale.pictures import draw_growth, draw_router, draw_world
+from zonal_lab.scale.city import WORLD
+from zonal_lab.scale.growth_page import growth_lines, short
+from zonal_lab.scale.network_page import network_lines
+from zonal_lab.scale.pictures import draw_router, draw_world
 from zonal_lab.scale.samples import read_measured
 from zonal_lab.scale.world import (
     CITIES,
     CONTINENTS,
     DESIGNS,
+    HEADER_BYTES,
+    KEY_BYTES,
     LEVELS,
     MOVING,
+    PAYLOAD_BYTES,
     PUBLISH_S,
     REGIONS,
-    REMOTE,
+    city_sizes,
 )
 
 if TYPE_CHECKING:
@@ -39,35 +46,46 @@ def page(results: Results, folder: Path, name: str) -> Iterator[str]:
     if found.router and found.movement and found.cities:
         predictions = found.predictions(plan)
         draw_world(predictions, folder / f"{name}-world.png")
-        yield from _world(predictions, plan)
+        yield from _world(predictions, plan, found.curve().largest)
         title = "tables and processors by the number of subscribers"
         yield from picture(title, f"{name}-world.png")
         yield from _limits(predictions)
+        yield from _spared(predictions)
     if found.router:
         draw_router(found.router, folder / f"{name}-router.png")
         yield from _router(found, name)
-    yield from _growth(found, folder, name)
+    yield from growth_lines(found, folder, name)
     if found.cities:
         yield from _cities(found)
     if found.movement:
         yield from _movement(found)
     if found.networks:
-        yield from _networks(found)
+        yield from network_lines(found)
 
 
-def _world(predictions: list[Prediction], plan: dict[str, Any]) -> Iterator[str]:
+def _world(predictions: list[Prediction], plan: dict[str, Any], largest: float) -> Iterator[str]:
+    share = city_sizes(1)[0]
     yield "## What the model says"
     yield ""
     yield (
         f"{CITIES:,} cities, whose sizes follow Zipf's law, in {REGIONS} regions and {CONTINENTS} "
         f"continents; {plan['publishers']:,} publishers, each publishing every {PUBLISH_S:g} s; "
-        f"{MOVING:.0%} of the subscribers under way, {REMOTE:.0%} with their area in another city "
-        "(both assumed). Areas of 300 m to 5 km, their margins a quarter of the radius. *Flat*: "
-        "stock routers, which all know every key. *Bounded*, *wide*: a gateway passes a union of "
-        "at most 256, 1,024 cells up for each city, and down what others want there. *Coarse*: "
-        "cells of about 10 km. The busiest "
-        "router of each level; cores by the costs measured below. *Spared*: copies that flooding "
-        "all cities would send and that need not travel."
+        f"{MOVING:.0%} of the subscribers under way, {WORLD.away:.0%} with their area in another "
+        "city (both assumed). Areas of 300 m to 5 km, their margins a quarter of the radius. "
+        "*Flat*: stock routers, which all know every key. *Bounded*, *wide*: a gateway passes a "
+        "union of at most 256, 1,024 cells up for each city, and down what others want there. "
+        "*Coarse*: cells of about 10 km. The busiest router of each level; cores by the costs "
+        "measured below. A publication is counted once at each router that it passes, without what "
+        "unions of other cities let through in vain."
+    )
+    yield ""
+    yield (
+        f"Cities of up to {largest:,.0f} subscribers were simulated. Beyond, their keys and "
+        "changes are extrapolated by the law of occupancy, which saturates "
+        "([decision 142](../../decisions/0142-beyond-the-largest-city.md)), and unions by the "
+        "slope of the last two sizes, up to their bound: in the busiest city, where "
+        f"{share:.1%} of all live, from {largest / share:,.0f} subscribers on. Costs are "
+        "extrapolated beyond the most keys that a router was given."
     )
     yield ""
     yield from table(
@@ -76,22 +94,66 @@ def _world(predictions: list[Prediction], plan: dict[str, Any]) -> Iterator[str]
             *(f"changes/s, {level}" for level in LEVELS),
             *(f"publications/s, {level}" for level in LEVELS),
             *(f"cores, {level}" for level in LEVELS),
-            "spared",
         ),
         (
             (
-                f"{each.subscribers:,}",
+                f"{each.subscribers:,}{' *' if each.subscribers * share > largest else ''}",
                 each.design,
-                *(_short(each.loads[level].known) for level in LEVELS),
-                *(_short(each.loads[level].changes) for level in LEVELS),
-                *(_short(each.loads[level].matches) for level in LEVELS),
+                *(short(each.loads[level].known) for level in LEVELS),
+                *(short(each.loads[level].changes) for level in LEVELS),
+                *(short(each.loads[level].matches) for level in LEVELS),
                 *(f"{each.loads[level].cores:.2g}" for level in LEVELS),
-                f"{each.spared:.3f} %",
             )
             for each in sorted(predictions, key=lambda each: each.subscribers)
         ),
         right=2,
     )
+    yield "\\* The busiest city is extrapolated."
+    yield ""
+
+
+def _spared(predictions: list[Prediction]) -> Iterator[str]:
+    yield "## Bytes that need not travel"
+    yield ""
+    yield (
+        f"A publication has {PAYLOAD_BYTES} B, its key {KEY_BYTES} B, and {HEADER_BYTES} B are "
+        "added by Zenoh, TCP, IP and Ethernet ([measured](../capture/capture.md)); each travels "
+        "alone. On all links above the routers of a level together: *flooded*, if every "
+        "publication went up and down to all others; *sent*, by what is declared; what is *spared* "
+        "need not travel."
+    )
+    yield ""
+    levels = LEVELS[:-1] if predictions else ()
+    heads = ("flooded", "sent", "spared")
+    names = {"city": "above cities", "region": "above regions"}
+    yield from table(
+        (
+            "subscribers",
+            "design",
+            *(f"{names[level]}: {head}" for level in levels for head in heads),
+        ),
+        (
+            (
+                f"{each.subscribers:,}",
+                each.design,
+                *(
+                    _rate(value)
+                    for level in levels
+                    for value in (*each.travel[level], each.travel[level].spared)
+                ),
+            )
+            for each in sorted(predictions, key=lambda each: each.subscribers)
+            if each.design in {"flat", "bounded", "coarse"}
+        ),
+        right=2,
+    )
+
+
+def _rate(bytes_a_second: float) -> str:
+    for unit, factor in (("GB/s", 1e9), ("MB/s", 1e6), ("kB/s", 1e3)):
+        if bytes_a_second >= factor:
+            return f"{bytes_a_second / factor:,.3g} {unit}"
+    return f"{bytes_a_second:,.0f} B/s"
 
 
 def _limits(predictions: list[Prediction]) -> Iterator[str]:
@@ -155,70 +217,6 @@ def _router(found: Measured, name: str) -> Iterator[str]:
     )
 
 
-_GROWN = {
-    "index": (
-        "subscriptions of one broker's index",
-        "Circles of 0.01°, as dense however many; *asked*: who wants a publication from a place.",
-    ),
-    "store": (
-        "things in a store",
-        (
-            "SQLite in a folder, transactions of 1,000; *asked*: all in a circle that holds about "
-            "a hundred, by the table alone."
-        ),
-    ),
-    "lake": (
-        "rows of a lake",
-        (
-            f"{ROWS_A_FILE:,} rows a file, {LAKE_REGIONS} regions, {A_DAY} files of each a day, "
-            "sorted by place; only the Delta log is there, with statistics, as a checkpoint. "
-            "*Asked*: by `History`, for a district and one hour, until the files to open are "
-            "known, once."
-        ),
-    ),
-}
-
-
-def _growth(found: Measured, folder: Path, name: str) -> Iterator[str]:
-    if not found.growth:
-        return
-    draw_growth(found.growth, folder / f"{name}-growth.png")
-    yield "## What grows in one process"
-    yield ""
-    yield (
-        "Each size in a process of its own. Additions and moves by processor time, answers by the "
-        "clock."
-    )
-    yield ""
-    yield from picture("answers and memory by size", f"{name}-growth.png")
-    for part, (title, words) in _GROWN.items():
-        if part not in found.growth:
-            continue
-        yield words
-        yield ""
-        beyond = ("files", "left to open") if part == "lake" else ("added", "moved")
-        keys = ("files", "left") if part == "lake" else ("add_us", "move_us")
-        unit = "" if part == "lake" else " µs"
-        asked = ("asked, CPU", "by the clock") if part == "lake" else ("asked, median", "p99")
-        last = "memory of all" if part != "index" else "answers"
-        yield from table(
-            (title, *beyond, *asked, f"bytes {'a file' if part == 'lake' else 'each'}", last),
-            (
-                (
-                    f"{size:,}",
-                    *(f"{_short(each[key])}{unit}" for key in keys),
-                    *(f"{each[key] / 1000:,.3g} ms" for key in ("ask_us", "ask_p99_us")),
-                    f"{each['bytes_each']:,.0f}",
-                    f"{each['memory_bytes'] / 2**20:,.0f} MiB"
-                    if part != "index"
-                    else f"{each['hits']:.0f}",
-                )
-                for size, each in sorted(found.growth[part].items())
-            ),
-            right=0,
-        )
-
-
 def _cities(found: Measured) -> Iterator[str]:
     yield "## One city"
     yield ""
@@ -226,13 +224,22 @@ def _cities(found: Measured) -> Iterator[str]:
         "Real covers and unions; means of the rounds. *Lets through*: the share of publications "
         "in the city that somebody wants, and that each way of declaring lets through. *Changes*: "
         "keys declared or undeclared when a subscriber leaves its margin: its own, and those that "
-        "go up."
+        "go up. *By the law*: what the law of occupancy makes of the covers alone."
     )
     yield ""
+    law = found.curve().law
     ways = ("distinct", "bounded", "wide", "coarse")
     yield from table(
         (
-            *("subscribers", "declared", "distinct", "union of 256", "of 1,024", "coarse"),
+            *(
+                "subscribers",
+                "declared",
+                "distinct",
+                "by the law",
+                "union of 256",
+                "of 1,024",
+                "coarse",
+            ),
             *("wanted", *(f"lets through, {way}" for way in ways)),
             *("own changes", *(f"changes, {way}" for way in ways)),
         ),
@@ -240,11 +247,18 @@ def _cities(found: Measured) -> Iterator[str]:
             (
                 f"{size:,}",
                 f"{fmean(row.declared for row in rows):,.0f}",
-                f"{fmean(row.distinct for row in rows):,.0f}",
-                *(f"{fmean(row.union[way] for row in rows):,.0f}" for way in ("bounded", "wide")),
-                f"{fmean(row.coarse for row in rows):,.0f}",
+                f"{fmean(row.together.keys['distinct'] for row in rows):,.0f}",
+                f"{law.distinct(np.array([float(size)]))[0]:,.0f}",
+                *(
+                    f"{fmean(row.together.keys[way] for row in rows):,.0f}"
+                    for way in ("bounded", "wide")
+                ),
+                f"{fmean(row.together.keys['coarse'] for row in rows):,.0f}",
                 f"{100 * fmean(row.wanted for row in rows):.1f} %",
-                *(f"{100 * fmean(row.let_through[way] for row in rows):.1f} %" for way in ways),
+                *(
+                    f"{100 * fmean(row.together.let_through[way] for row in rows):.1f} %"
+                    for way in ways
+                ),
                 f"{fmean(row.own_changes for row in rows):.2f}",
                 *(f"{fmean(row.changes[way] for row in rows):.2f}" for way in ways),
             )
@@ -268,34 +282,3 @@ def _movement(found: Measured) -> Iterator[str]:
         ),
         right=1,
     )
-
-
-def _networks(found: Measured) -> Iterator[str]:
-    yield "## The model beside a real network"
-    yield ""
-    yield (
-        "Three city routers and a region's, real processes; what is published in a city is sent "
-        "by a client of another one. *Expected*: what the union of just these areas lets "
-        "through; *model*: the share of simulated cities of this size."
-    )
-    yield ""
-    yield from table(
-        ("subscribers a city", "keys a city", "sent", "expected", "received", "share", "model"),
-        (
-            (
-                f"{size:,}",
-                f"{fmean(each['keys'] for each in rows) / 3:.0f}",
-                f"{sum(each['sent'] for each in rows):,.0f}",
-                f"{sum(each['expected'] for each in rows):,.0f}",
-                f"{sum(each['received'] for each in rows):,.0f}",
-                f"{100 * fmean(each['received'] / each['sent'] for each in rows):.1f} %",
-                f"{100 * found.comes_through(size):.1f} %" if found.cities else "–",
-            )
-            for size, rows in sorted(found.networks.items())
-        ),
-        right=0,
-    )
-
-
-def _short(value: float) -> str:
-    return f"{value:,.0f}" if value >= 10 else f"{value:.2g}"

@@ -13,9 +13,13 @@ if TYPE_CHECKING:
 
     from zonal_lab.experiment import Routers
 
-Part = Literal["router", "movement", "city", "network", "index", "store", "lake"]
+Part = Literal[
+    "router", "movement", "city", "sparse", "network", "index", "broker", "store", "lake"
+]
 
-PARTS: tuple[Part, ...] = ("movement", "city", "network", "router", "index", "store", "lake")
+PARTS: tuple[Part, ...] = (
+    "movement", "city", "sparse", "network", "router", "index", "broker", "store", "lake",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -23,7 +27,7 @@ class ScaleCase:
     """One part at one size.
 
     That is: declared keys, journeys, subscribers of a city or of each city; subscriptions of an
-    index, things of a store, rows of a lake.
+    index or a broker, things of a store, rows of a lake.
     """
 
     part: Part
@@ -45,10 +49,12 @@ class ScalePlan:
     """Declared at a real router."""
     city: tuple[int, ...] = (10, 100, 1000, 10_000, 100_000)
     """Subscribers of a city whose covers are computed."""
-    network: tuple[int, ...] = (20, 100, 500)
-    """Subscribers of each of three cities in a real network."""
+    sparse: tuple[int, ...] = (10, 100, 1000)
+    """… where only a part of what is published is wanted, for the prediction of real networks."""
+    network: tuple[int, ...] = (20, 60, 200)
+    """Subscribers of each of three such cities in a real network."""
     subscriptions: tuple[int, ...] = (10_000, 100_000, 1_000_000)
-    """Of one broker's index."""
+    """Of one broker's index, and of one broker."""
     things: tuple[int, ...] = (10_000, 100_000, 1_000_000)
     """In one store."""
     rows: tuple[int, ...] = (1_000_000, 10_000_000, 100_000_000)
@@ -56,12 +62,12 @@ class ScalePlan:
     world: tuple[int, ...] = (1_000, 10_000, 100_000, 1_000_000, 10_000_000)
     publishers: int = 1_000_000
     parts: tuple[Part, ...] = PARTS
-    """What is measured; the model needs the first four."""
+    """What is measured; the model needs movement, city and router, for networks sparse."""
     routers: Routers = "library"
     seed: int = 1
 
     def __post_init__(self) -> None:
-        sizes = (*self.keys, *self.city, *self.network, *self.world)
+        sizes = (*self.keys, *self.city, *self.sparse, *self.network, *self.world)
         if self.rounds < 1 or min(*sizes, *self.subscriptions, *self.things, *self.rows) < 1:
             raise PlanError("a plan needs rounds and sizes above 0")
         require_known("parts", self.parts, PARTS)
@@ -74,8 +80,10 @@ class ScalePlan:
         yield ScaleCase("movement", 0)
         for number in range(self.rounds):
             yield from (ScaleCase("city", size, number) for size in self.city)
+            yield from (ScaleCase("sparse", size, number) for size in self.sparse)
             yield from (ScaleCase("network", size, number) for size in self.network)
         yield from (ScaleCase("router", size) for size in self.keys)
         yield from (ScaleCase("index", size) for size in self.subscriptions)
+        yield from (ScaleCase("broker", size) for size in self.subscriptions)
         yield from (ScaleCase("store", size) for size in self.things)
         yield from (ScaleCase("lake", size) for size in self.rows)

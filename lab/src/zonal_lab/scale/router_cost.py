@@ -47,7 +47,7 @@ def measure_router(keys: int, seed: int, zenohd: str | None = None) -> dict[str,
             declarer.say({"do": "declare", "endpoint": endpoint, "keys": wanted.pop()})
         for declarer in declarers:
             declarer.hear(_DECLARING_S)
-        _await_rest(router)
+        await_rest(router)
         declared_s = (time.monotonic() - begun - _REST_S) / keys
         declare_cpu = (cpu_seconds_of(router) - before) / keys
         grown = (resident_bytes(router) - begun_bytes) / keys
@@ -99,16 +99,17 @@ def _elsewhere(rng: random.Random) -> str:
     return f"{TOPIC}/{key.expression}"
 
 
-def _await_rest(router: int) -> None:
-    """Wait until a router has worked off what it was told: nobody hears when it has declared."""
-    used = [cpu_seconds_of(router)]
+def await_rest(*routers: int) -> None:
+    """Wait until routers have worked off what they were told: nobody hears when that is so."""
+    used = [cpu_seconds_of(each) for each in routers]
 
-    def rests() -> bool:
+    def rest() -> bool:
+        nonlocal used
         time.sleep(_REST_S)
-        used.append(cpu_seconds_of(router))
-        return used[-1] - used[-2] <= _RESTING_CPU_S
+        before, used = used, [cpu_seconds_of(each) for each in routers]
+        return all(now - old <= _RESTING_CPU_S for old, now in zip(before, used, strict=True))
 
-    wait_until(rests, _DECLARING_S, "the router does not come to rest")
+    wait_until(rest, _DECLARING_S, "the routers do not come to rest")
 
 
 def _settled(asker: zenoh.Session, endpoint: str, closing: contextlib.ExitStack) -> list[float]:

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from zonal_lab.scale.city import RADII_M, SHARES, CityFigures
-from zonal_lab.scale.world import DESIGNS, CityCurve, Prediction, predict
+from zonal_lab.scale.city import RADII_M, SHARES, SPARSE, WORLD, Declared, Setting
+from zonal_lab.scale.city_figures import CityFigures
+from zonal_lab.scale.curve import CityCurve
+from zonal_lab.scale.occupancy import mean_levels
+from zonal_lab.scale.world import DESIGNS, Costs, Prediction, earth, predict
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from zonal_lab.experiment import Results
+
+    Cities = dict[int, list[CityFigures]]
 
 
 @dataclass(frozen=True)
@@ -23,11 +30,14 @@ class Measured:
     router: dict[int, dict[str, float]]
     """By keys that the router knew."""
     movement: dict[str, dict[str, float]]
-    cities: dict[int, list[CityFigures]]
+    cities: Cities
     """By subscribers, a round each."""
-    networks: dict[int, list[dict[str, float]]]
+    networks: dict[int, list[dict[str, dict[str, float]]]]
+    """By subscribers of a city, a round each, by design."""
     growth: dict[str, dict[int, dict[str, float]]]
-    """Of index, store and lake, by their size."""
+    """Of index, broker, store and lake, by their size."""
+    sparse: Cities = field(default_factory=dict)
+    """Cities like those of the networks."""
 
     @property
     def an_hour(self) -> float:
@@ -51,64 +61,95 @@ class Measured:
         slope = max((ys[-1] - ys[-2]) / (xs[-1] - xs[-2]), 0.0)
         return float(np.exp(ys[-1] + slope * (x - xs[-1])))
 
+    @property
+    def costs(self) -> Costs:
+        """What a router needs; a `LookupError` where none was measured."""
+        if not self.router:
+            raise LookupError("no router was measured")
+        return Costs(
+            lambda known: self.cost_s("declare_cpu_s", known),
+            lambda known: self.cost_s("match_cpu_s", known),
+            fmean(each["bytes_a_key"] for each in self.router.values()),
+        )
+
+    @property
+    def costs_or_nothing(self) -> Costs:
+        """… that nothing costs, where none was measured: tables and flows need no costs."""
+        return self.costs if self.router else Costs(lambda _: 0.0, lambda _: 0.0, 0.0)
+
     def curve(self, number: int | None = None) -> CityCurve:
         """The figures of cities: of one round, or of all."""
-        rows = [
-            each
-            for rounds in self.cities.values()
-            for at, each in enumerate(rounds)
-            if number in {None, at}
-        ]
-        by_size: dict[int, list[CityFigures]] = defaultdict(list)
-        for row in rows:
-            by_size[row.subscribers].append(row)
-        return CityCurve([_mean(each) for each in by_size.values()])
+        return _curve(self.cities, WORLD, number)
 
-    def comes_through(self, subscribers: int) -> float:
-        """The share of a city's publications that a bounded union lets through, by the model.
+    def sparse_curve(self) -> CityCurve:
+        """… of those like the networks'."""
+        return _curve(self.sparse, SPARSE, None)
 
-        A `LookupError` where no city was simulated.
+    def held_out(self, number: int) -> tuple[float, float]:
+        """Different keys of a round's largest city: by the law of smaller ones, and as simulated.
+
+        There must be two sizes of cities at least.
         """
-        if not self.cities:
-            raise LookupError("no city was simulated")
-        size = np.array([subscribers], dtype=np.float64)
-        return float(self.curve().at(size, lambda city: city.let_through["bounded"])[0])
+        largest = max(self.cities)
+        smaller = {size: rows for size, rows in self.cities.items() if size != largest}
+        known = _curve(smaller, WORLD, None).known(np.array([float(largest)]))
+        return float(known[0]), self.cities[largest][number].together.keys["distinct"]
 
-    def predictions(self, plan: dict[str, Any], number: int | None = None) -> list[Prediction]:
+    def predictions(self, plan: dict[str, Any]) -> list[Prediction]:
         """The model's answers for every number of subscribers and design."""
-        curve = self.curve(number)
-        memory = fmean(each["bytes_a_key"] for each in self.router.values())
         return [
-            predict(
-                subscribers, design,
-                publishers=plan["publishers"],
-                curve=curve,
-                an_hour=self.an_hour,
-                cost_of_change_s=lambda known: self.cost_s("declare_cpu_s", known),
-                cost_of_match_s=lambda known: self.cost_s("match_cpu_s", known),
-                bytes_a_key=memory,
-            )
+            self.predicted(plan, subscribers, design)
             for design in DESIGNS
             for subscribers in plan["world"]
-        ]  # fmt: skip
+        ]
+
+    def predicted(
+        self, plan: dict[str, Any], subscribers: int, design: str, number: int | None = None
+    ) -> Prediction:
+        """The model's answer by the cities of one round, or of all."""
+        world = earth(subscribers, plan["publishers"], self.an_hour)
+        return predict(world, design, self.curve(number), self.costs)
 
 
-def _mean(rows: list[CityFigures]) -> CityFigures:
-    def mean(values: list[Any]) -> Any:
-        if isinstance(values[0], dict):
-            return {key: mean([each[key] for each in values]) for key in values[0]}
-        return fmean(values)
+def _curve(cities: Cities, setting: Setting, number: int | None) -> CityCurve:
+    """One of one round, or of all; a `LookupError` where no city was simulated."""
+    rows = {
+        size: [each for at, each in enumerate(rounds) if number in {None, at}]
+        for size, rounds in cities.items()
+    }
+    means = [_mean(each) for each in rows.values() if each]
+    if not means:
+        raise LookupError("no city was simulated")
+    return CityCurve(means, setting)
 
-    fields = {name: mean([vars(row)[name] for row in rows]) for name in vars(rows[0])}
-    return CityFigures(**{**fields, "subscribers": rows[0].subscribers})
+
+def _mean(rows: Sequence[CityFigures]) -> CityFigures:
+    def mean_of(values: Sequence[dict[str, float]]) -> dict[str, float]:
+        return {key: fmean(each[key] for each in values) for key in values[0]}
+
+    def declared(values: Sequence[Declared]) -> Declared:
+        return Declared(
+            mean_of([each.keys for each in values]), mean_of([each.let_through for each in values])
+        )
+
+    return CityFigures(
+        rows[0].subscribers,
+        fmean(each.declared for each in rows),
+        fmean(each.wanted for each in rows),
+        declared([each.together for each in rows]),
+        declared([each.elsewhere for each in rows]),
+        fmean(each.own_changes for each in rows),
+        mean_of([each.changes for each in rows]),
+        mean_levels([each.levels for each in rows]),
+    )
 
 
 def read_measured(results: Results) -> Measured:
     """What a run measured so far."""
     router: dict[int, dict[str, float]] = {}
     movement: dict[str, dict[str, float]] = {}
-    cities: dict[int, list[CityFigures]] = defaultdict(list)
-    networks: dict[int, list[dict[str, float]]] = defaultdict(list)
+    cities: dict[str, Cities] = {"city": defaultdict(list), "sparse": defaultdict(list)}
+    networks: dict[int, list[dict[str, dict[str, float]]]] = defaultdict(list)
     growth: dict[str, dict[int, dict[str, float]]] = defaultdict(dict)
     for record in results.records():
         part, size = record.case["part"], record.case["size"]
@@ -116,10 +157,18 @@ def read_measured(results: Results) -> Measured:
             router[size] = record.figures
         elif part == "movement":
             movement = record.figures
-        elif part == "city":
-            cities[size].append(CityFigures(**record.figures))
+        elif part in cities:
+            cities[part][size].append(CityFigures.read(record.figures))
         elif part == "network":
-            networks[size].append(record.figures)
+            networks[size].append(_by_design(record.figures))
         else:
             growth[part][size] = record.figures
-    return Measured(router, movement, dict(cities), dict(networks), dict(growth))
+    return Measured(
+        router, movement, dict(cities["city"]), dict(networks), dict(growth),
+        dict(cities["sparse"]),
+    )  # fmt: skip
+
+
+def _by_design(figures: dict[str, Any]) -> dict[str, dict[str, float]]:
+    """Runs of before had one design: linked routers, a union for each city."""
+    return figures if "flat" in figures else {"union": figures}

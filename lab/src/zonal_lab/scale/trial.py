@@ -7,12 +7,13 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from zonal_lab.experiment import Outcome, Trial
-from zonal_lab.scale.city import simulate
+from zonal_lab.scale.city import SPARSE
+from zonal_lab.scale.city_figures import simulate
 from zonal_lab.scale.growth import measure_growth
 from zonal_lab.scale.movement import movement_of
 from zonal_lab.scale.plan import ScaleCase
 from zonal_lab.scale.router_cost import measure_router
-from zonal_lab.scale.small_network import run_network
+from zonal_lab.scale.small_network import run_networks
 from zonal_lab.systems import router_words
 
 if TYPE_CHECKING:
@@ -24,10 +25,12 @@ if TYPE_CHECKING:
 
 _SECONDS = {
     "router": 0.004,
-    "city": 0.002,
-    "network": 0.01,
+    "city": 0.0003,
+    "sparse": 0.002,
+    "network": 0.1,
     "movement": 0.0,
     "index": 5e-5,
+    "broker": 3e-4,
     "store": 1e-4,
     "lake": 4e-7,
 }
@@ -81,7 +84,9 @@ class ScaleTrial(Trial[ScaleCase]):
                 return Outcome(movement_of(self._geolife, self._capmetro))
             case "city":
                 return Outcome(asdict(simulate(case.size, seed + case.size)))
+            case "sparse":
+                return Outcome(asdict(simulate(case.size, seed + case.size + 3, SPARSE)))
             case "network":
-                return Outcome(run_network(case.size, seed + case.size + 7, self._zenohd))
+                return Outcome(run_networks(case.size, seed + case.size + 7, self._zenohd))
             case growing:
                 return Outcome(measure_growth(growing, case.size))

@@ -14,24 +14,61 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from zonal_lab.scale.city import WORLD
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from numpy.typing import NDArray
 
-    from zonal_lab.scale.city import CityFigures
+    from zonal_lab.scale.curve import CityCurve
+
+    Numbers = NDArray[np.float64]
 
 DESIGNS = ("flat", "bounded", "wide", "coarse")
 LEVELS = ("city", "region", "continent")
 CITIES, REGIONS, CONTINENTS = 1000, 50, 5
 _ZIPF = 1.07
-_TINY = 1e-9
 MOVING = 0.3
 """The share of subscribers under way at a time."""
-REMOTE = 0.02
-"""The share whose area lies in another city, which is why anything leaves a city."""
 PUBLISH_S = 10.0
 """A publisher publishes every so many seconds."""
+PAYLOAD_BYTES = 250
+"""Of a publication."""
+KEY_BYTES = 51
+"""Of a topic and a place in S2, to a centimetre: `city/airquality/@s2/…`."""
+HEADER_BYTES = 77
+"""Ethernet, IP, TCP, and what Zenoh adds, of a message alone in its segment (`capture`)."""
+MESSAGE_BYTES = PAYLOAD_BYTES + KEY_BYTES + HEADER_BYTES
+
+
+@dataclass(frozen=True)
+class World:
+    """Cities of a model.
+
+    Attributes:
+        sizes: subscribers of each city, the largest first.
+        publications: that each city's publishers make a second.
+        moves: how many times a second one of a city's subscribers leaves its margin.
+        away: the share of subscribers whose area lies in another city: why anything leaves one.
+        regions: among which cities are dealt in turn; 1: there is nothing above the region.
+        continents: among which regions are.
+    """
+
+    sizes: Numbers
+    publications: Numbers
+    moves: Numbers
+    away: float = WORLD.away
+    regions: int = REGIONS
+    continents: int = CONTINENTS
+
+
+class Costs(NamedTuple):
+    """What a router needs, by the keys that it knows."""
+
+    change_s: Callable[[float], float]
+    match_s: Callable[[float], float]
+    bytes_a_key: float
 
 
 class Load(NamedTuple):
@@ -48,6 +85,19 @@ class Load(NamedTuple):
     memory_mib: float
 
 
+class Travel(NamedTuple):
+    """Bytes a second on the links above the routers of a level, both ways, all together."""
+
+    flooded: float
+    """If every publication went up, and down to all others."""
+    sent: float
+
+    @property
+    def spared(self) -> float:
+        """What need not travel."""
+        return self.flooded - self.sent
+
+
 @dataclass(frozen=True)
 class Prediction:
     """What the model says for a number of subscribers and a design."""
@@ -55,98 +105,137 @@ class Prediction:
     subscribers: int
     design: str
     loads: dict[str, Load]
-    spared: float
-    """Per cent of the copies that flooding all cities would send and that need not travel."""
+    travel: dict[str, Travel]
 
 
-class CityCurve:
-    """The figures of a city by its number of subscribers, between those that were simulated."""
-
-    def __init__(self, figures: Sequence[CityFigures]) -> None:
-        self._figures = sorted(figures, key=lambda each: each.subscribers)
-
-    def at(
-        self, subscribers: NDArray[np.float64], value: Callable[[CityFigures], float]
-    ) -> NDArray[np.float64]:
-        """A figure, on straight lines between logarithms; proportional below the smallest."""
-        sizes = np.array([each.subscribers for each in self._figures], dtype=np.float64)
-        values = np.array([value(each) for each in self._figures], dtype=np.float64)
-        found = np.exp(np.interp(np.log(subscribers), np.log(sizes), np.log(values + _TINY)))
-        small: NDArray[np.float64] = values[0] * subscribers / sizes[0]
-        return np.where(subscribers < sizes[0], small, found - _TINY)
-
-
-def city_sizes(subscribers: int) -> NDArray[np.float64]:
+def city_sizes(subscribers: int) -> Numbers:
     """How many live in each city, the largest first."""
     weights = np.arange(1, CITIES + 1, dtype=np.float64) ** -_ZIPF
-    sizes: NDArray[np.float64] = subscribers * weights / weights.sum()
+    sizes: Numbers = subscribers * weights / weights.sum()
     return sizes
 
 
-def predict(
-    subscribers: int,
-    design: str,
-    *,
-    publishers: int,
-    curve: CityCurve,
-    an_hour: float,
-    cost_of_change_s: Callable[[float], float],
-    cost_of_match_s: Callable[[float], float],
-    bytes_a_key: float,
-) -> Prediction:
-    """What the busiest router of each level carries; costs by what the router knows."""
+def earth(subscribers: int, publishers: int, an_hour: float) -> World:
+    """A thousand cities; publishers live where subscribers do."""
     sizes = city_sizes(subscribers)
-    publish = publishers / PUBLISH_S * sizes / sizes.sum()
-    way = "distinct" if design == "flat" else design
-    known, up, down, own, upward, leaves = (
-        curve.at(share * sizes, value)
-        for share, value in (
-            (1, lambda city: city.distinct),
-            (1, lambda city: _up(city, design)),
-            # Those who want what happens in a city and live elsewhere decide what leaves it.
-            (REMOTE, lambda city: _up(city, design)),
-            (1, lambda city: city.own_changes),
-            (1, lambda city: city.changes[way]),
-            (REMOTE, lambda city: city.let_through[way]),
-        )
+    return World(
+        sizes, publishers / PUBLISH_S * sizes / sizes.sum(), MOVING * sizes * an_hour / 3600
     )
-    moves = MOVING * sizes * an_hour / 3600
-    own, upward, leaves = own * moves, upward * moves, leaves * publish
+
+
+def predict(world: World, design: str, curve: CityCurve, costs: Costs) -> Prediction:
+    """What the busiest router of each level carries, and what travels above them."""
+    groups = _groups(world)
+    flows = _Flows(world, curve, "distinct" if design == "flat" else design)
+    tables, changes = _tables(world, design, curve, groups), _changes(world, design, curve, groups)
+    loads = {}
+    for level, of in groups.items():
+        known, changed = float(tables[level].max()), float(changes[level].max())
+        matched = float(flows.matched(of).max())
+        busy = changed * costs.change_s(known) + matched * costs.match_s(known)
+        loads[level] = Load(known, changed, matched, busy, known * costs.bytes_a_key / 2**20)
+    return Prediction(round(world.sizes.sum()), design, loads, flows.travel(groups))
+
+
+def _groups(world: World) -> dict[str, NDArray[np.int64]]:
+    """Of each level, which router a city belongs to."""
+    cities = np.arange(len(world.sizes))
+    regions = cities % world.regions
+    groups = {"city": cities, "region": regions, "continent": regions % world.continents}
+    return dict(list(groups.items())[: 2 if world.regions == 1 else 3])
+
+
+def _summed(values: Numbers, groups: NDArray[np.int64]) -> Numbers:
+    return np.bincount(groups, weights=values).astype(np.float64)
+
+
+def _tables(
+    world: World, design: str, curve: CityCurve, groups: dict[str, NDArray[np.int64]]
+) -> dict[str, Numbers]:
+    """Keys of the routers of each level."""
+    known = curve.known(world.sizes)
     if design == "flat":
-        table = dict.fromkeys(LEVELS, float(known.sum()))
-        changes = {level: float(upward.sum()) for level in LEVELS}
-        changes["city"] += float(own[0])
-    else:
-        table = {"city": float(known[0] + down[0]), **_above(up + down)}
-        changes = {"city": float(own[0] + REMOTE * upward[0]), **_above(upward * (1 + REMOTE))}
-    # What leaves a city is matched on its way up, and once more on its way down.
-    matches = {"city": float(publish[0] + leaves[0]), **_above(2 * leaves)}
-    loads = {
-        level: Load(
-            table[level],
-            changes[level],
-            matches[level],
-            changes[level] * cost_of_change_s(table[level])
-            + matches[level] * cost_of_match_s(table[level]),
-            table[level] * bytes_a_key / 2**20,
-        )
-        for level in LEVELS
-    }
-    flooded = publish.sum() * (CITIES - 1)
-    return Prediction(subscribers, design, loads, float(100 * (1 - leaves.sum() / flooded)))
-
-
-def _up(city: CityFigures, design: str) -> float:
-    if design == "flat":
-        return city.distinct
-    return city.coarse if design == "coarse" else city.union[design]
-
-
-def _above(values: NDArray[np.float64]) -> dict[str, float]:
-    """The sum of a figure over the cities of the largest region and of the largest continent."""
-    region = np.arange(CITIES) % REGIONS
-    sums = {"region": (region, REGIONS), "continent": (region % CONTINENTS, CONTINENTS)}
+        return dict.fromkeys(groups, known.sum(keepdims=True))
+    up, down = curve.up(world.sizes, design, world.away), curve.down(world.sizes, design)
     return {
-        level: float(np.bincount(groups, weights=values, minlength=count).max())
-        for level, (groups, count) in sums.items()
+        level: known + down if level == "city" else _summed(up + down * _beyond(world, of), of)
+        for level, of in groups.items()
     }
+
+
+def _changes(
+    world: World, design: str, curve: CityCurve, groups: dict[str, NDArray[np.int64]]
+) -> dict[str, Numbers]:
+    """Declarations and their ends a second at the routers of each level."""
+    own = curve.own_changes(world.sizes) * world.moves
+    upward = curve.changes(world.sizes, "distinct" if design == "flat" else design) * world.moves
+    if design == "flat":
+        return {
+            level: own + (upward.sum() - upward) if level == "city" else upward.sum(keepdims=True)
+            for level in groups
+        }
+    return {
+        level: own + world.away * upward
+        if level == "city"
+        else _summed(upward * (1 + world.away * _beyond(world, of)), of)
+        for level, of in groups.items()
+    }
+
+
+def _beyond(world: World, groups: NDArray[np.int64]) -> Numbers:
+    """Of each city, the share of all others that live beyond its group."""
+    shares = world.sizes / world.sizes.sum()
+    found: Numbers = 1 - _summed(shares, groups)[groups]
+    return found
+
+
+class _Flows:
+    """Where publications go that somebody elsewhere wants."""
+
+    def __init__(self, world: World, curve: CityCurve, way: str) -> None:
+        self._publications = world.publications
+        self._leaving = curve.leaves(world.sizes, way) * world.publications
+        self._weights = world.sizes / world.sizes.sum()
+        # Areas of others over the middle of each city, by the weight of the city they live in.
+        self._wanting = world.away * curve.wanting(world.sizes) / (1 - self._weights)
+
+    def matched(self, groups: NDArray[np.int64]) -> Numbers:
+        """Publications a second at the routers that these cities belong to, each once."""
+        whole = len(groups) == groups.max() + 1
+        own = self._publications if whole else self._leaving
+        return _summed(own, groups) + self._arriving(groups)
+
+    def _arriving(self, groups: NDArray[np.int64]) -> Numbers:
+        """… that come from a city of another group: wanted by somebody of this one."""
+        weights = _summed(self._weights, groups)
+        wanted = reached(weights[:, None] * self._wanting[None, :]) * self._publications
+        wanted[groups, np.arange(len(groups))] = 0  # of its own cities
+        found: Numbers = wanted.sum(axis=1)
+        return found
+
+    def travel(self, groups: dict[str, NDArray[np.int64]]) -> dict[str, Travel]:
+        """Bytes a second above the routers of each level; the highest have none above them."""
+        return {level: self._travel(groups[level]) for level in list(groups)[:-1]}
+
+    def _travel(self, groups: NDArray[np.int64]) -> Travel:
+        count = int(groups.max()) + 1
+        leaving = float(self._leaving.sum()) if count == len(groups) else self._crossing(groups)
+        sent = leaving + float(self._arriving(groups).sum())
+        # Once up, and down to all others.
+        flooded = float(self._publications.sum()) * count
+        return Travel(flooded * MESSAGE_BYTES, sent * MESSAGE_BYTES)
+
+    def _crossing(self, groups: NDArray[np.int64]) -> float:
+        """Publications a second that somebody beyond their group wants."""
+        beyond = 1 - _summed(self._weights, groups)[groups]
+        return float((reached(beyond * self._wanting) * self._publications).sum())
+
+
+def reached(wanting: Numbers) -> Numbers:
+    """The share of a city's publications that somebody wants, of so many areas over its middle.
+
+    As in `occupancy`: 1 − (1 − exp(−λ))/λ.
+    """
+    safe = np.maximum(wanting, 1e-12)
+    found: Numbers = np.where(wanting < 1e-6, wanting / 2, 1 + np.expm1(-safe) / safe)
+    return found

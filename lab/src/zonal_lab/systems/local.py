@@ -39,16 +39,17 @@ def resident_bytes(pid: int) -> int:
 
 @contextlib.contextmanager
 def started_router(
-    connect: list[str] | None = None, zenohd: str | None = None
+    connect: list[str] | None = None, zenohd: str | None = None, *, admin: bool = False
 ) -> Iterator[tuple[int, str]]:
     """A stock router on loopback: the number of its process, and where it listens.
 
-    It is that of Zenoh's Python library, or the program `zenohd` that is named.
+    It is that of Zenoh's Python library, or the program `zenohd` that is named; with `admin` its
+    admin space can be read (that of `zenohd` always).
     """
     worker = Worker("router", [sys.executable, "-m", ROUTER])
     endpoint = f"tcp/127.0.0.1:{free_port()}"
     try:
         order = {"do": "open", "listen": endpoint, "connect": connect or [], "program": zenohd}
-        yield int(worker.ask(order, _PATIENCE_S)["pid"]), endpoint
+        yield int(worker.ask({**order, "admin": admin}, _PATIENCE_S)["pid"]), endpoint
     finally:
         worker.end()

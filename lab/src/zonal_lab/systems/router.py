@@ -48,9 +48,12 @@ class RouterRole(EndRole):
         connect: Sequence[str],
         tls: dict[str, Any] | None = None,
         program: str | None = None,
+        admin: bool = False,
     ) -> dict[str, Any]:
         here = [listen] if isinstance(listen, str) else listen
         settings = node_settings("router", listen=here, connect=connect, tls=tls)
+        if admin:
+            settings["adminspace"] = {"enabled": True, "permissions": {"read": True}}
         if program is not None:
             self._end = Zenohd(program, settings)
             return {"zid": self._end.zid, "pid": self._end.pid}
