@@ -17,7 +17,7 @@ from lossy_link import LossyLink
 from network import collect, eventually, texts, wait_until_declared
 from zonal.geo import Circle, Point
 from zonal.keys import encoding_named, message_keys
-from zonal.session import Memory, Overflow, Recovery, Router, Session
+from zonal.session import Memory, Overflow, Recovery, Router, Session, recovery
 from zonal.session.asker import HEARTBEATS
 from zonal.session.missing import MissingMessages
 from zonal.session.recovery import Recoverer
@@ -140,6 +140,8 @@ class Numbered:
     key_expr: str
     payload: Any = b""
     source_info: Any = None
+    attachment: Any = None
+    parameters: str = ""
 
 
 class NeverAsks:
@@ -152,10 +154,10 @@ class NeverAsks:
         """Nothing is asked."""
 
 
-def numbered(number: int, publisher: int = 1) -> Any:
+def numbered(number: int, publisher: int = 1, payload: bytes = b"") -> Any:
     """What one publisher sends."""
     entity = SimpleNamespace(zid="a1", eid=publisher)
-    return Numbered("t/x", source_info=SimpleNamespace(source_id=entity, source_sn=number))
+    return Numbered("t/x", payload, SimpleNamespace(source_id=entity, source_sn=number))
 
 
 def test_a_history_that_comes_after_the_heartbeat_is_delivered_whole() -> None:
@@ -184,6 +186,57 @@ def test_of_ten_thousand_publishers_each_gap_is_noticed() -> None:
         assert len(heard) == (30_000 if number == 1 else 10_000), "2 waits for 1"
     of_last = [s.source_info.source_sn for s in delivered if s.source_info.source_id.eid == 9_999]
     assert of_last == [0, 1, 2]
+
+
+def test_what_waits_for_earlier_messages_is_bounded_in_bytes_and_comes_when_there_is_room(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of strangers, too, who claim numbers that follow nothing, under many names."""
+    monkeypatch.setattr(recovery, "HELD_BYTES", 20_000)
+    delivered: list[Any] = []
+    recoverer = Recoverer(cast("Any", NeverAsks()), Recovery(), delivered.extend)
+    large = b"x" * 4_000
+    recoverer.hear([numbered(0, publisher, large) for publisher in range(50)])
+    recoverer.hear(
+        [numbered(number, publisher, large) for publisher in range(50) for number in (2, 3)]
+    )
+    assert len(delivered) == 50
+    recoverer.hear([numbered(1, publisher, large) for publisher in range(50)])
+    held = [sample for sample in delivered if sample.source_info.source_sn > 1]
+    assert 0 < len(held) * len(large) <= 20_000 + len(large)
+
+    def answer() -> bool:
+        """As the publishers do, which remember all."""
+        for question in recoverer.due():
+            publisher = int(question.publisher.cache.split("/")[-2])
+            asked = range(question.first, question.last + 1)
+            recoverer.take([numbered(number, publisher, large) for number in asked])
+        return len(delivered) == 200
+
+    eventually(answer)
+    heard: dict[int, list[int]] = {publisher: [] for publisher in range(50)}
+    for sample in delivered:
+        heard[sample.source_info.source_id.eid].append(sample.source_info.source_sn)
+    assert all(each == [0, 1, 2, 3] for each in heard.values())
+    assert recoverer.given_up == 0
+
+
+def test_nothing_is_lost_where_hardly_anything_may_wait(
+    sender: Session, receiver: Session, link: LossyLink, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recovery, "HELD_BYTES", 10_000)
+    subscriber = receiver.declare_subscriber("air", area=AREA, recovery=Recovery())
+    publisher = sender.declare_publisher(
+        "air", location=DUOMO, memory=Memory(cache=500, heartbeat_s=0.1)
+    )
+    wait_until_declared(sender, subscriber)
+    publisher.put("0")
+    assert texts(collect(subscriber, 1)) == ["0"]
+    lose(link, publisher.put, 1)
+    for number in range(2, 201):
+        publisher.put(str(number))
+    assert [int(text) for text in texts(collect(subscriber, 200))] == list(range(1, 201))
+    assert subscriber.counters.given_up == subscriber.counters.duplicates == 0
 
 
 def test_the_last_message_is_missed_by_the_heartbeat(

@@ -109,6 +109,11 @@ class MissingMessages:
         if not left_out:
             self._at_once = min(2 * self._at_once, _AT_MOST)
 
+    def leave_out(self, number: int) -> None:
+        """A message came that there is no room to hold: it is missing, and asked for later."""
+        self.sequence.tell(number)
+        self._wanted.pop(number, None)  # and the publisher has it: no answer was without it
+
     def came(self, now: float) -> None:
         """A missing message came."""
         self.silent_s, self._filled_at = 0.0, now

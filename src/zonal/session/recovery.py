@@ -20,6 +20,7 @@ import zenoh.ext
 
 from zonal.session.asker import HEARTBEATS, Question
 from zonal.session.missing import MissingMessages
+from zonal.session.weight import bytes_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -29,6 +30,10 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _HELD_AT_MOST = 262_144
+"""Messages of one publisher that wait for an earlier one; then that is given up."""
+HELD_BYTES = 256 * 1024 * 1024
+"""So much of all publishers' messages waits for earlier ones. Of what comes then only the next in
+order is taken; the rest is asked for again, from those who remember it."""
 _SOURCES = 32_768
 """Of so many publishers, those heard last, is known what came; each takes a kilobyte. Of others a
 gap would go unnoticed."""
@@ -82,6 +87,7 @@ class Recoverer:
         self._histories: dict[tuple[str, int], MissingMessages] = {}
         self._lacking: set[MissingMessages] = set()
         self._looked_at = time.monotonic()
+        self._held_bytes = 0
         self.recovered = 0
         self.given_up = 0
         asker.add(self)
@@ -139,7 +145,7 @@ class Recoverer:
     def _hear(self, batch: Iterable[zenoh.Sample], *, asked: bool = False) -> bool:
         """Deliver what is in order now; whether a new gap was found."""
         ready: list[zenoh.Sample] = []
-        now, found_gap = time.monotonic(), False
+        found_gap = False
         for sample in batch:
             info = sample.source_info
             if info is None:  # a publisher without a memory
@@ -149,27 +155,53 @@ class Recoverer:
             source = self._source_of(sample, info.source_id, number, asked=asked)
             if source is None:
                 continue
-            sequence, heard = source.sequence, source.sequence.heard
-            source.heard_at = now
-            if sequence.lacks(number):
-                source.came(now)
-                self.recovered += asked
-            source.is_reached |= asked
-            if not asked and sequence.was_heard_lately(number):
-                # A copy, or somebody used the publisher's number: who reads it can tell.
-                ready.append(sample)
-                continue
-            ready += sequence.hear(number, sample)
-            if sequence.has_gap:
-                self._lacking.add(source)
-                found_gap |= sequence.heard > heard + 1
-                if sequence.held > _HELD_AT_MOST:
-                    ready += self._give_up(source, sequence.first_gap()[1])
-            elif source in self._lacking:
-                self._rest(source)
+            in_order, is_new_gap = self._hear_of(source, sample, number, asked=asked)
+            ready += in_order
+            found_gap |= is_new_gap
         if ready:
             self._deliver(ready)
         return found_gap
+
+    def _hear_of(
+        self, source: MissingMessages, sample: zenoh.Sample, number: int, *, asked: bool
+    ) -> tuple[list[zenoh.Sample], bool]:
+        """The same for one message of a publisher with a memory."""
+        sequence, heard, now = source.sequence, source.sequence.heard, time.monotonic()
+        source.heard_at = now
+        source.is_reached |= asked
+        if not asked and sequence.was_heard_lately(number):
+            # A copy, or somebody used the publisher's number: who reads it can tell.
+            return [sample], False
+        waits = sequence.has_to_wait(number)
+        if waits and self._held_bytes >= HELD_BYTES:
+            source.leave_out(number)
+            self._lacking.add(source)
+            return [], True
+        if sequence.lacks(number):
+            source.came(now)
+            self.recovered += asked
+        self._held_bytes += bytes_of(sample) if waits else 0
+        in_order = sequence.hear(number, sample)
+        ready = in_order[:1] + self._let_go(in_order[1:])
+        if sequence.has_gap:
+            self._lacking.add(source)
+            if sequence.held > _HELD_AT_MOST:
+                ready += self._give_up(source, sequence.first_gap()[1])
+        elif source in self._lacking:
+            self._rest(source)
+        return ready, sequence.has_gap and sequence.heard > heard + 1
+
+    def _let_go(self, held: list[zenoh.Sample]) -> list[zenoh.Sample]:
+        """These were held, and are no longer."""
+        self._held_bytes -= sum(map(bytes_of, held))
+        return held
+
+    def _all_held(self, source: MissingMessages) -> list[zenoh.Sample]:
+        """What waits in a sequence that comes to its end."""
+        held: list[zenoh.Sample] = []
+        while source.sequence.held:
+            held += source.sequence.give_up(source.sequence.first_gap()[1])
+        return self._let_go(held)
 
     def _source_of(
         self, sample: zenoh.Sample, entity: zenoh.EntityGlobalId, number: int, *, asked: bool
@@ -205,6 +237,7 @@ class Recoverer:
         if history is None or history.sequence.is_before_first(number):
             if history is not None:
                 self._rest(history)
+                self._all_held(history)  # asked for again
             history = self._histories[name] = MissingMessages(source.key, *name, number)
             history.sequence.tell(source.sequence.first - 1)
             self._lacking.add(history)
@@ -222,7 +255,7 @@ class Recoverer:
         self.given_up += count
         source.silent_s = 0.0
         logger.warning("%d messages of %s are lost", count, source.key)
-        return source.sequence.give_up(count)
+        return self._let_go(source.sequence.give_up(count))
 
     def _forget_all_but(self, expressions: frozenset[str]) -> None:
         wild = [zenoh.KeyExpr(expression) for expression in expressions]
@@ -240,8 +273,9 @@ class Recoverer:
             if source is None:
                 continue
             self._lacking.discard(source)
-            while source.sequence.held:
-                self._deliver(source.sequence.give_up(source.sequence.first_gap()[1]))
+            held = self._all_held(source)
+            if held:
+                self._deliver(held)
 
     # What the asker wants (see `asker.Asks`)
 

@@ -51,6 +51,11 @@ class Sequence(Generic[T]):
         """How many messages wait for an earlier one."""
         return len(self._held)
 
+    def has_to_wait(self, number: int) -> bool:
+        """Whether a message with this number would be held back until earlier ones have come."""
+        at = self._at(number)
+        return at > self._position and at not in self._held
+
     def hear(self, number: int, message: T) -> list[T]:
         """A message came; what is in order now.
 
