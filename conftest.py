@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -119,6 +120,21 @@ def spark_holder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkHold
 def spark(spark_holder: SparkHolder) -> SparkSession:
     """A Spark that lives, mostly the one that the test before has used."""
     return spark_holder.session()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_call(item: pytest.Item) -> None:
+    """What a test reads of the log is as it was written, whatever ran before in its process.
+
+    pytest hands its handlers to all loggers that do not propagate, and PySpark's give them a format
+    of their own, for good; import-linter's configuration disables the loggers that there are.
+    """
+    logs: Any = item.config.pluginmanager.get_plugin("logging-plugin")
+    for handler in (logs.caplog_handler, logs.report_handler):
+        handler.setFormatter(logs.formatter)
+    for name, logger in logging.root.manager.loggerDict.items():
+        if name.startswith("zonal") and isinstance(logger, logging.Logger):
+            logger.disabled = False
 
 
 @pytest.hookimpl(wrapper=True)

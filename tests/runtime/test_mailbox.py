@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from network import eventually
 from zonal.errors import ClosedError
-from zonal.runtime import Folded, Mailbox, Overflow, mailbox
+from zonal.runtime import Folded, Mailbox, Overflow, mailbox, tally
 from zonal.runtime.mailbox import DEFAULT_CAPACITY_BYTES
 
 
@@ -162,7 +162,7 @@ def test_an_overflow_that_goes_on_is_told_again_after_a_minute(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = 1_000.0
-    monkeypatch.setattr(mailbox, "time", SimpleNamespace(monotonic=lambda: now))
+    monkeypatch.setattr(tally, "time", SimpleNamespace(monotonic=lambda: now))
     box: Mailbox[int] = Mailbox(1, name="subscriber 'city/air'")
     told = []
     for seconds in (0, 1, 59, 1, 1, 58, 1, 600):

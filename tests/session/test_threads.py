@@ -22,9 +22,10 @@ OpenClient = Callable[..., Session]
 
 
 def own_threads() -> list[str]:
-    """Those of sessions, without those for callbacks."""
+    """Those of sessions, without those for callbacks, and without those of services."""
     names = (thread.name for thread in threading.enumerate() if thread.name.startswith("zonal-"))
-    return sorted(name for name in names if name != "zonal-callback")
+    others = {"zonal-callback", "zonal-reloads", "zonal-metrics"}
+    return sorted(name for name in names if name not in others)
 
 
 @pytest.fixture
