@@ -110,3 +110,21 @@ def test_one_who_stays_among_many_messages_from_beside_is_covered_anew(name: str
     scope.move(destination(DUOMO, 63.0, 300 * RADIUS_M / 50), left_out=256)
     assert interest.want("it", scope.wish)
     assert areas <= interest.keys()
+
+
+@pytest.mark.parametrize("announced", [False, True])
+def test_what_is_announced_still_does_while_senders_hear_of_the_next_area(announced: bool) -> None:
+    """The next area is only announced when the subscriber is a margin away from the last one."""
+    scope = Scope(Circle(radius_m=RADIUS_M), DUOMO, announced=announced)
+    last, step_m = scope.wish, RADIUS_M / 320
+    for number in range(1, 200):
+        scope.move(destination(DUOMO, 90.0, number * step_m))
+        if scope.wish != last:
+            break
+        last = scope.wish
+    assert last is not None
+    assert last.area is not None
+    # For as long again as it took until now, it may go on before anything is missed.
+    later = destination(DUOMO, 90.0, (2 * number - 2) * step_m)
+    front = destination(later, 90.0, RADIUS_M * 0.9999)
+    assert last.area.contains(front) is announced

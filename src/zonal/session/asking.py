@@ -145,12 +145,14 @@ class Asking:
         check_handler(handler)
         wanted, position = area_given(area), self._parts.position
         position.look(required=wanted is not None and wanted.is_ego_centric)
+        kinds = self._parts.encodings_for(wanted, encoding)
+        announced = any(kind.announces_areas for kind in kinds)
         with refusals(self._parts.zenoh, f"declare a queryable of {key!r}"):
             queryable = Queryable(
                 key,
-                Scope(wanted, position.last, fenced=True, margin_m=margin_m),
+                Scope(wanted, position.last, fenced=True, margin_m=margin_m, announced=announced),
                 self._parts,
-                self._parts.encodings_for(wanted, encoding),
+                kinds,
                 complete=complete,
                 capacity=capacity,
             )

@@ -13,6 +13,9 @@ _ROUNDING_M = 1.0
 MOVES_A_RADIUS, MOVES_OF_KEPT_CELLS = 32, 64
 """How often what follows is declared anew while it moves by its radius: more often where that
 keeps most of the keys."""
+_ANNOUNCED_AHEAD = 2
+"""What is announced reaches so many times as far beyond what follows: until senders have heard of
+the next area, which takes a network's time and theirs, the last one still has to do."""
 _CLOSELY, _STILL_CLOSELY = 256.0, 64.0
 """So many messages from beside the area, while it moves by its radius, are worth close covers: a
 key that is declared costs routers as much as some eight messages."""
@@ -32,6 +35,7 @@ class Scope:
         fenced: whether messages with a geofence are heard wherever it is.
         margin_m: how far it moves before its area is declared anew; by default the radius over
             `moves_a_radius`.
+        announced: whether senders have to be told of the area, since routers cannot match it.
         moves: whether the subscriber is known to move: what follows it has few keys from the
             first on, until much comes from beside it.
         own_margin_m: the same for its own place.
@@ -46,6 +50,7 @@ class Scope:
         margin_m: float | None = None,
         own_margin_m: float = OWN_MARGIN_M,
         moves_a_radius: int = MOVES_A_RADIUS,
+        announced: bool = False,
         moves: bool = False,
         role: Role = Role.SUBSCRIBER,
     ) -> None:
@@ -54,7 +59,8 @@ class Scope:
         check_length("margin_m", margin_m)
         if margin_m is None and isinstance(area, Circle) and area.is_ego_centric:
             margin_m = area.radius_m / moves_a_radius
-        self._margin_m = own_margin_m if margin_m is None else margin_m
+        self._step_m = own_margin_m if margin_m is None else margin_m
+        self._margin_m = self._step_m * (_ANNOUNCED_AHEAD if announced else 1)
         self._role = role
         self._declared_at: Point | None = None
         self._closely = not (moves and self.is_ego_centric)
@@ -89,7 +95,7 @@ class Scope:
                 self._declare(own)
             return
         moved_m = own.distance_m(last)
-        if moved_m > self._margin_m:
+        if moved_m > self._step_m:
             self._weigh(left_out, moved_m)
             self._declare(own)
         elif self.is_ego_centric and not self._closely and left_out - self._left_out >= _CLOSELY:

@@ -87,6 +87,7 @@ class SubscriberOptions:
             fenced=bool(self.fenced),
             margin_m=self.margin_m,
             moves_a_radius=MOVES_A_RADIUS if announced else MOVES_OF_KEPT_CELLS,
+            announced=announced,
             moves=position.moves,
             role=self.role,
         )
