@@ -110,7 +110,8 @@ def test_heavy_items_are_noticed_long_before_many_wait(arrivals: Arrivals, size:
     bringing = threading.Thread(target=bring)
     bringing.start()
     eventually(lambda: arrivals.held_up)
-    assert len(brought) * size <= CAPACITY_BYTES + 34 * size  # looked at are the 17th and the 33rd
+    # As much again may be in the reader's hands; looked at are the 17th and the 33rd.
+    assert len(brought) * size <= 2 * CAPACITY_BYTES + 34 * size
     let_go.set()
     bringing.join(20)
     assert len(brought) == 900
